@@ -1,0 +1,76 @@
+# Each target prepares what it needs by itself; a fresh machine needs only Python ≥ 3.11 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+DATA := $(wildcard ../shared/data)
+export PLDP_DATA ?= $(abspath $(DATA))
+# Tests use all cores themselves; numerical libraries must not multiply them.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: demo test test-oldest test-long lint format bench docs clean help
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+demo: $(VENV)/demo.done ## run the main job end to end and write demo-report.html
+	$(BIN)/pldp demo --html demo-report.html
+
+test: $(VENV)/test.done ## run all tests, doctests included
+	$(BIN)/python -m pytest -n auto
+
+test-long: $(VENV)/test.done ## run the statistical tests with many more runs
+	PLDP_LONG=1 $(BIN)/python -m pytest -n auto tests
+
+test-oldest: $(VENV)-oldest/test.done ## run the tests with the oldest dependencies that pyproject.toml allows
+	$(VENV)-oldest/bin/python -m pytest -n auto
+
+lint: $(VENV)/lint.done ## check style, types and import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/lint.done ## format the code and mend what can be mended
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=core chooses one table
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) --peers $(VENV)-bench/bin/python
+
+docs: $(VENV)/docs.done ## build the pages in docs/ to site/
+	$(BIN)/mkdocs build --strict --quiet
+
+clean: ## remove environments and results
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench site demo-report.html
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "pldp needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.done: $(BIN)/python pyproject.toml
+	$(PIP) install -e '.[plots]'
+	touch $@
+
+$(VENV)/test.done: $(BIN)/python pyproject.toml
+	$(PIP) install -e '.[test]'
+	touch $@ $(VENV)/demo.done
+
+$(VENV)/lint.done: $(VENV)/test.done
+	$(PIP) install -e '.[test,lint]'
+	touch $@
+
+$(VENV)/docs.done: $(VENV)/test.done
+	$(PIP) install -e '.[test,docs]'
+	touch $@
+
+$(VENV)-oldest/test.done: pyproject.toml tests/oldest.txt
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -e '.[test]' -c tests/oldest.txt
+	touch $@
+
+$(VENV)-bench/bench.done: benchmarks/peers.txt
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/python -m pip --disable-pip-version-check --quiet install -r benchmarks/peers.txt
+	touch $@

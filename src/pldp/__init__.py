@@ -1,0 +1,43 @@
+"""Personalised local differential privacy, end to end.
+
+`Survey` · `Device` · `Report` · `Tally` · `Estimate`; `tally(survey, reports)`, `frequencies(tally, question)`.
+Names are loaded when first used, so that `import pldp.device` on a person's device loads no NumPy.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pldp.device import Device
+    from pldp.errors import PldpError
+    from pldp.estimates import Estimate, frequencies
+    from pldp.reports import Report
+    from pldp.survey import Survey
+    from pldp.tallies import Tally, tally
+
+__version__ = "0.1.0"
+
+__all__ = ["Device", "Estimate", "PldpError", "Report", "Survey", "Tally", "__version__", "frequencies", "tally"]
+
+_HOMES = {
+    "Device": "pldp.device",
+    "Estimate": "pldp.estimates",
+    "PldpError": "pldp.errors",
+    "Report": "pldp.reports",
+    "Survey": "pldp.survey",
+    "Tally": "pldp.tallies",
+    "frequencies": "pldp.estimates",
+    "tally": "pldp.tallies",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pldp' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

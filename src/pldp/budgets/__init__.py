@@ -1,0 +1,12 @@
+"""From wishes to ε: named levels, exact sums of micro-ε.
+
+>>> from pldp.budgets import Level, compose
+>>> strict, open_ = Level.of("strict", "0.5"), Level.of("open", 2)
+>>> compose([strict.micro_epsilon, open_.micro_epsilon])
+2500000
+"""
+
+from pldp.budgets.levels import Level, compose
+from pldp.mechanisms.epsilon import MICRO, epsilon_text, micro_epsilon
+
+__all__ = ["MICRO", "Level", "compose", "epsilon_text", "micro_epsilon"]

@@ -1,0 +1,151 @@
+"""The person's device: perturb an answer before it leaves, remember it, and account for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import NamedTuple
+
+from pldp.budgets import micro_epsilon
+from pldp.device.explain import explain_level
+from pldp.device.ledger import Ledger, Spend
+from pldp.device.state import DeviceState
+from pldp.errors import AnswerError, DeviceStateError
+from pldp.mechanisms import Channel, RandomBytes, epsilon_text
+from pldp.reports import Answer, Report
+from pldp.survey import Question, Survey
+
+ID_BYTES = 16
+
+
+class _Asked(NamedTuple):
+    """One answer on its way: indices of value and level, and the memo's keys of output and shown level."""
+
+    question: Question
+    value: int
+    level: int
+    key: str
+    level_key: str
+    survey: str
+
+    @property
+    def channel(self) -> Channel:
+        return self.question.channels[self.level]
+
+    @property
+    def spend(self) -> Spend:
+        level = self.question.levels[self.level]
+        return Spend(self.survey, self.question.name, level.name, level.micro_epsilon)
+
+
+class Device:
+    """Answers one survey for one person.
+
+    Asking again for the same question, level and value gives the same permanent output and costs nothing more, so
+    that repeating a question reveals nothing new. A new draw is charged to the person's ledger first.
+
+    Parameters
+    ----------
+    survey
+        What is asked.
+    state
+        File that keeps secret, memo and ledger between runs; without it they live as long as this object.
+    cap
+        The most ε that this person will ever spend, over all surveys that share the state. A cap in the state file
+        can be tightened this way, never loosened.
+    random
+        Source of random bytes; the operating system's generator. Anything else is for tests.
+
+    Examples
+    --------
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> device = Device(survey)
+    >>> report = device.answer("mode", "bike", level="strict")
+    >>> report.answers[0].output in range(6)
+    True
+    >>> device.answer("mode", "bike", level="strict").answers == report.answers
+    True
+    >>> device.ledger.total
+    500000
+    """
+
+    def __init__(
+        self,
+        survey: Survey,
+        *,
+        state: str | Path | None = None,
+        cap: float | str | Decimal | None = None,
+        random: RandomBytes = os.urandom,
+    ) -> None:
+        self.survey = survey
+        self._random = random
+        self._state = DeviceState.open(state, cap=None if cap is None else micro_epsilon(cap), random=random)
+
+    @property
+    def ledger(self) -> Ledger:
+        """What this person has spent."""
+        return self._state.ledger
+
+    def answer(self, question: str, value: str, level: str | None = None) -> Report:
+        """Perturb one answer at this level (the strictest if none is named) and return the report to send."""
+        return self.answer_all({question: value}, {question: level})
+
+    def answer_all(self, values: Mapping[str, str], levels: Mapping[str, str | None] | str | None = None) -> Report:
+        """Perturb several answers into one report; a level per question, one for all, or the strictest.
+
+        Either every answer fits the ledger, or none is drawn.
+        """
+        if not values:
+            raise AnswerError("values must answer at least one question, not none")
+        asked = [self._asked(name, value, levels) for name, value in values.items()]
+        new = [each for each in asked if self._state.recall(each.key) is None]
+        spends = [each.spend for each in new]
+        # Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
+        self.ledger.check(*spends, survey_cap=self.survey.total_micro_epsilon)
+        drawn = {each.key: each.channel.draw(each.value, self._random) for each in new}
+        if self.survey.level_channel is not None:
+            for each in asked:
+                if self._state.recall(each.level_key) is None:
+                    drawn[each.level_key] = self.survey.level_channel.draw(each.level, self._random)
+        if drawn:
+            self._state.remember(drawn, spends, survey_cap=self.survey.total_micro_epsilon)
+        return Report(self.survey.hash, self._random(ID_BYTES).hex(), tuple(map(self._recalled, asked)))
+
+    def _asked(self, name: str, value: str, levels: Mapping[str, str | None] | str | None) -> _Asked:
+        question = self.survey.question(name)
+        index = question.value_index(value)
+        level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
+        chosen = question.levels[level].name
+        key = self._state.key(self.survey.hash, question.name, chosen, str(index))
+        level_key = ""
+        if self.survey.level_channel is not None:
+            level_key = self._state.key(self.survey.hash, question.name, "level", chosen)
+        return _Asked(question, index, level, key, level_key, self.survey.hash)
+
+    def _recalled(self, asked: _Asked) -> Answer:
+        output = self._state.recall(asked.key)
+        shown = asked.level if self.survey.level_channel is None else self._state.recall(asked.level_key)
+        if output is None or not isinstance(shown, int):
+            raise DeviceStateError("the device's memo does not hold what was just stored")
+        return Answer(asked.question.name, asked.question.levels[shown].name, output)
+
+    def explain(self, level: str | None = None, question: str | None = None) -> str:
+        """Say in words what a level does to an answer, for both a true and an untrue reading of the report.
+
+        >>> print(Device(Survey.load("examples/commute.toml")).explain("standard", "late"))
+        Level "standard", question "late":
+        of 100 people whose answer is "yes", about 73 send a report that says "yes";
+        of 100 people whose answer is something else, about 27 do.
+        Whatever your report says, it changes the odds between any two answers at most 2.72 times (ε = 1).
+        """
+        asked = self.survey.questions if question is None else (self.survey.question(question),)
+        return "\n".join(explain_level(each, each.find_level(level)) for each in asked)
+
+    def remaining(self) -> str:
+        """Say how much of the survey's total this person can still spend."""
+        cap = self.survey.total_micro_epsilon
+        if cap is None:
+            return "unlimited"
+        return epsilon_text(max(cap - self.ledger.spent_on(self.survey.hash), 0))

@@ -1,0 +1,37 @@
+"""The odds in words, for the person who answers. The word "anonymous" does not occur."""
+
+from __future__ import annotations
+
+import math
+
+from pldp.mechanisms import LinearHashing, UnaryEncoding, epsilon_text
+from pldp.survey import Question
+
+
+def explain_level(question: Question, level: int) -> str:
+    """Say how often a report points at an answer when it is true and when it is not."""
+    channel = question.channels[level]
+    chosen = question.levels[level]
+    example = question.values[0]
+    if isinstance(channel, UnaryEncoding):
+        verb = f'ticks "{example}" among other boxes'
+    elif isinstance(channel, LinearHashing):
+        verb = f'names a group of answers that contains "{example}"'
+    else:
+        verb = f'says "{example}"'
+    truth = _of_hundred(float(channel.truth_support))
+    other = _of_hundred(float(channel.other_support))
+    odds = math.exp(chosen.epsilon)
+    return (
+        f'Level "{chosen.name}", question "{question.name}":\nof 100 people whose answer is "{example}", '
+        f"about {truth} send a report that {verb};\n"
+        f"of 100 people whose answer is something else, about {other} do.\n"
+        f"Whatever your report says, it changes the odds between any two answers at most {odds:.3g} times "
+        f"(ε = {epsilon_text(chosen.micro_epsilon)})."
+    )
+
+
+def _of_hundred(probability: float) -> str:
+    """Write a probability as people of 100, with decimals only where a whole number would say none or all."""
+    people = 100 * probability
+    return f"{people:.0f}" if 1 <= people <= 99 else f"{people:.2g}" if people < 1 else f"{people:.4g}"

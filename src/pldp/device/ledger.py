@@ -1,0 +1,69 @@
+"""The person's own account of what was spent, in exact micro-ε."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pldp.budgets import compose, epsilon_text
+from pldp.errors import BudgetError
+
+
+@dataclass(frozen=True)
+class Spend:
+    """One report's cost: for which survey and question, at which level, how much."""
+
+    survey: str
+    question: str
+    level: str
+    micro_epsilon: int
+
+
+class Ledger:
+    """What this person has spent, with an optional lifetime cap over all surveys.
+
+    >>> ledger = Ledger(cap=1_000_000)
+    >>> ledger.spend(Spend("a" * 64, "mode", "open", 700_000), survey_cap=None)
+    >>> ledger.total
+    700000
+    >>> ledger.spend(Spend("a" * 64, "late", "open", 700_000), survey_cap=None)
+    Traceback (most recent call last):
+    ...
+    pldp.errors.BudgetError: this answer costs epsilon 0.7 and the lifetime cap leaves 0.3 of 1
+    """
+
+    def __init__(self, spends: Iterable[Spend] = (), *, cap: int | None = None) -> None:
+        self._spends = list(spends)
+        self.cap = cap
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """Everything spent so far, oldest first."""
+        return tuple(self._spends)
+
+    @property
+    def total(self) -> int:
+        """Micro-ε spent on all surveys."""
+        return compose(spend.micro_epsilon for spend in self._spends)
+
+    def spent_on(self, survey: str) -> int:
+        """Micro-ε spent on one survey (its hash)."""
+        return compose(spend.micro_epsilon for spend in self._spends if spend.survey == survey)
+
+    def check(self, *spends: Spend, survey_cap: int | None) -> None:
+        """Raise `BudgetError` if these spends of one survey together would pass the person's cap or the survey's."""
+        cost = compose(spend.micro_epsilon for spend in spends)
+        caps = [(self.cap, self.total, "the lifetime cap")]
+        if spends:
+            caps.append((survey_cap, self.spent_on(spends[0].survey), "this survey's total_epsilon"))
+        for cap, spent, name in caps:
+            if cap is not None and spent + cost > cap:
+                raise BudgetError(
+                    f"this answer costs epsilon {epsilon_text(cost)} and {name} leaves "
+                    f"{epsilon_text(max(cap - spent, 0))} of {epsilon_text(cap)}"
+                )
+
+    def spend(self, *spends: Spend, survey_cap: int | None) -> None:
+        """Write these spends down, or refuse them all and leave the ledger as it was."""
+        self.check(*spends, survey_cap=survey_cap)
+        self._spends.extend(spends)

@@ -1,0 +1,57 @@
+"""Every error that pldp raises on purpose; catch `PldpError` to catch them all.
+
+A message names the argument, the rule and what came. It never contains a raw answer.
+
+>>> issubclass(EpsilonError, PldpError) and issubclass(EpsilonError, ValueError)
+True
+"""
+
+from __future__ import annotations
+
+
+class PldpError(Exception):
+    """Base of every error below."""
+
+
+class EpsilonError(PldpError, ValueError):
+    """An ε that is not a number, not positive, absurdly large, or that no integer weights can keep."""
+
+
+class SurveyError(PldpError, ValueError):
+    """A survey file that breaks a rule; the message names the key or the line."""
+
+
+class SignatureError(SurveyError):
+    """A survey whose signature is missing or does not fit its content or the trusted key."""
+
+
+class AnswerError(PldpError, ValueError):
+    """A question, value or level that the survey does not know. The value itself is never repeated."""
+
+
+class BudgetError(PldpError):
+    """An answer that would spend more than the person's ledger allows."""
+
+
+class DeviceStateError(PldpError):
+    """A device's state file that cannot be read or belongs to something else."""
+
+
+class ReportError(PldpError, ValueError):
+    """Reports that cannot be read at all: a truncated file, a missing column, a wrong column type."""
+
+
+class TallyError(PldpError, ValueError):
+    """Tallies that cannot be read or added, or that lack what an estimate needs."""
+
+
+class EstimateError(PldpError, ValueError):
+    """An estimate that the tally cannot give: no reports, an unknown question or method."""
+
+
+class SimulationError(PldpError, ValueError):
+    """A population or a level mix that makes no sense."""
+
+
+class UsageError(PldpError, ValueError):
+    """A command line that asks for something that cannot be done."""

@@ -1,0 +1,24 @@
+"""From tallies to shares with errors: inversion, pooling, likelihood, consistency."""
+
+from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
+from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval
+from pldp.estimates.frequencies import frequencies
+from pldp.estimates.groups import Group, group
+from pldp.estimates.likelihood import Fit, maximum_likelihood
+from pldp.estimates.personal import personal_frequencies
+
+__all__ = [
+    "Estimate",
+    "Fit",
+    "Group",
+    "GroupShares",
+    "Homogeneity",
+    "Interval",
+    "base_cut",
+    "frequencies",
+    "group",
+    "maximum_likelihood",
+    "norm_cut",
+    "norm_sub",
+    "personal_frequencies",
+]

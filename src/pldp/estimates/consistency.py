@@ -1,0 +1,64 @@
+"""Turn unbiased shares into shares that could be true: at least 0 and, where stated, summing to 1.
+
+Reference: Wang, Lopuhaä-Zwakenberg, Li, Škorić, Li, "Locally Differentially Private Frequency Estimation with
+Consistency" (2020).
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import EstimateError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def norm_sub(shares: npt.ArrayLike) -> FloatArray:
+    """Shift all shares by one amount and cut at 0 so that they sum to 1: the nearest point of the simplex.
+
+    >>> norm_sub([0.7, 0.5, -0.1])
+    array([0.6, 0.4, 0. ])
+    """
+    given = _checked(shares)
+    falling = np.sort(given)[::-1]
+    excess = (np.cumsum(falling) - 1) / np.arange(1, len(given) + 1)
+    kept = np.flatnonzero(falling > excess)[-1]
+    return np.maximum(given - excess[kept], 0.0)
+
+
+def norm_cut(shares: npt.ArrayLike) -> FloatArray:
+    """Set negative shares to 0 and then the smallest ones, until the sum is at most 1. Large shares stay unbiased.
+
+    >>> norm_cut([0.7, 0.25, 0.2, -0.1])
+    array([0.7 , 0.25, 0.  , 0.  ])
+    """
+    given = np.maximum(_checked(shares), 0.0)
+    order = np.argsort(-given, kind="stable")
+    # The largest prefix that does not pass 1; a single share above 1 is kept as it is.
+    keep = max(1, int(np.searchsorted(np.cumsum(given[order]), 1 + 1e-12, side="right")))
+    result = np.zeros_like(given)
+    result[order[:keep]] = given[order[:keep]]
+    return result
+
+
+def base_cut(shares: npt.ArrayLike, standard_error: npt.ArrayLike, *, alpha: float = 0.05) -> FloatArray:
+    """Keep the shares that noise alone would not reach, and set the others to 0; the sum is not forced.
+
+    With probability 1−α (Bonferroni over the values) no value of share 0 survives.
+
+    >>> base_cut([0.5, 0.01, 0.2], [0.01, 0.01, 0.01])
+    array([0.5, 0. , 0.2])
+    """
+    given = _checked(shares)
+    threshold = NormalDist().inv_cdf(1 - alpha / len(given)) * np.asarray(standard_error, np.float64)
+    return np.where(given > threshold, given, 0.0)
+
+
+def _checked(shares: npt.ArrayLike) -> FloatArray:
+    given = np.asarray(shares, np.float64)
+    if given.ndim != 1 or not len(given) or not np.isfinite(given).all():
+        raise EstimateError("shares must be a flat array of finite numbers, not empty")
+    return given

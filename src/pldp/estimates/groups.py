@@ -1,0 +1,360 @@
+"""The vectorised twin of a channel: the reports of one group of people who used the same channel.
+
+A group knows two things about its reports. *Support*: how many reports count for each value, with mean
+n·(q + f·(p−q)); this gives unbiased shares and their covariance. *Likelihood*: its distinct outputs are cells c with
+counts N_c, and the probability of a cell is linear in the shares, Pr(c) ∝ Σ_j L_cj f_j. The matrix L is never built:
+`forward` multiplies by L and `backward` by its transpose, each in time linear in the size of the tally.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import singledispatch
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import EstimateError
+from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, UnaryEncoding
+from pldp.tallies import BitCounts, Counts, OutputCounts
+from pldp.tallies.counts import BIT_OF_BYTE
+
+FloatArray = npt.NDArray[np.float64]
+
+LARGEST_DENSE = 4096
+"""Most values for which a k × k covariance is built."""
+
+_ROWS_AT_ONCE = 1 << 14
+
+
+class Group(ABC):
+    """Reports of one channel.
+
+    Attributes
+    ----------
+    channel
+        The channel that made them.
+    reports
+        Their number.
+    cells
+        Counts of the distinct outputs, in the order of `forward`'s result.
+    """
+
+    channel: Channel
+    reports: int
+
+    has_likelihood: ClassVar[bool] = True
+
+    @abstractmethod
+    def support(self) -> FloatArray:
+        """Return how many reports support each value."""
+
+    @property
+    @abstractmethod
+    def cells(self) -> FloatArray:
+        """Counts of the distinct outputs."""
+
+    @abstractmethod
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
+
+    @abstractmethod
+    def backward(self, weights: FloatArray) -> FloatArray:
+        """Return Σ_c w_c L_cj of every value."""
+
+    @abstractmethod
+    def information(self, shares: FloatArray) -> FloatArray:
+        """Return the observed information of the shares: Σ_c N_c L_c L_cᵀ / (L_c·f)², k × k."""
+
+    @abstractmethod
+    def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+        """Return Pr(a report supports both i and j) for chosen values i ≠ j; the diagonal is ignored."""
+
+    @property
+    def truth_support(self) -> float:
+        """The channel's p."""
+        return float(self.channel.truth_support)
+
+    @property
+    def other_support(self) -> float:
+        """The channel's q."""
+        return float(self.channel.other_support)
+
+    @property
+    def contrast(self) -> float:
+        """The channel's p − q."""
+        return float(self.channel.truth_support - self.channel.other_support)
+
+    def shares(self) -> FloatArray:
+        """Return the unbiased shares (support/n − q)/(p − q)."""
+        if self.reports == 0:
+            raise EstimateError("a group without reports has no shares")
+        return np.asarray((self.support() / self.reports - self.other_support) / self.contrast)
+
+    def variance(self, shares: FloatArray) -> FloatArray:
+        """Return the variance of the unbiased shares if these were true, for a random sample of people."""
+        support = self.other_support + np.clip(shares, 0.0, 1.0) * self.contrast
+        return np.asarray(support * (1 - support) / (self.reports * self.contrast**2))
+
+    def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp] | None = None) -> FloatArray:
+        """Return the covariance of the unbiased shares if these were true, of all values or of the chosen ones."""
+        if chosen is None:
+            chosen = np.arange(len(shares))
+        _require_dense(len(chosen))
+        feasible = np.clip(shares, 0.0, 1.0)
+        support = self.other_support + feasible[chosen] * self.contrast
+        covariance = self._joint_support(feasible, chosen) - np.outer(support, support)
+        np.fill_diagonal(covariance, support * (1 - support))
+        return np.asarray(covariance / (self.reports * self.contrast**2))
+
+    def log_likelihood(self, shares: FloatArray) -> float:
+        """Return Σ_c N_c log(L_c·f), up to a constant that does not depend on the shares."""
+        seen = self.cells > 0
+        return float(self.cells[seen] @ np.log(self.forward(shares)[seen]))
+
+
+class ResponseGroup(Group):
+    """k-RR: cell y has L_yj = q, plus p − q where j = y."""
+
+    def __init__(self, channel: RandomizedResponse, counts: OutputCounts) -> None:
+        self.channel = channel
+        self.reports = counts.reports
+        self._counts = counts.counts.astype(np.float64)
+
+    def support(self) -> FloatArray:
+        """A report supports the value it names."""
+        return self._counts
+
+    @property
+    def cells(self) -> FloatArray:
+        """Counts of the named values."""
+        return self._counts
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """q Σ f + (p−q) f."""
+        return np.asarray(self.other_support * shares.sum() + self.contrast * shares)
+
+    def backward(self, weights: FloatArray) -> FloatArray:
+        """Same as `forward`: the matrix is symmetric."""
+        return self.forward(weights)
+
+    def information(self, shares: FloatArray) -> FloatArray:
+        """Diagonal plus rank two."""
+        _require_dense(len(shares))
+        weights = self._counts / self.forward(shares) ** 2
+        cross = self.other_support * self.contrast * weights
+        matrix = self.other_support**2 * weights.sum() + cross[:, None] + cross[None, :]
+        matrix[np.diag_indices_from(matrix)] += self.contrast**2 * weights
+        return np.asarray(matrix)
+
+    def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:  # noqa: ARG002
+        return np.zeros((len(chosen), len(chosen)))
+
+
+class UnaryGroup(Group):
+    """Unary encoding: row z has L_zj = p/q where bit j is 1, else (1−p)/(1−q), times what all values share."""
+
+    def __init__(self, channel: UnaryEncoding, counts: BitCounts) -> None:
+        self.channel = channel
+        self.reports = counts.reports
+        self._ones = counts.ones.astype(np.float64)
+        self._row_counts = counts.pattern_counts
+        self.has_likelihood = counts.patterns is not None  # type: ignore[misc] # known only from the counts
+        # Byte by byte, so that each pass reads memory in order.
+        self._bytes = None if counts.patterns is None else np.ascontiguousarray(counts.patterns.T)
+        p, q = self.truth_support, self.other_support
+        self._low = (1 - p) / (1 - q)
+        self._step = p / q - self._low
+
+    def support(self) -> FloatArray:
+        """A report supports the values whose bit is 1."""
+        return self._ones
+
+    @property
+    def _rows(self) -> npt.NDArray[np.uint8]:
+        if self._bytes is None:
+            raise EstimateError("the likelihood of unary reports needs whole rows: tally them with patterns")
+        return self._bytes
+
+    @property
+    def cells(self) -> FloatArray:
+        """Counts of the distinct rows."""
+        if self._row_counts is None:
+            raise EstimateError("the likelihood of unary reports needs whole rows: tally them with patterns")
+        return self._row_counts.astype(np.float64)
+
+    def ones_sum(self, numbers: FloatArray) -> FloatArray:
+        """Return Σ_{j: z_j = 1} numbers_j of every row, eight bits per table look-up."""
+        padded = np.zeros(8 * len(self._rows))
+        padded[: len(numbers)] = numbers
+        tables = padded.reshape(-1, 8) @ BIT_OF_BYTE.T
+        total = np.zeros(self._rows.shape[1])
+        for table, column in zip(tables, self._rows, strict=True):
+            total += table[column]
+        return total
+
+    def rows_sum(self, weights: FloatArray) -> FloatArray:
+        """Return Σ_{z: z_j = 1} weights_z of every value, eight bits per bin count."""
+        sums = [np.bincount(column, weights=weights, minlength=256) @ BIT_OF_BYTE for column in self._rows]
+        return np.concatenate(sums)[: self.channel.size]
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """low·Σ f + (p/q − low)·(sum of the shares whose bit is 1)."""
+        return np.asarray(self._low * shares.sum() + self._step * self.ones_sum(shares))
+
+    def backward(self, weights: FloatArray) -> FloatArray:
+        """low·Σ w + (p/q − low)·(sum of the rows whose bit is 1)."""
+        return np.asarray(self._low * weights.sum() + self._step * self.rows_sum(weights))
+
+    def information(self, shares: FloatArray) -> FloatArray:
+        """Unpack some rows at a time and multiply."""
+        _require_dense(len(shares))
+        scale = np.sqrt(self.cells) / self.forward(shares)
+        matrix = np.zeros((len(shares), len(shares)))
+        for start in range(0, self._rows.shape[1], _ROWS_AT_ONCE):
+            rows = np.ascontiguousarray(self._rows[:, start : start + _ROWS_AT_ONCE].T)
+            bits = np.unpackbits(rows, axis=1, count=len(shares), bitorder="little")
+            likelihood = (self._low + self._step * bits) * scale[start : start + _ROWS_AT_ONCE, None]
+            matrix += likelihood.T @ likelihood
+        return matrix
+
+    def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+        some = shares[chosen]
+        support = self.other_support + some * self.contrast
+        # Given the value the bits are independent: E z_i z_j = π_i π_j − f_i f_j (p−q)².
+        return np.asarray(np.outer(support, support) - np.outer(some, some) * self.contrast**2)
+
+
+class HashGroup(Group):
+    """LH: cell (a, b) has L_cj = wrong-bucket probability, plus the difference where ⟨a, j⟩ = b."""
+
+    def __init__(self, channel: LinearHashing, counts: OutputCounts) -> None:
+        self.channel = channel
+        self.reports = counts.reports
+        self._counts = counts.counts.astype(np.float64)
+        self._hashing = channel
+        bucket = channel.bucket_channel
+        self._wrong = float(bucket.other_support)
+        self._step = float(bucket.truth_support - bucket.other_support)
+
+    def support(self) -> FloatArray:
+        """A report supports all values of its bucket; one transform finds all counts."""
+        return np.rint(self._gather(self._counts))
+
+    @property
+    def cells(self) -> FloatArray:
+        """Counts of (vector, bucket)."""
+        return self._counts
+
+    def _transform(self, table: FloatArray, sign: int) -> FloatArray:
+        """Replace vector digits by value digits (sign +1) or back (−1), one digit at a time.
+
+        After digit i: out[…, x_i, …, s] = Σ_{a_i} in[…, a_i, …, s ± a_i x_i mod g]. Cost t·g·(number of outputs).
+        """
+        base = self._hashing.buckets
+        digit = np.arange(base)
+        shape = (base,) * (self._hashing.digits + 1)
+        table = table.reshape(shape)
+        for axis in range(self._hashing.digits):
+            moved = np.moveaxis(table, axis, -2)
+            result = np.zeros_like(moved, order="C")
+            for a in range(base):
+                result += moved[..., a, :][..., (digit[None, :] + sign * a * digit[:, None]) % base]
+            table = np.moveaxis(result, -2, axis)
+        return np.ascontiguousarray(table).reshape(-1)
+
+    def _gather(self, table: FloatArray) -> FloatArray:
+        """Σ_a table[a, ⟨a, x⟩] of every value x."""
+        return self._transform(table, 1).reshape(-1, self._hashing.buckets)[: self.channel.size, 0].copy()
+
+    def _scatter(self, shares: FloatArray) -> FloatArray:
+        """Σ_{x: ⟨a, x⟩ = b} f_x of every output (a, b)."""
+        table = np.zeros((self._hashing.output_count // self._hashing.buckets, self._hashing.buckets))
+        table[: len(shares), 0] = shares
+        return self._transform(table, -1)
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """wrong·Σ f + (right − wrong)·(sum of the shares in the bucket)."""
+        return np.asarray(self._wrong * shares.sum() + self._step * self._scatter(shares))
+
+    def backward(self, weights: FloatArray) -> FloatArray:
+        """wrong·Σ w + (right − wrong)·(sum of the outputs whose bucket holds the value)."""
+        return np.asarray(self._wrong * weights.sum() + self._step * self._gather(weights))
+
+    def buckets_of(self, vectors: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return ⟨a, x⟩ of these vectors and all values, vectors × values."""
+        base = self._hashing.buckets
+        values = np.arange(self.channel.size)
+        total = np.zeros((len(vectors), len(values)), np.int64)
+        for place in range(self._hashing.digits):
+            total += (vectors // base**place % base)[:, None] * (values // base**place % base)[None, :]
+        return np.asarray(total % base)
+
+    def information(self, shares: FloatArray) -> FloatArray:
+        """Build some rows of L at a time and multiply."""
+        size, base = len(shares), self._hashing.buckets
+        _require_dense(size)
+        scale = (np.sqrt(self._counts) / self.forward(shares)).reshape(-1, base)
+        matrix = np.zeros((size, size))
+        step = max(1, _ROWS_AT_ONCE // base)
+        for start in range(0, len(scale), step):
+            buckets = self.buckets_of(np.arange(start, min(start + step, len(scale))))
+            for bucket in range(base):
+                likelihood = self._wrong + self._step * (buckets == bucket)
+                likelihood *= scale[start : start + step, bucket, None]
+                matrix += likelihood.T @ likelihood
+        return matrix
+
+    def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+        """Any two values share the bucket once in g, and so do three, unless they lie on one line over the field.
+
+        With v the true value: Pr(i, j | v) = 1/g² if i−v and j−v are independent; p/g if j−v is a multiple of i−v;
+        p/g also if v is one of the two.
+        """
+        base = self._hashing.buckets
+        own = self.truth_support / base
+        generic = 1 / base**2
+        some = shares[chosen]
+        joint = np.full((len(some), len(some)), generic)
+        joint += (own - generic) * (some[:, None] + some[None, :])
+        for factor in range(2, base):
+            # v = i + c(j − i) for c = 2 … g−1 runs through the other points of the line through i and j.
+            joint += (own - generic) * self._share_on_line(shares, chosen, factor)
+        return joint
+
+    def _share_on_line(self, shares: FloatArray, chosen: npt.NDArray[np.intp], factor: int) -> FloatArray:
+        base = self._hashing.buckets
+        point = np.zeros((len(chosen), len(chosen)), np.int64)
+        for place in range(self._hashing.digits):
+            digit = chosen // base**place % base
+            point += ((digit[:, None] + factor * (digit[None, :] - digit[:, None])) % base) * base**place
+        padded = np.zeros(base**self._hashing.digits)
+        padded[: len(shares)] = shares
+        return np.asarray(padded[point])
+
+
+@singledispatch
+def group(channel: Channel, counts: Counts) -> Group:
+    """Pair a channel with the counts of its outputs."""
+    raise EstimateError(f"there is no estimator for {channel.mechanism} with {type(counts).__name__}")
+
+
+@group.register
+def _(channel: RandomizedResponse, counts: OutputCounts) -> Group:
+    return ResponseGroup(channel, counts)
+
+
+@group.register
+def _(channel: UnaryEncoding, counts: BitCounts) -> Group:
+    return UnaryGroup(channel, counts)
+
+
+@group.register
+def _(channel: LinearHashing, counts: OutputCounts) -> Group:
+    return HashGroup(channel, counts)
+
+
+def _require_dense(size: int) -> None:
+    if size > LARGEST_DENSE:
+        raise EstimateError(f"a {size:,} × {size:,} covariance is too large to build ({LARGEST_DENSE:,} values at most)")

@@ -1,0 +1,42 @@
+"""Q(output | value) of every mechanism: exact integer weights, true ε, variance, likelihood. No NumPy here.
+
+>>> from pldp.mechanisms import channel, micro_epsilon
+>>> response = channel("krr", 4, micro_epsilon(1))
+>>> response.epsilon, response.mechanism
+(1.0, 'krr')
+"""
+
+from pldp.mechanisms.catalogue import MECHANISMS, channel, channel_from_weights, most_accurate
+from pldp.mechanisms.channel import Channel, Output, RandomBytes
+from pldp.mechanisms.epsilon import (
+    INFINITE,
+    LARGEST_EPSILON,
+    MICRO,
+    epsilon_text,
+    micro_epsilon,
+    micro_epsilon_of_ratio,
+)
+from pldp.mechanisms.linear_hashing import LinearHashing
+from pldp.mechanisms.randomized_response import RandomizedResponse
+from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
+
+__all__ = [
+    "INFINITE",
+    "LARGEST_EPSILON",
+    "MECHANISMS",
+    "MICRO",
+    "Channel",
+    "LinearHashing",
+    "OptimisedUnaryEncoding",
+    "Output",
+    "RandomBytes",
+    "RandomizedResponse",
+    "SymmetricUnaryEncoding",
+    "UnaryEncoding",
+    "channel",
+    "channel_from_weights",
+    "epsilon_text",
+    "micro_epsilon",
+    "micro_epsilon_of_ratio",
+    "most_accurate",
+]

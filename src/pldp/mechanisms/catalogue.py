@@ -1,0 +1,65 @@
+"""The mechanisms by name, and the choice among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import Channel
+from pldp.mechanisms.linear_hashing import LinearHashing
+from pldp.mechanisms.randomized_response import RandomizedResponse
+from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding
+
+_BUILDERS: Final[Mapping[str, Callable[[int, int], Channel]]] = {
+    "krr": RandomizedResponse.of,
+    "sue": SymmetricUnaryEncoding.of,
+    "oue": OptimisedUnaryEncoding.of,
+    "lh": LinearHashing.of,
+}
+_READERS: Final[Mapping[str, Callable[[int, Mapping[str, int]], Channel]]] = {
+    "krr": lambda size, w: RandomizedResponse(size, w["other"]),
+    "sue": lambda size, w: SymmetricUnaryEncoding(size, w["truth"], w["other"]),
+    "oue": lambda size, w: OptimisedUnaryEncoding(size, w["truth"], w["other"]),
+    "lh": lambda size, w: LinearHashing(size, w["buckets"], w["other"]),
+}
+
+MECHANISMS: Final = tuple(_BUILDERS)
+"""Names that a survey file may use."""
+
+LARGE_DOMAIN = 1000
+"""From this many values on, `auto` prefers one hashed integer to a bit per value."""
+
+
+def channel(mechanism: str, size: int, micro_epsilon: int) -> Channel:
+    """Build the named mechanism for so many values at this budget; `"auto"` picks the most accurate.
+
+    >>> channel("krr", 4, 1_000_000).mechanism, channel("auto", 4, 1_000_000).mechanism
+    ('krr', 'krr')
+    >>> channel("auto", 100, 1_000_000).mechanism, channel("auto", 5000, 1_000_000).mechanism
+    ('oue', 'lh')
+    """
+    if mechanism == "auto":
+        return most_accurate(size, micro_epsilon)
+    if mechanism not in _BUILDERS:
+        raise EpsilonError(f"mechanism must be one of {', '.join(MECHANISMS)} or auto, not {mechanism!r}")
+    return _BUILDERS[mechanism](size, micro_epsilon)
+
+
+def channel_from_weights(mechanism: str, size: int, weights: Mapping[str, int]) -> Channel:
+    """Rebuild a channel from the integers that define it (the inverse of `Channel.weights`)."""
+    if mechanism not in _READERS:
+        raise EpsilonError(f"mechanism must be one of {', '.join(MECHANISMS)}, not {mechanism!r}")
+    try:
+        built = _READERS[mechanism](size, weights)
+    except KeyError as missing:
+        raise EpsilonError(f"weights of {mechanism} must name {missing.args[0]!r}") from None
+    if dict(built.weights()) != dict(weights):
+        raise EpsilonError(f"weights of {mechanism} must be exactly {', '.join(built.weights())}")
+    return built
+
+
+def most_accurate(size: int, micro_epsilon: int) -> Channel:
+    """Return the channel with the least variance at equal shares 1/k (small domains: k-RR; middle: OUE; large: LH)."""
+    names = ("krr", "oue") if size < LARGE_DOMAIN else ("krr", "lh")
+    return min((_BUILDERS[name](size, micro_epsilon) for name in names), key=lambda built: built.variance(1 / size))

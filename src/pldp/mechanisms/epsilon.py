@@ -1,0 +1,90 @@
+"""ε in whole millionths, converted and compared exactly.
+
+A privacy budget is an integer number of micro-ε (`1_000_000` is ε = 1), so that budgets add up without rounding.
+What a channel really costs is the logarithm of a ratio of two integers; `micro_epsilon_of_ratio` rounds it *up*.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from functools import lru_cache
+
+from pldp.errors import EpsilonError
+
+MICRO = 1_000_000
+"""Micro-ε in one unit of ε."""
+
+LARGEST_EPSILON = 20
+"""Larger budgets protect nothing (odds of 485 million to one) and are refused as typing errors."""
+
+INFINITE = None
+"""The ε of a channel that can rule a value out: there is no finite one."""
+
+# 60 digits: weights have 16 to 20, so a logarithm is known far beyond the six decimals that are kept.
+_EXACT = Context(prec=60)
+_GUARD = Decimal(1).scaleb(-40)
+
+
+def micro_epsilon(epsilon: float | str | Decimal) -> int:
+    """Return ε in whole micro-ε, rounded down, i.e. towards more protection.
+
+    >>> micro_epsilon(0.1), micro_epsilon("1.5"), micro_epsilon(2)
+    (100000, 1500000, 2000000)
+    >>> micro_epsilon(-1)
+    Traceback (most recent call last):
+    ...
+    pldp.errors.EpsilonError: epsilon must be a number above 0 and at most 20, not -1
+    """
+    rule = f"epsilon must be a number above 0 and at most {LARGEST_EPSILON}, not"
+    if isinstance(epsilon, bool):
+        raise EpsilonError(f"{rule} {epsilon}")
+    try:
+        # str() of a float is its shortest exact spelling: 0.1 means one tenth, as the user wrote it.
+        exact = Decimal(str(epsilon))
+    except InvalidOperation:
+        raise EpsilonError(f"{rule} {str(epsilon)[:40]!r}") from None
+    if not exact.is_finite() or exact <= 0 or exact > LARGEST_EPSILON:
+        raise EpsilonError(f"{rule} {epsilon}")
+    micro = int((exact * MICRO).to_integral_value(rounding=ROUND_FLOOR))
+    if micro == 0:
+        raise EpsilonError(f"epsilon must be at least 0.000001, not {epsilon}")
+    return micro
+
+
+def epsilon_text(micro: int | None) -> str:
+    """Write micro-ε as a plain decimal number without trailing zeros.
+
+    >>> epsilon_text(500_000), epsilon_text(2_000_000), epsilon_text(INFINITE)
+    ('0.5', '2', 'infinite')
+    """
+    if micro is None:
+        return "infinite"
+    return f"{(Decimal(micro) / MICRO).normalize():f}"
+
+
+def exp_micro(micro: int, parts: int = 1) -> Decimal:
+    """Return e^(ε/parts) to 60 digits."""
+    return _EXACT.exp(_EXACT.divide(Decimal(micro), Decimal(MICRO * parts)))
+
+
+def share_rounded_up(total: int, denominator: Decimal) -> int:
+    """Return the smallest integer weight that is at least total/denominator."""
+    return int(_EXACT.divide(Decimal(total), denominator).to_integral_value(rounding=ROUND_CEILING))
+
+
+@lru_cache(maxsize=4096)
+def micro_epsilon_of_ratio(numerator: int, denominator: int) -> int | None:
+    """Return the smallest whole m with numerator/denominator ≤ e^(m/10⁶); `INFINITE` if the denominator is 0.
+
+    >>> micro_epsilon_of_ratio(3, 1)          # ln 3 = 1.0986122886…
+    1098613
+    >>> micro_epsilon_of_ratio(1, 0) is INFINITE
+    True
+    """
+    if denominator == 0:
+        return INFINITE if numerator else 0
+    if numerator <= denominator:
+        return 0
+    logarithm = _EXACT.subtract(_EXACT.ln(Decimal(numerator)), _EXACT.ln(Decimal(denominator)))
+    # Rounding up a value that is short by less than the guard could understate it; the guard rounds against us.
+    return int((logarithm * MICRO + _GUARD).to_integral_value(rounding=ROUND_CEILING))

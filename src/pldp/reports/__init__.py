@@ -1,0 +1,9 @@
+"""What leaves the device: the report, its JSON form, and why one is rejected.
+
+The columnar form needs Arrow and is in `pldp.reports.columns`, so that a device never loads it.
+"""
+
+from pldp.reports.record import Answer, Report, read_report
+from pldp.reports.rejection import Rejection, ReportRejected
+
+__all__ = ["Answer", "Rejection", "Report", "ReportRejected", "read_report"]

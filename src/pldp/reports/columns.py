@@ -1,0 +1,115 @@
+"""The columnar form of reports: one row per report, Arrow in memory and Parquet on disk.
+
+Columns: `schema` (number of the format), `survey` (hash), `id` (16 bytes), and for each question Q of the survey
+`Q.level` (name; null where Q is not answered) and, as its channels need, `Q.output` (integers) or `Q.bits` (packed
+bits of fixed length, bit order as in `pldp.mechanisms.UnaryEncoding`). No floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from pldp.errors import ReportError, SurveyError
+from pldp.mechanisms import Channel, UnaryEncoding
+from pldp.reports.record import Report, output_count
+from pldp.survey import SCHEMA, Question, Survey, loads
+
+_NAMES: Final = pa.dictionary(pa.int8(), pa.string())
+_SURVEY_KEY: Final = b"pldp.survey"
+BATCH_ROWS: Final = 1 << 18
+"""Rows per batch when files are read: bounded memory, whatever the file."""
+
+
+def bit_channel(question: Question) -> UnaryEncoding | None:
+    """Return a channel of the question whose outputs are packed bits, if it has one."""
+    return next((channel for channel in question.channels if isinstance(channel, UnaryEncoding)), None)
+
+
+def integer_channels(question: Question) -> list[Channel]:
+    """Return the channels of the question whose outputs are integers."""
+    return [channel for channel in question.channels if not isinstance(channel, UnaryEncoding)]
+
+
+def schema(survey: Survey) -> pa.Schema:
+    """Return the Arrow schema of this survey's reports; its metadata carries the survey itself."""
+    fields = [("schema", pa.uint8()), ("survey", _NAMES), ("id", pa.binary(16))]
+    for question in survey.questions:
+        fields.append((f"{question.name}.level", _NAMES))
+        integers = integer_channels(question)
+        if integers:
+            fields.append((f"{question.name}.output", _integer_type(max(map(output_count, integers)))))
+        bits = bit_channel(question)
+        if bits is not None:
+            fields.append((f"{question.name}.bits", pa.binary(bits.output_bytes)))
+    return pa.schema(fields, metadata={_SURVEY_KEY: survey.canonical})
+
+
+def _integer_type(count: int) -> pa.DataType:
+    for width, kind in ((8, pa.uint8()), (16, pa.uint16()), (32, pa.uint32())):
+        if count <= 1 << width:
+            return kind
+    return pa.uint64()
+
+
+def to_batch(survey: Survey, reports: Sequence[Report]) -> pa.RecordBatch:
+    """Turn validated reports into one batch of rows."""
+    columns: dict[str, list[Any]] = {name: [] for name in schema(survey).names}
+    for report in reports:
+        columns["schema"].append(SCHEMA)
+        columns["survey"].append(report.survey)
+        columns["id"].append(bytes.fromhex(report.id))
+        answers = {answer.question: answer for answer in report.answers}
+        for question in survey.questions:
+            answer = answers.get(question.name)
+            output = None if answer is None else answer.output
+            columns[f"{question.name}.level"].append(None if answer is None else answer.level)
+            if f"{question.name}.output" in columns:
+                columns[f"{question.name}.output"].append(output if isinstance(output, int) else None)
+            if f"{question.name}.bits" in columns:
+                columns[f"{question.name}.bits"].append(output if isinstance(output, bytes) else None)
+    return pa.RecordBatch.from_pydict(columns, schema=schema(survey))
+
+
+def write_parquet(path: str | Path, survey: Survey, batches: Iterable[pa.RecordBatch]) -> int:
+    """Write batches to one Parquet file and return the number of reports."""
+    count = 0
+    with pq.ParquetWriter(path, schema(survey), compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def read_parquet(path: str | Path) -> Iterator[pa.RecordBatch]:
+    """Read a Parquet file batch by batch; a broken file gets one clear error."""
+    path = Path(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(batch_size=BATCH_ROWS)
+    except FileNotFoundError:
+        raise ReportError(f"{path}: there is no such file") from None
+    except (pa.ArrowException, OSError) as error:
+        first = str(error).splitlines()[0][:160]
+        raise ReportError(f"{path}: is not a complete Parquet file of reports ({first})") from None
+
+
+def survey_of_parquet(path: str | Path) -> Survey:
+    """Return the survey that a Parquet file of reports carries in its metadata."""
+    path = Path(path)
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except FileNotFoundError:
+        raise ReportError(f"{path}: there is no such file") from None
+    except (pa.ArrowException, OSError):
+        raise ReportError(f"{path}: is not a complete Parquet file of reports") from None
+    if _SURVEY_KEY not in metadata:
+        raise ReportError(f"{path}: does not carry its survey; name the survey file")
+    try:
+        return loads(metadata[_SURVEY_KEY].decode())
+    except (SurveyError, UnicodeDecodeError) as error:
+        raise ReportError(f"{path}: carries a survey that cannot be read ({error})") from None

@@ -1,0 +1,159 @@
+"""The report: everything that leaves the device, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pldp.mechanisms import Channel, LinearHashing, Output, UnaryEncoding
+from pldp.reports.rejection import Rejection, ReportRejected
+from pldp.survey import SCHEMA, Question, Survey
+
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+_REPORT_KEYS: Final = {"pldp", "survey", "id", "answers"}
+_ANSWER_KEYS: Final = {"question", "level", "output"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One perturbed answer.
+
+    Attributes
+    ----------
+    question
+        Name of the question.
+    level
+        Name of the level that the report shows: the chosen one, or the perturbed one where the survey hides levels.
+    output
+        What the channel made: an integer, or packed bits.
+    """
+
+    question: str
+    level: str
+    output: Output
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a device sends: survey hash, random id, perturbed answers. No floats, no time, no person.
+
+    >>> report = Report("00" * 32, "1f" * 16, (Answer("mode", "strict", 3),))
+    >>> report.to_json()
+    '{"pldp":1,"survey":"000…
+    """
+
+    survey: str
+    id: str
+    answers: tuple[Answer, ...]
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the JSON form as plain data; packed bits are hexadecimal."""
+        return {
+            "pldp": SCHEMA,
+            "survey": self.survey,
+            "id": self.id,
+            "answers": [
+                {
+                    "question": answer.question,
+                    "level": answer.level,
+                    "output": answer.output.hex() if isinstance(answer.output, bytes) else answer.output,
+                }
+                for answer in self.answers
+            ],
+        }
+
+    def to_json(self) -> str:
+        """Return the JSON form as one line of text."""
+        return json.dumps(self.to_mapping(), separators=(",", ":"), ensure_ascii=False)
+
+
+def read_report(survey: Survey, content: str | bytes | dict[str, Any]) -> Report:
+    """Read and validate the JSON form; `ReportRejected` carries the enumerated reason.
+
+    >>> from pldp.survey import loads
+    >>> survey = loads('pldp=1\\ntitle="t"\\nlevels={a=1}\\nquestions=[{name="q",values=["x","y"]}]')
+    >>> read_report(survey, b"{}")
+    Traceback (most recent call last):
+    ...
+    pldp.reports.rejection.ReportRejected: malformed: a report has exactly the keys pldp, survey, id, answers
+    """
+    entry = content if isinstance(content, dict) else _parse(content)
+    if entry.keys() != _REPORT_KEYS:
+        raise ReportRejected(Rejection.MALFORMED, "a report has exactly the keys pldp, survey, id, answers")
+    if type(entry["pldp"]) is not int or entry["pldp"] != SCHEMA:
+        raise ReportRejected(Rejection.WRONG_SCHEMA, f"pldp must be {SCHEMA}")
+    if entry["survey"] != survey.hash:
+        raise ReportRejected(Rejection.WRONG_SURVEY, "survey must be the hash of this survey")
+    if not isinstance(entry["id"], str) or not _ID.fullmatch(entry["id"]):
+        raise ReportRejected(Rejection.BAD_ID, "id must be 32 lower-case hexadecimal digits")
+    answers = entry["answers"]
+    if not isinstance(answers, list):
+        raise ReportRejected(Rejection.MALFORMED, "answers must be a list")
+    if not answers:
+        raise ReportRejected(Rejection.NO_ANSWER, "answers must not be empty")
+    if len(answers) > len(survey.questions):
+        raise ReportRejected(Rejection.REPEATED_QUESTION, "there are more answers than questions")
+    read = tuple(_read_answer(survey, answer) for answer in answers)
+    if len({answer.question for answer in read}) < len(read):
+        raise ReportRejected(Rejection.REPEATED_QUESTION, "a question is answered twice")
+    return Report(entry["survey"], entry["id"], read)
+
+
+def _parse(content: str | bytes) -> dict[str, Any]:
+    try:
+        entry = json.loads(content)
+    except (ValueError, RecursionError):
+        raise ReportRejected(Rejection.MALFORMED, "not JSON") from None
+    if not isinstance(entry, dict):
+        raise ReportRejected(Rejection.MALFORMED, "not an object")
+    return entry
+
+
+def _read_answer(survey: Survey, entry: object) -> Answer:
+    if not isinstance(entry, dict) or entry.keys() != _ANSWER_KEYS:
+        raise ReportRejected(Rejection.MALFORMED, "an answer has exactly the keys question, level, output")
+    if not all(isinstance(entry[key], str) for key in ("question", "level")):
+        raise ReportRejected(Rejection.MALFORMED, "question and level must be text")
+    question = next((known for known in survey.questions if known.name == entry["question"]), None)
+    if question is None:
+        raise ReportRejected(Rejection.UNKNOWN_QUESTION, "the survey has no such question")
+    return Answer(question.name, entry["level"], _read_output(question, entry["level"], entry["output"]))
+
+
+def _read_output(question: Question, level: str, content: object) -> Output:
+    index = question.level_index.get(level)
+    if index is None:
+        raise ReportRejected(Rejection.UNKNOWN_LEVEL, f"question {question.name!r} offers no such level")
+    channel = question.channels[index]
+    return _read_bits(channel, content) if isinstance(channel, UnaryEncoding) else _read_integer(channel, content)
+
+
+def _read_integer(channel: Channel, content: object) -> int:
+    if type(content) is not int:
+        raise ReportRejected(Rejection.WRONG_TYPE, "output must be an integer")
+    if not 0 <= content < output_count(channel):
+        raise ReportRejected(Rejection.OUT_OF_RANGE, "output is none that the channel can make")
+    return content
+
+
+def _read_bits(channel: UnaryEncoding, content: object) -> bytes:
+    if not isinstance(content, str):
+        raise ReportRejected(Rejection.WRONG_TYPE, "output must be hexadecimal text")
+    if len(content) != 2 * channel.output_bytes:
+        raise ReportRejected(Rejection.WRONG_LENGTH, f"output must have {2 * channel.output_bytes} hexadecimal digits")
+    try:
+        bits = bytes.fromhex(content)
+    except ValueError:
+        raise ReportRejected(Rejection.WRONG_TYPE, "output must be hexadecimal text") from None
+    if bits.hex() != content:
+        raise ReportRejected(Rejection.WRONG_TYPE, "output must be lower-case hexadecimal text")
+    if bits[-1] >> ((channel.size - 1) % 8 + 1):
+        raise ReportRejected(Rejection.OUT_OF_RANGE, "output has a bit beyond the last value")
+    return bits
+
+
+def output_count(channel: Channel) -> int:
+    """Return the number of outputs of a channel whose outputs are integers."""
+    return channel.output_count if isinstance(channel, LinearHashing) else channel.size

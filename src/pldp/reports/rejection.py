@@ -1,0 +1,42 @@
+"""Why a report is not counted. Every reason is counted and shown; none is silent."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pldp.errors import PldpError
+
+
+class Rejection(StrEnum):
+    """The reasons, with the words that tallies, logs and pages use."""
+
+    MALFORMED = "malformed"
+    """Not JSON, not an object, or a key missing or too many."""
+    WRONG_SCHEMA = "wrong_schema"
+    """Another number of the report format."""
+    WRONG_SURVEY = "wrong_survey"
+    """Made for another survey, or another version of it."""
+    BAD_ID = "bad_id"
+    """The id is not 32 lower-case hexadecimal digits."""
+    NO_ANSWER = "no_answer"
+    """No question is answered."""
+    UNKNOWN_QUESTION = "unknown_question"
+    """A question that the survey does not ask."""
+    REPEATED_QUESTION = "repeated_question"
+    """One question answered twice in one report."""
+    UNKNOWN_LEVEL = "unknown_level"
+    """A level that the question does not offer."""
+    WRONG_TYPE = "wrong_type"
+    """An output of another type than the channel makes."""
+    WRONG_LENGTH = "wrong_length"
+    """Packed bits of another length than the channel makes."""
+    OUT_OF_RANGE = "out_of_range"
+    """An output that the channel cannot make."""
+
+
+class ReportRejected(PldpError, ValueError):
+    """A report that breaks a rule; `reason` says which."""
+
+    def __init__(self, reason: Rejection, detail: str) -> None:
+        super().__init__(f"{reason.value}: {detail}")
+        self.reason = reason

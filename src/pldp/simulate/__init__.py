@@ -1,0 +1,6 @@
+"""Whole populations, vectorised and seeded. For research, tests and demonstrations; never used on a device."""
+
+from pldp.simulate.population import Population, simulate_reports
+from pldp.simulate.sampling import perturb, perturb_personal
+
+__all__ = ["Population", "perturb", "perturb_personal", "simulate_reports"]

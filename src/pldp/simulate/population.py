@@ -1,0 +1,221 @@
+"""Simulated people: their values, the levels they choose, and the reports their devices would send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pldp.errors import SimulationError
+from pldp.mechanisms import UnaryEncoding
+from pldp.reports.columns import BATCH_ROWS, bit_channel, integer_channels, schema
+from pldp.simulate.sampling import perturb
+from pldp.survey import SCHEMA, Question, Survey
+
+LevelMix = Mapping[str, float] | Mapping[str, Mapping[str, float]] | None
+"""Weight of each level; or, per label, such weights (a choice that depends on the value); or equal weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """What is true of some people: per question the index of each one's value and of the level chosen.
+
+    >>> from pldp import Survey
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> people = Population.of_counts(survey, {"late": {"yes": 30, "no": 70}}, seed=1)
+    >>> people.size, people.shares(survey.question("late"))
+    (100, array([0.3, 0.7]))
+    """
+
+    values: Mapping[str, npt.NDArray[Any]]
+    levels: Mapping[str, npt.NDArray[Any]]
+
+    def __post_init__(self) -> None:
+        sizes = {len(array) for array in (*self.values.values(), *self.levels.values())}
+        if len(sizes) > 1 or self.values.keys() != self.levels.keys():
+            raise SimulationError("values and levels must hold the same questions and the same number of people")
+
+    @property
+    def size(self) -> int:
+        """Number of people."""
+        return len(next(iter(self.values.values()))) if self.values else 0
+
+    def shares(self, question: Question) -> npt.NDArray[np.float64]:
+        """Return the true shares of a question's values among these people."""
+        counts = np.bincount(self.values[question.name], minlength=len(question.values))
+        return counts / max(1, counts.sum())
+
+    @classmethod
+    def of_counts(
+        cls,
+        survey: Survey,
+        counts: Mapping[str, Mapping[str, int] | Sequence[int]],
+        *,
+        level_mix: LevelMix = None,
+        seed: int = 0,
+    ) -> Population:
+        """Make exactly so many people of each value, in random order; several questions are independent."""
+        generator = np.random.default_rng([seed, 1])
+        values = {}
+        for name, given in counts.items():
+            question = survey.question(name)
+            numbers = _counts(question, given)
+            values[name] = generator.permutation(np.repeat(_indices(question), numbers))
+        return cls._choosing(survey, values, level_mix, generator)
+
+    @classmethod
+    def of_shares(
+        cls,
+        survey: Survey,
+        people: int,
+        shares: Mapping[str, Sequence[float]] | None = None,
+        *,
+        level_mix: LevelMix = None,
+        seed: int = 0,
+    ) -> Population:
+        """Draw people at random from the shares of each question (a falling 1/rank pattern where none are given)."""
+        if people < 0:
+            raise SimulationError(f"people must not be negative, not {people}")
+        generator = np.random.default_rng([seed, 1])
+        values = {}
+        for question in survey.questions if shares is None else map(survey.question, shares):
+            given = None if shares is None else shares[question.name]
+            weights = 1 / np.arange(1, len(question.values) + 1) if given is None else np.asarray(given, np.float64)
+            probabilities = _distribution(weights, len(question.values), f"shares of {question.name}")
+            values[question.name] = generator.choice(_indices(question), people, p=probabilities)
+        return cls._choosing(survey, values, level_mix, generator)
+
+    @classmethod
+    def _choosing(
+        cls,
+        survey: Survey,
+        values: Mapping[str, npt.NDArray[Any]],
+        level_mix: LevelMix,
+        generator: np.random.Generator,
+    ) -> Population:
+        levels = {
+            name: _choose_levels(survey.question(name), array, level_mix, generator) for name, array in values.items()
+        }
+        return cls(values, levels)
+
+
+def simulate_reports(
+    survey: Survey, population: Population, *, seed: int = 0, batch_rows: int = BATCH_ROWS
+) -> Iterator[pa.RecordBatch]:
+    """Yield the reports that these people's devices would send, as Arrow batches.
+
+    The same seed gives the same reports. The ids are random too, but seeded: they are for simulation only.
+    """
+    seeds = np.random.SeedSequence([seed, 2]).spawn(-(-population.size // batch_rows))
+    for number, child in enumerate(seeds):
+        generator = np.random.default_rng(child)
+        part = slice(number * batch_rows, min((number + 1) * batch_rows, population.size))
+        yield _batch(survey, population, part, generator)
+
+
+def _batch(survey: Survey, population: Population, part: slice, generator: np.random.Generator) -> pa.RecordBatch:
+    rows = part.stop - part.start
+    columns: dict[str, pa.Array] = {
+        "schema": pa.array(np.full(rows, SCHEMA, np.uint8)),
+        "survey": pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [survey.hash]),
+        "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(generator.bytes(16 * rows))]),
+    }
+    fields = schema(survey)
+    for question in survey.questions:
+        if question.name in population.values:
+            level = population.levels[question.name][part]
+            columns |= _question_columns(survey, question, population.values[question.name][part], level, generator)
+    arrays = [columns.get(field.name, None) for field in fields]
+    filled = [
+        pa.nulls(rows, field.type) if array is None else array.cast(field.type)
+        for field, array in zip(fields, arrays, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(filled, schema=fields)
+
+
+def _question_columns(
+    survey: Survey,
+    question: Question,
+    values: npt.NDArray[Any],
+    level: npt.NDArray[Any],
+    generator: np.random.Generator,
+) -> dict[str, pa.Array]:
+    shown = level if survey.level_channel is None else perturb(survey.level_channel, level, generator)
+    names = [each.name for each in question.levels]
+    columns = {f"{question.name}.level": pa.DictionaryArray.from_arrays(shown.astype(np.int8), names)}
+    integers, bits = integer_channels(question), bit_channel(question)
+    if bits is None:
+        outputs = perturb(question.channels, values, generator, level=level)
+        return {**columns, f"{question.name}.output": pa.array(outputs)}
+    is_bits = np.array([isinstance(channel, UnaryEncoding) for channel in question.channels])[level]
+    rows = np.zeros((len(values), bits.output_bytes), np.uint8)
+    outputs = np.zeros(len(values), np.uint64)
+    for place, channel in enumerate(question.channels):
+        chosen = level == place
+        target = rows if isinstance(channel, UnaryEncoding) else outputs
+        target[chosen] = perturb(channel, values[chosen], generator)
+    packed = pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(bits.output_bytes), len(rows), [_validity(is_bits), pa.py_buffer(rows)]
+    )
+    columns[f"{question.name}.bits"] = packed
+    if integers:
+        columns[f"{question.name}.output"] = pa.array(outputs, mask=is_bits)
+    return columns
+
+
+def _validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def _indices(question: Question) -> npt.NDArray[Any]:
+    size = len(question.values)
+    return np.arange(size, dtype=np.min_scalar_type(size - 1))
+
+
+def _counts(question: Question, given: Mapping[str, int] | Sequence[int]) -> npt.NDArray[np.int64]:
+    if isinstance(given, Mapping):
+        numbers = np.zeros(len(question.values), np.int64)
+        for label, count in given.items():
+            numbers[question.value_index(label)] = count
+    else:
+        numbers = np.asarray(given, np.int64)
+    if numbers.shape != (len(question.values),) or (numbers < 0).any():
+        raise SimulationError(f"counts of {question.name} must be {len(question.values)} numbers of people, none negative")
+    return numbers
+
+
+def _distribution(weights: npt.ArrayLike, size: int, name: str) -> npt.NDArray[np.float64]:
+    numbers = np.asarray(weights, np.float64)
+    if numbers.shape != (size,) or not np.isfinite(numbers).all() or (numbers < 0).any() or numbers.sum() <= 0:
+        raise SimulationError(f"{name} must be {size} finite weights, none negative, not all zero")
+    return np.asarray(numbers / numbers.sum())
+
+
+def _choose_levels(
+    question: Question, values: npt.NDArray[Any], mix: LevelMix, generator: np.random.Generator
+) -> npt.NDArray[np.uint8]:
+    size = len(question.levels)
+    if mix is None:
+        return generator.integers(0, size, len(values), dtype=np.uint8)
+    if not any(isinstance(weight, Mapping) for weight in mix.values()):
+        return generator.choice(np.arange(size, dtype=np.uint8), len(values), p=_level_weights(question, mix))
+    levels = np.empty(len(values), np.uint8)
+    missing = set(question.values) - set(mix)
+    if missing:
+        raise SimulationError(f"level_mix must name all {len(question.values)} labels of {question.name}")
+    for label, weights in mix.items():
+        chosen = values == question.value_index(label)
+        probabilities = _level_weights(question, weights if isinstance(weights, Mapping) else {})
+        levels[chosen] = generator.choice(np.arange(size, dtype=np.uint8), int(chosen.sum()), p=probabilities)
+    return levels
+
+
+def _level_weights(question: Question, mix: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+    weights = np.zeros(len(question.levels))
+    for name, weight in mix.items():
+        weights[question.find_level(name)] = weight
+    return _distribution(weights, len(weights), "level_mix")

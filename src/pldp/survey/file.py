@@ -1,0 +1,291 @@
+"""Read survey files; every error names the file and the key or line that breaks a rule.
+
+A file is TOML or JSON with the keys of `survey.schema.json`:
+
+>>> survey = loads('''
+... pldp = 1
+... title = "How people get to work"
+... [levels]
+... strict = 0.5
+... open = 2
+... [[questions]]
+... name = "mode"
+... values = ["car", "bus", "bike"]
+... ''')
+>>> [str(level) for level in survey.levels]
+['strict (ε = 0.5)', 'open (ε = 2)']
+>>> survey.question("mode").channels[0].mechanism
+'krr'
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from pldp.budgets import Level, micro_epsilon
+from pldp.errors import EpsilonError, SurveyError
+from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, channel, channel_from_weights, epsilon_text
+from pldp.survey.model import SCHEMA, Question, Survey
+from pldp.survey.signature import Signature, verify
+
+LONGEST_NAME: Final = 64
+LONGEST_TEXT: Final = 2000
+MOST_VALUES: Final = 1_000_000
+
+_SURVEY_KEYS: Final = {"pldp", "title", "collector", "levels", "questions", "total_epsilon", "hide_level"}
+_QUESTION_KEYS: Final = {"name", "text", "kind", "values", "levels", "mechanism", "weights"}
+
+
+def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
+    """Read the survey file at this path; with `trusted_key` (hexadecimal Ed25519), refuse what it did not sign."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SurveyError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SurveyError(f"{path}: cannot be read as UTF-8 text ({type(error).__name__})") from None
+    try:
+        return loads(text, trusted_key=trusted_key)
+    except SurveyError as error:
+        raise type(error)(f"{path}: {error}") from None
+
+
+def loads(text: str, *, trusted_key: str | None = None) -> Survey:
+    """Read a survey from TOML or JSON text. A signed survey is JSON with the keys `survey` and `signature`."""
+    document = _parse_json(text) if text.lstrip().startswith("{") else _parse_toml(text)
+    signature = None
+    if isinstance(document, dict) and "signature" in document:
+        signature = Signature.from_mapping(document["signature"])
+        document = document.get("survey")
+    survey = survey_from_mapping(document)
+    if signature is not None or trusted_key is not None:
+        verify(survey, signature, trusted_key=trusted_key)
+    return survey
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except json.JSONDecodeError as error:
+        raise SurveyError(f"line {error.lineno}: not valid JSON: {error.msg}") from None
+    except RecursionError:
+        raise SurveyError("nested too deeply") from None
+
+
+def _parse_toml(text: str) -> Any:
+    import tomllib  # noqa: PLC0415 - a device that reads JSON starts faster without it
+
+    try:
+        return tomllib.loads(text, parse_float=Decimal)
+    except tomllib.TOMLDecodeError as error:
+        raise SurveyError(f"not valid TOML: {error}") from None
+    except RecursionError:
+        raise SurveyError("nested too deeply") from None
+
+
+def survey_from_mapping(document: object) -> Survey:
+    """Build a survey from plain data (a parsed TOML or JSON file)."""
+    survey = _table(document, "survey", _SURVEY_KEYS, required=("pldp", "title", "levels", "questions"))
+    if survey["pldp"] != SCHEMA or isinstance(survey["pldp"], bool):
+        _fail("pldp", f"must be {SCHEMA}, the number of this format", survey["pldp"])
+    levels = _levels(survey["levels"])
+    questions = survey["questions"]
+    if not isinstance(questions, list) or not questions:
+        _fail("questions", "must be a list with at least one question", questions)
+    built = tuple(_question(entry, f"questions[{index}]", levels) for index, entry in enumerate(questions))
+    _distinct([question.name for question in built], "questions", "names")
+    total = _total(survey.get("total_epsilon"), built)
+    level_micro, level_channel = _hide_level(survey.get("hide_level"), levels, built)
+    return Survey(
+        title=_text(survey["title"], "title", LONGEST_TEXT),
+        collector=_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
+        levels=levels,
+        questions=built,
+        total_micro_epsilon=total,
+        level_channel=level_channel,
+        level_micro_epsilon=level_micro,
+    )
+
+
+def _levels(entry: object) -> tuple[Level, ...]:
+    if not isinstance(entry, dict) or not entry:
+        _fail("levels", "must be a table with at least one level, such as strict = 0.5", entry)
+    levels = []
+    for name, content in entry.items():
+        key = f"levels.{name}"
+        _text(name, key, LONGEST_NAME)
+        table = content if isinstance(content, dict) else {"epsilon": content}
+        _table(table, key, {"epsilon", "text"}, required=("epsilon",))
+        text = _text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True)
+        levels.append(Level(name, _epsilon(table["epsilon"], key), text))
+    return tuple(sorted(levels, key=lambda level: (level.micro_epsilon, level.name)))
+
+
+def _question(entry: object, key: str, survey_levels: tuple[Level, ...]) -> Question:
+    table = _table(entry, key, _QUESTION_KEYS, required=("name", "values"))
+    name = _text(table["name"], f"{key}.name", LONGEST_NAME)
+    key = f"{key} ({name})"
+    if table.get("kind", "choice") != "choice":
+        _fail(f"{key}.kind", "must be 'choice'", table["kind"])
+    values = _values(table["values"], f"{key}.values")
+    levels = _question_levels(table.get("levels"), f"{key}.levels", survey_levels)
+    mechanisms = _per_level(table.get("mechanism", "auto"), f"{key}.mechanism", levels, default="auto")
+    weights = _per_level(table.get("weights", {}), f"{key}.weights", levels, default=None)
+    channels = tuple(
+        _channel(key, len(values), level, mechanisms[level.name], weights[level.name]) for level in levels
+    )
+    return Question(name, _text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True), values, levels, channels)
+
+
+def _values(entry: object, key: str) -> tuple[str, ...]:
+    if not isinstance(entry, list) or not 2 <= len(entry) <= MOST_VALUES:
+        _fail(key, f"must be a list of 2 to {MOST_VALUES:,} labels", entry)
+    labels = [_text(label, f"{key}[{index}]", LONGEST_TEXT) for index, label in enumerate(entry)]
+    _distinct(labels, key, "labels")
+    return tuple(labels)
+
+
+def _question_levels(entry: object, key: str, survey_levels: tuple[Level, ...]) -> tuple[Level, ...]:
+    """A question may give some or all levels another ε; a level it leaves out of a full table is not on offer."""
+    if entry is None:
+        return survey_levels
+    known = {level.name: level for level in survey_levels}
+    if not isinstance(entry, dict) or not entry:
+        _fail(key, "must be a table such as strict = 0.5", entry)
+    levels = []
+    for name, epsilon in entry.items():
+        if name not in known:
+            _fail(f"{key}.{name}", f"must be one of the survey's levels: {', '.join(known)}", name)
+        levels.append(Level(name, _epsilon(epsilon, f"{key}.{name}"), known[name].text))
+    return tuple(sorted(levels, key=lambda level: (level.micro_epsilon, level.name)))
+
+
+def _per_level(entry: object, key: str, levels: tuple[Level, ...], *, default: object) -> Mapping[str, Any]:
+    if isinstance(entry, str):
+        return dict.fromkeys((level.name for level in levels), entry)
+    if not isinstance(entry, dict):
+        _fail(key, "must be one name, or a table with one per level", entry)
+    known = [level.name for level in levels]
+    for name in entry:
+        if name not in known:
+            _fail(f"{key}.{name}", f"must be one of the question's levels: {', '.join(known)}", name)
+    return {name: entry.get(name, default) for name in known}
+
+
+def _channel(key: str, size: int, level: Level, mechanism: object, weights: object) -> Channel:
+    where = f"{key}, level {level.name}"
+    if not isinstance(mechanism, str):
+        _fail(f"{where}: mechanism", "must be a name", mechanism)
+    try:
+        if weights is None:
+            return channel(mechanism, size, level.micro_epsilon)
+        return _checked_channel(where, mechanism, size, level.micro_epsilon, weights)
+    except EpsilonError as error:
+        raise SurveyError(f"{where}: {error}") from None
+
+
+def _checked_channel(where: str, mechanism: str, size: int, micro: int, weights: object) -> Channel:
+    """Rebuild a published channel and refuse it if its true ε is above the level's: nobody has to believe the file."""
+    if not isinstance(weights, dict) or not all(type(weight) is int for weight in weights.values()):
+        _fail(f"{where}: weights", "must be a table of integers", weights)
+    built = channel_from_weights(mechanism, size, weights)
+    if built.micro_epsilon is None or built.micro_epsilon > micro:
+        _fail(
+            f"{where}: weights",
+            f"must keep the promised epsilon {epsilon_text(micro)}; theirs is",
+            epsilon_text(built.micro_epsilon),
+        )
+    return built
+
+
+def _total(entry: object, questions: tuple[Question, ...]) -> int | None:
+    if entry is None:
+        return None
+    total = _epsilon(entry, "total_epsilon")
+    least = min(question.levels[0].micro_epsilon for question in questions)
+    if total < least:
+        _fail("total_epsilon", f"must allow at least one answer at the strictest level ({epsilon_text(least)})", entry)
+    return total
+
+
+def _hide_level(
+    entry: object, levels: tuple[Level, ...], questions: tuple[Question, ...]
+) -> tuple[int | None, Channel | None]:
+    if entry is None:
+        return None, None
+    table = _table(entry, "hide_level", {"epsilon", "mechanism", "weights"}, required=("epsilon",))
+    micro = _epsilon(table["epsilon"], "hide_level.epsilon")
+    if len(levels) < 2:
+        _fail("hide_level", "must have at least two levels to hide among; the survey has", len(levels))
+    if table.get("mechanism", "krr") != "krr":
+        _fail("hide_level.mechanism", "must be 'krr'", table["mechanism"])
+    for question in questions:
+        if [level.name for level in question.levels] != [level.name for level in levels]:
+            _fail(f"hide_level: question {question.name}", "must offer every level in the survey's order", "other levels")
+        forms = {isinstance(built, UnaryEncoding) or (built.mechanism, *_shape(built)) for built in question.channels}
+        if len(forms) > 1:
+            names = ", ".join(built.mechanism for built in question.channels)
+            _fail(
+                f"hide_level: question {question.name}.mechanism",
+                "must give reports of one form at every level, or their form shows the level",
+                names,
+            )
+    try:
+        if table.get("weights") is None:
+            return micro, RandomizedResponse.of(len(levels), micro)
+        return micro, _checked_channel("hide_level", "krr", len(levels), micro, table["weights"])
+    except EpsilonError as error:
+        raise SurveyError(f"hide_level: {error}") from None
+
+
+def _shape(built: Channel) -> tuple[int, ...]:
+    return (built.weights().get("buckets", 0),)
+
+
+def _table(entry: object, key: str, known: set[str], *, required: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        _fail(key, "must be a table", entry)
+    for name in entry:
+        if name not in known:
+            _fail(f"{key}.{name}", f"is not a known key; known are {', '.join(sorted(known))}", name)
+    for name in required:
+        if name not in entry:
+            raise SurveyError(f"{key}: {name} is missing")
+    return entry
+
+
+def _text(entry: object, key: str, longest: int, *, empty: bool = False) -> str:
+    if not isinstance(entry, str) or len(entry) > longest or (not entry.strip() and not empty):
+        _fail(key, f"must be text of at most {longest} characters" + ("" if empty else ", not empty"), entry)
+    if entry != unicodedata.normalize("NFC", entry) or any(unicodedata.category(c) == "Cc" and c != "\n" for c in entry):
+        _fail(key, "must be text in Unicode form NFC without control characters", entry)
+    return entry
+
+
+def _epsilon(entry: object, key: str) -> int:
+    if not isinstance(entry, int | str | Decimal):
+        _fail(key, "must be a number", entry)
+    try:
+        return micro_epsilon(entry)
+    except EpsilonError as error:
+        raise SurveyError(f"{key}: {error}") from None
+
+
+def _distinct(names: list[str], key: str, what: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise SurveyError(f"{key}: must have distinct {what}; {name[:80]!r} comes twice")
+        seen.add(name)
+
+
+def _fail(key: str, rule: str, came: object) -> NoReturn:
+    shown = came if isinstance(came, int | Decimal) else repr(came)
+    shown = str(shown)
+    raise SurveyError(f"{key}: {rule}, not {shown[:80]}{'…' if len(shown) > 80 else ''}")

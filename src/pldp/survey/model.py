@@ -1,0 +1,175 @@
+"""The survey as both sides know it: questions, labels, levels, and the exact channel of each level."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from pldp.budgets import Level, epsilon_text
+from pldp.errors import AnswerError
+from pldp.mechanisms import Channel
+
+SCHEMA: Final = 1
+"""Number of the survey and report format; a change of meaning gets a new number."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question with its labels and the channel that each level uses.
+
+    Attributes
+    ----------
+    name
+        Short name in files and results.
+    text
+        What the person reads.
+    values
+        The labels that can be answered, in their public order.
+    levels
+        The levels on offer, strictest first, each with its ε for this question.
+    channels
+        The channel of each level, in the order of `levels`.
+    """
+
+    name: str
+    text: str
+    values: tuple[str, ...]
+    levels: tuple[Level, ...]
+    channels: tuple[Channel, ...]
+
+    kind: str = "choice"
+
+    @cached_property
+    def _value_index(self) -> Mapping[str, int]:
+        return {label: index for index, label in enumerate(self.values)}
+
+    @cached_property
+    def level_index(self) -> Mapping[str, int]:
+        """Place of each level's name in `levels`."""
+        return {level.name: index for index, level in enumerate(self.levels)}
+
+    def value_index(self, value: str) -> int:
+        """Return the place of a label; the label itself never appears in the error."""
+        index = self._value_index.get(value) if isinstance(value, str) else None
+        if index is None:
+            raise AnswerError(
+                f"value must be one of the {len(self.values)} labels of question {self.name!r}; what came is none of them"
+            )
+        return index
+
+    def find_level(self, name: str | None) -> int:
+        """Return the place of a level; the strictest one if no name is given."""
+        if name is None:
+            return 0
+        index = self.level_index.get(name)
+        if index is None:
+            names = ", ".join(level.name for level in self.levels)
+            raise AnswerError(f"level must be one of {names} in question {self.name!r}, not {str(name)[:60]!r}")
+        return index
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Everything that device and collector must agree on; its hash is in every report.
+
+    Attributes
+    ----------
+    title, collector
+        What the survey is and who collects.
+    levels
+        The levels on offer, strictest first.
+    questions
+        What is asked.
+    total_micro_epsilon
+        The most that one person may spend on this survey, or `None`.
+    level_channel
+        The channel that perturbs the chosen level itself, or `None` if reports show the level.
+    """
+
+    title: str
+    collector: str
+    levels: tuple[Level, ...]
+    questions: tuple[Question, ...]
+    total_micro_epsilon: int | None = None
+    level_channel: Channel | None = None
+    level_micro_epsilon: int | None = None
+
+    @staticmethod
+    def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
+        """Read a survey file (TOML or JSON); with `trusted_key`, accept it only if that key signed it."""
+        from pldp.survey.file import load  # noqa: PLC0415 - the reader builds this class
+
+        return load(path, trusted_key=trusted_key)
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Question]:
+        return {question.name: question for question in self.questions}
+
+    def question(self, name: str) -> Question:
+        """Return the question of this name."""
+        found = self._by_name.get(name)
+        if found is None:
+            names = ", ".join(self._by_name)
+            raise AnswerError(f"question must be one of {names}, not {str(name)[:60]!r}")
+        return found
+
+    @cached_property
+    def document(self) -> Mapping[str, Any]:
+        """The survey as plain data with everything spelled out: mechanisms resolved, weights as integers, ε as text.
+
+        It is itself a valid survey file. Clients need no logarithm to use it.
+        """
+        document: dict[str, Any] = {
+            "pldp": SCHEMA,
+            "title": self.title,
+            "levels": {level.name: _level_document(level) for level in self.levels},
+            "questions": [_question_document(question) for question in self.questions],
+        }
+        if self.collector:
+            document["collector"] = self.collector
+        if self.total_micro_epsilon is not None:
+            document["total_epsilon"] = epsilon_text(self.total_micro_epsilon)
+        if self.level_channel is not None:
+            document["hide_level"] = {
+                "epsilon": epsilon_text(self.level_micro_epsilon),
+                "mechanism": self.level_channel.mechanism,
+                "weights": dict(self.level_channel.weights()),
+            }
+        return document
+
+    @cached_property
+    def canonical(self) -> bytes:
+        """The document as bytes in one and only one spelling: sorted keys, no spaces, UTF-8."""
+        return json.dumps(self.document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical bytes, in hexadecimal."""
+        return hashlib.sha256(self.canonical).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write the spelled-out document as JSON, for devices and other languages."""
+        Path(path).write_bytes(self.canonical + b"\n")
+
+
+def _level_document(level: Level) -> dict[str, str]:
+    document = {"epsilon": epsilon_text(level.micro_epsilon)}
+    return {**document, "text": level.text} if level.text else document
+
+
+def _question_document(question: Question) -> dict[str, Any]:
+    named = list(zip(question.levels, question.channels, strict=True))
+    return {
+        "name": question.name,
+        "text": question.text,
+        "kind": question.kind,
+        "values": list(question.values),
+        "levels": {level.name: epsilon_text(level.micro_epsilon) for level in question.levels},
+        "mechanism": {level.name: channel.mechanism for level, channel in named},
+        "weights": {level.name: dict(channel.weights()) for level, channel in named},
+    }

@@ -1,0 +1,95 @@
+"""Ed25519 signatures of surveys, so that nobody on the way can weaken a level.
+
+The signed bytes are `Survey.canonical`. Needs the package `cryptography` (extra `signing`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pldp.errors import SignatureError
+
+if TYPE_CHECKING:
+    from pldp.survey.model import Survey
+
+_ALGORITHM = "ed25519"
+_NEEDS = "signed surveys need the package cryptography: pip install 'pldp[signing]'"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Public key and signature, both hexadecimal."""
+
+    public_key: str
+    signature: str
+
+    @classmethod
+    def from_mapping(cls, entry: object) -> Signature:
+        """Read the `signature` table of a signed survey."""
+        if not isinstance(entry, Mapping) or set(entry) != {"algorithm", "public_key", "signature"}:
+            raise SignatureError("signature: must have exactly the keys algorithm, public_key, signature")
+        if entry["algorithm"] != _ALGORITHM:
+            raise SignatureError(f"signature.algorithm: must be {_ALGORITHM}, not {str(entry['algorithm'])[:40]!r}")
+        return cls(_hex(entry["public_key"], "public_key", 32), _hex(entry["signature"], "signature", 64))
+
+
+def make_key() -> tuple[str, str]:
+    """Return a new private and public key, hexadecimal. Keep the private one offline."""
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - optional
+    except ImportError:
+        raise SignatureError(_NEEDS) from None
+    private = Ed25519PrivateKey.generate()
+    return private.private_bytes_raw().hex(), private.public_key().public_bytes_raw().hex()
+
+
+def sign(survey: Survey, private_key: str) -> str:
+    """Return the survey as signed JSON text, which `Survey.load` reads.
+
+    >>> from pldp.survey import loads, make_key, sign
+    >>> private, public = make_key()
+    >>> survey = loads('pldp=1\\ntitle="t"\\nlevels={a=1}\\nquestions=[{name="q",values=["x","y"]}]')
+    >>> loads(sign(survey, private), trusted_key=public).hash == survey.hash
+    True
+    """
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - optional
+    except ImportError:
+        raise SignatureError(_NEEDS) from None
+    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(_hex(private_key, "private_key", 32)))
+    table = {
+        "algorithm": _ALGORITHM,
+        "public_key": key.public_key().public_bytes_raw().hex(),
+        "signature": key.sign(survey.canonical).hex(),
+    }
+    return json.dumps({"survey": survey.document, "signature": table}, indent=1, ensure_ascii=False) + "\n"
+
+
+def verify(survey: Survey, signature: Signature | None, *, trusted_key: str | None = None) -> None:
+    """Raise `SignatureError` unless the signature is good and, where a key is trusted, made with that key."""
+    if signature is None:
+        raise SignatureError("signature: is missing, but a trusted key was given")
+    if trusted_key is not None and _hex(trusted_key, "trusted_key", 32) != signature.public_key:
+        raise SignatureError("signature.public_key: is not the trusted key")
+    try:
+        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - optional
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - optional
+    except ImportError:
+        raise SignatureError(_NEEDS) from None
+    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+    try:
+        key.verify(bytes.fromhex(signature.signature), survey.canonical)
+    except InvalidSignature:
+        raise SignatureError("signature: does not fit the survey; the file was changed after signing") from None
+
+
+def _hex(entry: object, key: str, length: int) -> str:
+    if isinstance(entry, str) and len(entry) == 2 * length:
+        try:
+            return bytes.fromhex(entry).hex()
+        except ValueError:
+            pass
+    raise SignatureError(f"{key}: must be {2 * length} hexadecimal digits")

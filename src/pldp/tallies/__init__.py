@@ -1,0 +1,7 @@
+"""Sufficient statistics of reports: counts per question and level, which merge by `+`."""
+
+from pldp.tallies.counts import BitCounts, Counts, OutputCounts
+from pldp.tallies.kernel import tally
+from pldp.tallies.tally import Tally
+
+__all__ = ["BitCounts", "Counts", "OutputCounts", "Tally", "tally"]

@@ -1,0 +1,139 @@
+"""Counts of the outputs of one channel; two sets of counts merge by addition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import TallyError
+from pldp.mechanisms import Channel, UnaryEncoding
+from pldp.reports.record import output_count
+
+IntArray = npt.NDArray[np.int64]
+ByteArray = npt.NDArray[np.uint8]
+
+LARGEST_TABLE = 1 << 27
+"""Most outputs that are counted one by one (1 GiB of counters)."""
+
+BIT_OF_BYTE: npt.NDArray[np.float64] = np.unpackbits(
+    np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
+).astype(np.float64)
+"""Row b: the eight bits of byte b, lowest first."""
+
+
+@dataclass(frozen=True, eq=False)
+class OutputCounts:
+    """How often each integer output came: all that any estimate needs from a channel with integer outputs."""
+
+    counts: IntArray
+
+    @property
+    def reports(self) -> int:
+        """Number of reports counted."""
+        return int(self.counts.sum())
+
+    @classmethod
+    def none(cls, channel: Channel) -> OutputCounts:
+        """Return zero counts for this channel."""
+        outputs = output_count(channel)
+        if outputs > LARGEST_TABLE:
+            raise TallyError(f"a channel with {outputs:,} outputs is too large to count ({LARGEST_TABLE:,} at most)")
+        return cls(np.zeros(outputs, np.int64))
+
+    @classmethod
+    def merge(cls, parts: Sequence[OutputCounts]) -> OutputCounts:
+        """Add the counts."""
+        return parts[0] if len(parts) == 1 else cls(np.sum([part.counts for part in parts], axis=0, dtype=np.int64))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays to store."""
+        return {"counts": self.counts}
+
+
+@dataclass(frozen=True, eq=False)
+class BitCounts:
+    """How often each bit was 1, and, if asked for, which packed rows came how often.
+
+    The ones are enough for unbiased shares; the likelihood needs whole rows (`patterns`).
+    """
+
+    reports: int
+    ones: IntArray
+    patterns: ByteArray | None = None
+    pattern_counts: IntArray | None = None
+
+    @classmethod
+    def none(cls, channel: UnaryEncoding, *, patterns: bool) -> BitCounts:
+        """Return zero counts for this channel."""
+        return cls.of_rows(np.zeros((0, channel.output_bytes), np.uint8), channel.size, patterns=patterns)
+
+    @classmethod
+    def of_rows(cls, rows: ByteArray, size: int, *, patterns: bool) -> BitCounts:
+        """Count packed rows (reports × bytes)."""
+        by_byte = np.ascontiguousarray(rows.T)
+        ones = np.concatenate([np.bincount(column, minlength=256) @ BIT_OF_BYTE for column in by_byte])
+        counted = np.rint(ones[:size]).astype(np.int64)
+        if not patterns:
+            return cls(len(rows), counted)
+        return cls(len(rows), counted, *_distinct(rows, np.ones(len(rows), np.int64)))
+
+    @classmethod
+    def merge(cls, parts: Sequence[BitCounts]) -> BitCounts:
+        """Add the counts; rows stay only if every part has them."""
+        if len(parts) == 1:
+            return parts[0]
+        reports = sum(part.reports for part in parts)
+        ones = np.sum([part.ones for part in parts], axis=0, dtype=np.int64)
+        rows = [part.patterns for part in parts if part.patterns is not None]
+        row_counts = [part.pattern_counts for part in parts if part.pattern_counts is not None]
+        if len(rows) < len(parts):
+            return cls(reports, ones)
+        return cls(reports, ones, *_distinct(np.concatenate(rows), np.concatenate(row_counts)))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays to store."""
+        arrays: dict[str, npt.NDArray[Any]] = {"reports": np.array(self.reports), "ones": self.ones}
+        if self.patterns is not None and self.pattern_counts is not None:
+            arrays |= {"patterns": self.patterns, "pattern_counts": self.pattern_counts}
+        return arrays
+
+
+Counts = OutputCounts | BitCounts
+
+
+def _distinct(rows: ByteArray, counts: IntArray) -> tuple[ByteArray, IntArray]:
+    """Return the distinct rows in one fixed order with their summed counts, so that equal tallies are equal arrays."""
+    if len(rows) == 0:
+        return rows, counts
+    width = -(-rows.shape[1] // 8) * 8
+    padded = np.zeros((len(rows), width), np.uint8)
+    padded[:, : rows.shape[1]] = rows
+    order = np.lexsort(padded.view("<u8").T)
+    ordered = padded.view("<u8")[order]
+    starts = np.flatnonzero(np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)]))
+    return rows[order[starts]], np.add.reduceat(counts[order], starts)
+
+
+def counts_from_arrays(channel: Channel, arrays: Mapping[str, npt.NDArray[Any]]) -> Counts:
+    """Rebuild stored counts and refuse what does not fit the channel."""
+    if isinstance(channel, UnaryEncoding):
+        ones, reports = arrays["ones"].astype(np.int64), int(arrays["reports"])
+        _require(ones.shape == (channel.size,) and bool((ones >= 0).all() and (ones <= reports).all()))
+        rows, row_counts = arrays.get("patterns"), arrays.get("pattern_counts")
+        if rows is None or row_counts is None:
+            return BitCounts(reports, ones)
+        _require(rows.dtype == np.uint8 and rows.shape == (len(row_counts), channel.output_bytes))
+        _require(int(row_counts.sum()) == reports)
+        return BitCounts(reports, ones, rows, row_counts.astype(np.int64))
+    counts = arrays["counts"].astype(np.int64)
+    _require(counts.shape == (output_count(channel),) and bool((counts >= 0).all()))
+    return OutputCounts(counts)
+
+
+def _require(fits: bool) -> None:  # noqa: FBT001 - reads as a sentence
+    if not fits:
+        raise TallyError("stored counts do not fit the survey's channels")

@@ -1,0 +1,291 @@
+"""Count reports: from memory, from Arrow batches, from Parquet files larger than memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pldp.errors import ReportError
+from pldp.mechanisms import UnaryEncoding
+from pldp.reports import Rejection, Report, ReportRejected, read_report
+from pldp.reports.columns import BATCH_ROWS, bit_channel, integer_channels, read_parquet, to_batch
+from pldp.reports.record import output_count
+from pldp.survey import SCHEMA, Question, Survey
+from pldp.tallies.counts import BitCounts, ByteArray, Counts, OutputCounts
+from pldp.tallies.tally import Cell, Tally
+
+Reports = Iterable[Report | str | bytes | dict[str, Any]] | pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | Path
+Progress = Callable[[int], None]
+"""Called with the number of rows read so far."""
+
+MERGE_EVERY = 64
+"""Batches counted before their tallies are merged: bounds memory and keeps sorting of rows rare."""
+
+_REASONS = tuple(Rejection)
+_ACCEPTED = 255
+
+
+def tally(
+    survey: Survey, reports: Reports, *, patterns: bool = False, progress: Progress | None = None
+) -> Tally:
+    """Count reports of a survey.
+
+    Parameters
+    ----------
+    survey
+        The survey; reports of another one are rejected and counted as such.
+    reports
+        `Report` objects, JSON texts or parsed objects; an Arrow table, batch or reader; or the path of a Parquet file.
+    patterns
+        Keep whole rows of unary reports, which maximum likelihood needs (n·k/8 bytes at most).
+    progress
+        Called with the number of rows read so far.
+
+    Examples
+    --------
+    >>> from pldp import Device, Survey
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> result = tally(survey, [Device(survey).answer("late", "yes", "open") for _ in range(10)])
+    >>> result.reports, result.rejected, (result + result).reports
+    (10, 0, 20)
+    """
+    # Hidden levels need the likelihood, which needs whole rows.
+    patterns = patterns or survey.level_channel is not None
+    merged = [Tally.empty(survey, patterns=patterns)]
+    pending: list[Tally] = []
+    rows = 0
+    for part in _parts(survey, reports, patterns=patterns):
+        pending.append(part)
+        rows += part.reports + part.rejected
+        if len(pending) == MERGE_EVERY:
+            merged, pending = [Tally.merge([*merged, *pending])], []
+        if progress is not None:
+            progress(rows)
+    return Tally.merge([*merged, *pending])
+
+
+def _parts(survey: Survey, reports: Reports, *, patterns: bool) -> Iterator[Tally]:
+    if isinstance(reports, str | Path):
+        reports = read_parquet(reports)  # type: ignore[assignment] # an iterator of batches
+    elif isinstance(reports, pa.RecordBatch):
+        reports = [reports]  # type: ignore[list-item]
+    elif isinstance(reports, pa.Table):
+        reports = reports.to_batches(max_chunksize=BATCH_ROWS)
+    iterator = iter(reports)
+    while chunk := list(islice(iterator, 1)):
+        if isinstance(chunk[0], pa.RecordBatch):
+            yield tally_batch(survey, chunk[0], patterns=patterns)
+        else:
+            chunk += islice(iterator, 65_535)
+            yield _tally_records(survey, chunk, patterns=patterns)
+
+
+def _tally_records(survey: Survey, reports: list[Any], *, patterns: bool) -> Tally:
+    accepted, rejections = [], Counter[Rejection]()
+    for report in reports:
+        try:
+            content = report.to_mapping() if isinstance(report, Report) else report
+            accepted.append(read_report(survey, content))
+        except ReportRejected as rejected:
+            rejections[rejected.reason] += 1
+    counted = tally_batch(survey, to_batch(survey, accepted), patterns=patterns)
+    return Tally(survey, counted.counts, counted.reports, rejections)
+
+
+def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False) -> Tally:
+    """Count one Arrow batch. This is the whole kernel: other engines run it on their partitions and add the results."""
+    reasons = _check_envelope(survey, batch)
+    read = [_QuestionColumns(question, batch, reasons) for question in survey.questions]
+    answered = np.zeros(batch.num_rows, bool)
+    for columns in read:
+        answered |= columns.answered
+    reasons[~answered & (reasons == _ACCEPTED)] = _REASONS.index(Rejection.NO_ANSWER)
+    counts: dict[Cell, Counts] = {}
+    for columns in read:
+        counts |= columns.count(reasons == _ACCEPTED, patterns=patterns)
+    tallied = np.bincount(reasons, minlength=256)
+    rejections = {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
+    return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections)
+
+
+def _check_envelope(survey: Survey, batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
+    """Return per row the code of the first reason to reject it, `_ACCEPTED` so far."""
+    reasons = np.full(batch.num_rows, _ACCEPTED, np.uint8)
+    schemas = _integers(_column(batch, "schema"), "schema")
+    _reject(reasons, schemas.values != SCHEMA, Rejection.WRONG_SCHEMA)
+    _reject(reasons, ~schemas.valid, Rejection.WRONG_SCHEMA)
+    codes = _codes(_column(batch, "survey"), "survey", [survey.hash])
+    _reject(reasons, codes != 0, Rejection.WRONG_SURVEY)
+    identifiers = _column(batch, "id")
+    if not (pa.types.is_fixed_size_binary(identifiers.type) and identifiers.type.byte_width == 16):
+        raise ReportError(f"column id must be 16 bytes of fixed length, not {identifiers.type}")
+    if identifiers.null_count:
+        _reject(reasons, ~_valid(identifiers), Rejection.BAD_ID)
+    return reasons
+
+
+class _QuestionColumns:
+    """Level codes and outputs of one question, checked row by row."""
+
+    def __init__(self, question: Question, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
+        self.question = question
+        names = [level.name for level in question.levels]
+        column = _column(batch, f"{question.name}.level")
+        self.level = _codes(column, f"{question.name}.level", names)
+        self.answered = _valid(column)
+        _reject(reasons, self.answered & (self.level < 0), Rejection.UNKNOWN_LEVEL)
+        self.output: npt.NDArray[Any] | None = None
+        self.rows: ByteArray | None = None
+        if integer_channels(question):
+            self._check_integers(batch, reasons)
+        if bit_channel(question) is not None:
+            self._check_bits(batch, reasons)
+
+    def _takes(self, kind: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Rows whose level has a channel of this kind (a truth value per level)."""
+        if kind.all():
+            return self.level >= 0
+        return np.append(kind, False)[self.level]  # noqa: FBT003 - code −1, no level, takes the last entry
+
+    def _check_integers(self, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
+        name = f"{self.question.name}.output"
+        outputs = _integers(_column(batch, name), name)
+        channels = self.question.channels
+        wanted = self._takes(np.array([not isinstance(channel, UnaryEncoding) for channel in channels]))
+        limits = [0 if isinstance(channel, UnaryEncoding) else output_count(channel) for channel in channels]
+        if not outputs.all_valid:
+            _reject(reasons, wanted & ~outputs.valid, Rejection.WRONG_TYPE)
+        if len(set(limits)) == 1:
+            outside = outputs.values >= limits[0]
+        else:
+            outside = outputs.values >= np.array([*limits, 0], np.uint64)[self.level]
+        _reject(reasons, wanted & outside, Rejection.OUT_OF_RANGE)
+        self.output = outputs.values
+
+    def _check_bits(self, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
+        name = f"{self.question.name}.bits"
+        column = _column(batch, name)
+        channel = bit_channel(self.question)
+        if channel is None:
+            return
+        wanted = self._takes(np.array([isinstance(each, UnaryEncoding) for each in self.question.channels]))
+        valid = _valid(column)
+        _reject(reasons, wanted & ~valid, Rejection.WRONG_TYPE)
+        self.rows, right_length = _packed_rows(column, name, channel.output_bytes)
+        _reject(reasons, wanted & ~right_length, Rejection.WRONG_LENGTH)
+        spare = -channel.size % 8
+        if spare:
+            _reject(reasons, wanted & (self.rows[:, -1] >= 1 << (8 - spare)), Rejection.OUT_OF_RANGE)
+
+    def count(self, accepted: npt.NDArray[np.bool_], *, patterns: bool) -> dict[Cell, Counts]:
+        """Count the accepted rows of each level."""
+        level = self.level if accepted.all() else np.where(accepted, self.level, -1)
+        table = self._integer_table(level)
+        counts: dict[Cell, Counts] = {}
+        for index, (named, channel) in enumerate(zip(self.question.levels, self.question.channels, strict=True)):
+            if isinstance(channel, UnaryEncoding):
+                rows = self.rows[level == index] if self.rows is not None else np.zeros((0, 0), np.uint8)
+                counts[self.question.name, named.name] = BitCounts.of_rows(rows, channel.size, patterns=patterns)
+            elif table is not None:
+                counts[self.question.name, named.name] = OutputCounts(table[index, : output_count(channel)])
+        return counts
+
+    def _integer_table(self, level: npt.NDArray[np.int16]) -> npt.NDArray[np.int64] | None:
+        """Counts of (level, output), all levels in one pass."""
+        if self.output is None:
+            return None
+        levels = len(self.question.levels)
+        width = max(map(output_count, integer_channels(self.question)))
+        use = self._takes(np.array([not isinstance(channel, UnaryEncoding) for channel in self.question.channels]))
+        use &= level >= 0
+        if not use.all():
+            level, output = level[use], self.output[use]
+        else:
+            output = self.output
+        cells = level.astype(np.intp) * width + output.astype(np.intp)
+        return np.bincount(cells, minlength=levels * width).reshape(levels, width)
+
+
+class _Integers:
+    """A column of integers as an array, with the rows that hold one."""
+
+    def __init__(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], *, all_valid: bool) -> None:
+        self.values = values
+        self.valid = valid
+        self.all_valid = all_valid
+
+
+def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    index = batch.schema.get_field_index(name)
+    if index < 0:
+        raise ReportError(f"column {name} is missing")
+    return batch.column(index)
+
+
+def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
+    if column.null_count == 0:
+        return np.ones(len(column), bool)
+    return np.asarray(column.is_valid())
+
+
+def _integers(column: pa.Array, name: str) -> _Integers:
+    """Return whole numbers; negative ones become huge, so that one comparison finds all that are out of range."""
+    if not pa.types.is_integer(column.type):
+        raise ReportError(f"column {name} must hold integers, not {column.type}")
+    valid = _valid(column)
+    all_valid = column.null_count == 0
+    values = np.asarray(column if all_valid else column.fill_null(0))
+    if values.dtype.kind == "i":
+        values = values.astype(np.int64).view(np.uint64)
+    return _Integers(values, valid, all_valid=all_valid)
+
+
+def _codes(column: pa.Array, name: str, known: list[str]) -> npt.NDArray[np.int16]:
+    """Return per row the place of its text in `known`, −1 for null or unknown text."""
+    if not pa.types.is_dictionary(column.type):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            raise ReportError(f"column {name} must hold text, not {column.type}")
+        column = pc.dictionary_encode(column)
+    places = {text: place for place, text in enumerate(known)}
+    words = column.dictionary.to_pylist()
+    if any(word is not None and not isinstance(word, str) for word in words):
+        raise ReportError(f"column {name} must hold text, not {column.dictionary.type}")
+    translate = np.array([*(places.get(word, -1) for word in words), -1], np.int16)
+    indices = column.indices
+    if indices.null_count:
+        indices = indices.fill_null(len(words)) if len(words) <= 127 else indices.cast(pa.int32()).fill_null(len(words))
+    return translate[np.asarray(indices)]
+
+
+def _packed_rows(column: pa.Array, name: str, length: int) -> tuple[ByteArray, npt.NDArray[np.bool_]]:
+    """Return the packed bits as a matrix of bytes, and which rows have the right length."""
+    kind = column.type
+    if pa.types.is_fixed_size_binary(kind):
+        right = np.full(len(column), kind.byte_width == length)
+        if kind.byte_width != length or len(column) == 0:
+            return np.zeros((len(column), length), np.uint8), right
+        buffer = np.frombuffer(column.buffers()[1], np.uint8)
+        return buffer[column.offset * length : (column.offset + len(column)) * length].reshape(-1, length), right
+    if not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise ReportError(f"column {name} must hold packed bits (binary), not {kind}")
+    lengths = np.asarray(pc.binary_length(column).fill_null(-1))
+    right = lengths == length
+    rows = np.zeros((len(column), length), np.uint8)
+    if right.any():
+        chosen = column.filter(pa.array(right))
+        rows[right] = np.frombuffer(b"".join(chosen.to_pylist()), np.uint8).reshape(-1, length)
+    return rows, right
+
+
+def _reject(reasons: npt.NDArray[np.uint8], rows: npt.NDArray[np.bool_], reason: Rejection) -> None:
+    """Mark rows with a reason unless they already have one."""
+    if rows.any():
+        reasons[rows & (reasons == _ACCEPTED)] = _REASONS.index(reason)

@@ -1,0 +1,151 @@
+"""The tally: what the collector keeps of the reports. It adds up, and it is a small file of its own."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from pldp.errors import SurveyError, TallyError
+from pldp.mechanisms import UnaryEncoding
+from pldp.reports import Rejection
+from pldp.survey import Survey, loads
+from pldp.tallies.counts import BitCounts, Counts, OutputCounts, counts_from_arrays
+
+TALLY_SCHEMA: Final = 1
+
+Cell = tuple[str, str]
+"""Question and level (as the report shows it)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts per (question, level), the number of reports, and how many were rejected for which reason.
+
+    Attributes
+    ----------
+    survey
+        The survey whose reports were counted.
+    counts
+        The counts of each question and level.
+    reports
+        Number of reports that were accepted.
+    rejections
+        Number of reports rejected, by reason.
+    """
+
+    survey: Survey
+    counts: Mapping[Cell, Counts]
+    reports: int = 0
+    rejections: Mapping[Rejection, int] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, survey: Survey, *, patterns: bool = False) -> Tally:
+        """Return a tally of no reports: what every other tally can be added to."""
+        counts: dict[Cell, Counts] = {}
+        for question in survey.questions:
+            for level, channel in zip(question.levels, question.channels, strict=True):
+                cell = (question.name, level.name)
+                if isinstance(channel, UnaryEncoding):
+                    counts[cell] = BitCounts.none(channel, patterns=patterns)
+                else:
+                    counts[cell] = OutputCounts.none(channel)
+        return cls(survey, counts)
+
+    @staticmethod
+    def merge(tallies: Sequence[Tally]) -> Tally:
+        """Add up tallies of one survey."""
+        if not tallies:
+            raise TallyError("there must be at least one tally to merge, not none")
+        first = tallies[0]
+        if any(other.survey.hash != first.survey.hash for other in tallies):
+            raise TallyError("tallies to merge must be of one survey; their survey hashes differ")
+        return Tally(
+            first.survey,
+            {cell: _merge_counts([tally.counts[cell] for tally in tallies]) for cell in first.counts},
+            sum(tally.reports for tally in tallies),
+            dict(reduce(add, (Counter(tally.rejections) for tally in tallies))),
+        )
+
+    def __add__(self, other: object) -> Tally:
+        return Tally.merge([self, other]) if isinstance(other, Tally) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        """Exact equality of every count."""
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return (
+            self.survey.hash == other.survey.hash
+            and (self.reports, self.rejections) == (other.reports, other.rejections)
+            and all(_equal(self.counts[cell], other.counts[cell]) for cell in self.counts)
+        )
+
+    __hash__ = None  # type: ignore[assignment] # it holds arrays
+
+    @property
+    def rejected(self) -> int:
+        """Number of reports that were not counted."""
+        return sum(self.rejections.values())
+
+    def save(self, path: str | Path) -> None:
+        """Write the tally to one file (a ZIP of NumPy arrays and the survey; no pickles)."""
+        header = {
+            "pldp_tally": TALLY_SCHEMA,
+            "survey": self.survey.document,
+            "reports": self.reports,
+            "rejections": {reason.value: count for reason, count in self.rejections.items()},
+        }
+        arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+        for index, cell in enumerate(self.counts):
+            arrays |= {f"{index}.{name}": array for name, array in self.counts[cell].arrays().items()}
+        fresh = Path(f"{path}.new")
+        with fresh.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+        fresh.replace(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tally:
+        """Read a tally file; what does not fit together is refused."""
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return cls._from_arrays({name: arrays[name] for name in arrays.files})
+        except FileNotFoundError:
+            raise TallyError(f"{path}: there is no such file") from None
+        except (TallyError, SurveyError) as error:
+            raise TallyError(f"{path}: {error}") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+            raise TallyError(f"{path}: is not a complete tally file ({type(error).__name__})") from None
+
+    @classmethod
+    def _from_arrays(cls, arrays: dict[str, Any]) -> Tally:
+        header = json.loads(arrays.pop("header").tobytes())
+        if header["pldp_tally"] != TALLY_SCHEMA:
+            raise TallyError(f"pldp_tally must be {TALLY_SCHEMA}, not {header['pldp_tally']}")
+        survey = loads(json.dumps(header["survey"]))
+        cells: dict[Cell, Counts] = {}
+        for index, cell in enumerate(Tally.empty(survey).counts):
+            question = survey.question(cell[0])
+            prefix = f"{index}."
+            own = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+            cells[cell] = counts_from_arrays(question.channels[question.level_index[cell[1]]], own)
+        rejections = {Rejection(reason): int(count) for reason, count in header["rejections"].items()}
+        return cls(survey, cells, int(header["reports"]), rejections)
+
+
+def _merge_counts(parts: Sequence[Counts]) -> Counts:
+    if isinstance(parts[0], BitCounts):
+        return BitCounts.merge([part for part in parts if isinstance(part, BitCounts)])
+    return OutputCounts.merge([part for part in parts if isinstance(part, OutputCounts)])
+
+
+def _equal(one: Counts, other: Counts) -> bool:
+    ours, theirs = one.arrays(), other.arrays()
+    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)
