@@ -17,7 +17,17 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Device", "Estimate", "PldpError", "Report", "Survey", "Tally", "__version__", "frequencies", "tally"]
+__all__ = [
+    "Device",
+    "Estimate",
+    "PldpError",
+    "Report",
+    "Survey",
+    "Tally",
+    "__version__",
+    "frequencies",
+    "tally",
+]
 
 _HOMES = {
     "Device": "pldp.device",

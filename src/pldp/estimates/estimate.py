@@ -161,7 +161,11 @@ class Estimate:
     def manipulation(self) -> float:
         """People that one forged report can count as, at the level where it does most harm."""
         return max(
-            (group.weight * self.reports / group.reports * group.manipulation for group in self.groups if group.reports),
+            (
+                group.weight * self.reports / group.reports * group.manipulation
+                for group in self.groups
+                if group.reports
+            ),
             default=float("nan"),
         )
 
@@ -243,7 +247,8 @@ class Estimate:
         )
         return (
             f"<p>{html.escape(str(self))}</p>{warnings}<table><thead><tr><th>value</th><th>share</th>"
-            f"<th>standard error</th><th>95 % interval</th><th>consistent</th></tr></thead><tbody>{rows}</tbody></table>"
+            f"<th>standard error</th><th>95 % interval</th><th>consistent</th></tr></thead>"
+            f"<tbody>{rows}</tbody></table>"
         )
 
 

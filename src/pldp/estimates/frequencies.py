@@ -201,7 +201,10 @@ def _fitted(question: Question, named: Sequence[tuple[str, Group]], fit: Fit, ta
         target=target,
         groups=_group_shares(named, precision_weights(groups)),
         homogeneity=test,
-        assumptions=(*_assumptions(target, _SAME), "standard errors are for shares away from 0 (observed information)"),
+        assumptions=(
+            *_assumptions(target, _SAME),
+            "standard errors are for shares away from 0 (observed information)",
+        ),
         warnings=warnings,
         fit=fit,
         _covariance=None if known is None else lambda: known,

@@ -357,4 +357,6 @@ def _(channel: LinearHashing, counts: OutputCounts) -> Group:
 
 def _require_dense(size: int) -> None:
     if size > LARGEST_DENSE:
-        raise EstimateError(f"a {size:,} × {size:,} covariance is too large to build ({LARGEST_DENSE:,} values at most)")
+        raise EstimateError(
+            f"a {size:,} × {size:,} covariance is too large to build ({LARGEST_DENSE:,} values at most)"
+        )

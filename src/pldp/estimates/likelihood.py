@@ -80,7 +80,7 @@ def maximum_likelihood(
     >>> counted = group(channel("krr", 3, 1_000_000), OutputCounts(np.array([600, 300, 100])))
     >>> fit = maximum_likelihood([counted])
     >>> fit.converged, fit.shares.round(3)
-    (True, array([0.977, 0.023, 0.   ]))
+    (True, array([0.861, 0.139, 0.   ]))
     """
     used = [each for each in groups if each.reports > 0]
     if not used:

@@ -43,7 +43,7 @@ def checked_epsilons(epsilon: npt.ArrayLike, people: int) -> FloatArray:
     if budgets.shape != (people,):
         raise EstimateError(f"epsilon must hold one number per person, {people:,} in all, not shape {budgets.shape}")
     # NaN fails the comparison as well.
-    if people and not (1 / MICRO <= float(budgets.min()) and float(budgets.max()) <= LARGEST_EPSILON):
+    if people and not (float(budgets.min()) >= 1 / MICRO and float(budgets.max()) <= LARGEST_EPSILON):
         raise EstimateError(f"epsilon must be above 0 and at most {LARGEST_EPSILON} for every person; some are not")
     return budgets
 
@@ -58,8 +58,8 @@ def personal_frequencies(
 ) -> Estimate:
     """Return shares from outputs whose ε differs from person to person.
 
-    Each person's unbiased contribution (support − q_u)/(p_u − q_u) gets the weight 1/variance at equal shares, which does
-    not depend on the reports. Assumes that ε does not depend on the value.
+    Each person's unbiased contribution (support − q_u)/(p_u − q_u) gets the weight 1/variance at equal shares,
+    which does not depend on the reports. Assumes that ε does not depend on the value.
 
     Parameters
     ----------
@@ -114,11 +114,18 @@ def personal_frequencies(
     )
 
 
-def _weighted_support(mechanism: str, outputs: npt.NDArray[np.unsignedinteger], gain: FloatArray, size: int) -> FloatArray:
+def _weighted_support(
+    mechanism: str, outputs: npt.NDArray[np.unsignedinteger], gain: FloatArray, size: int
+) -> FloatArray:
     if mechanism == "krr":
-        if outputs.ndim != 1 or (outputs.dtype.kind not in "iu") or int(outputs.min()) < 0 or int(outputs.max()) >= size:
+        if (
+            outputs.ndim != 1
+            or (outputs.dtype.kind not in "iu")
+            or int(outputs.min()) < 0
+            or int(outputs.max()) >= size
+        ):
             raise EstimateError(f"outputs must be integers from 0 to {size - 1}; some are not")
-        return np.bincount(outputs, weights=gain, minlength=size)
+        return np.asarray(np.bincount(outputs, weights=gain, minlength=size), np.float64)
     if outputs.shape[1:] != ((size + 7) // 8,) or outputs.dtype != np.uint8:
         raise EstimateError(f"outputs must be packed rows of {(size + 7) // 8} bytes, not shape {outputs.shape}")
     columns = np.ascontiguousarray(outputs.T)

@@ -24,7 +24,7 @@ def draw_53_bits(random: RandomBytes) -> int:
 
 @dataclass(frozen=True)
 class RandomizedResponse(Channel):
-    """k-RR (also GRR, KRR; RR for two values): the truth with p = e^ε/(e^ε+k−1), every other value with q = 1/(e^ε+k−1).
+    """k-RR (GRR, KRR; RR for k = 2): the truth with p = e^ε/(e^ε+k−1), every other value with q = 1/(e^ε+k−1).
 
     Q(y|x) = truth_weight/2⁵³ if y = x, else other_weight/2⁵³, and ε = ln(truth_weight/other_weight).
 

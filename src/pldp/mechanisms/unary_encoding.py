@@ -159,7 +159,9 @@ class OptimisedUnaryEncoding(UnaryEncoding):
 
 def _above(truth_weight: int, other_weight: int, micro_epsilon: int) -> int:
     if truth_weight <= other_weight:
-        raise EpsilonError(f"epsilon {epsilon_text(micro_epsilon)} is too small: 32-bit weights cannot keep it apart from 0")
+        raise EpsilonError(
+            f"epsilon {epsilon_text(micro_epsilon)} is too small: 32-bit weights cannot keep it apart from 0"
+        )
     return truth_weight
 
 

@@ -40,8 +40,8 @@ class Report:
     """What a device sends: survey hash, random id, perturbed answers. No floats, no time, no person.
 
     >>> report = Report("00" * 32, "1f" * 16, (Answer("mode", "strict", 3),))
-    >>> report.to_json()
-    '{"pldp":1,"survey":"000…
+    >>> report.to_mapping()["answers"]
+    [{'question': 'mode', 'level': 'strict', 'output': 3}]
     """
 
     survey: str
@@ -70,10 +70,10 @@ class Report:
 
 
 def read_report(survey: Survey, content: str | bytes | dict[str, Any]) -> Report:
-    """Read and validate the JSON form; `ReportRejected` carries the enumerated reason.
+    r"""Read and validate the JSON form; `ReportRejected` carries the enumerated reason.
 
     >>> from pldp.survey import loads
-    >>> survey = loads('pldp=1\\ntitle="t"\\nlevels={a=1}\\nquestions=[{name="q",values=["x","y"]}]')
+    >>> survey = loads('pldp=1\ntitle="t"\nlevels={a=1}\nquestions=[{name="q",values=["x","y"]}]')
     >>> read_report(survey, b"{}")
     Traceback (most recent call last):
     ...

@@ -47,7 +47,7 @@ class Population:
     def shares(self, question: Question) -> npt.NDArray[np.float64]:
         """Return the true shares of a question's values among these people."""
         counts = np.bincount(self.values[question.name], minlength=len(question.values))
-        return counts / max(1, counts.sum())
+        return np.asarray(counts / max(1, int(counts.sum())))
 
     @classmethod
     def of_counts(
@@ -122,7 +122,9 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
     columns: dict[str, pa.Array] = {
         "schema": pa.array(np.full(rows, SCHEMA, np.uint8)),
         "survey": pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [survey.hash]),
-        "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(generator.bytes(16 * rows))]),
+        "id": pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(16), rows, [None, pa.py_buffer(generator.bytes(16 * rows))]
+        ),
     }
     fields = schema(survey)
     for question in survey.questions:
@@ -184,7 +186,9 @@ def _counts(question: Question, given: Mapping[str, int] | Sequence[int]) -> npt
     else:
         numbers = np.asarray(given, np.int64)
     if numbers.shape != (len(question.values),) or (numbers < 0).any():
-        raise SimulationError(f"counts of {question.name} must be {len(question.values)} numbers of people, none negative")
+        raise SimulationError(
+            f"counts of {question.name} must be {len(question.values)} numbers of people, none negative"
+        )
     return numbers
 
 

@@ -222,7 +222,7 @@ def _compare(
     mask: np.uint64 | npt.NDArray[np.uint64],
     generator: np.random.Generator,
 ) -> None:
-    """Decide one digit in place: random 0 under digit 1 is below; different digits are decided, equal ones stay open."""
+    """Decide one digit in place: a random 0 under digit 1 is below; equal digits stay open."""
     drawn = generator.bit_generator.random_raw(len(bits))
     differ = drawn ^ mask
     differ &= open_

@@ -29,7 +29,14 @@ from typing import Any, Final, NoReturn
 
 from pldp.budgets import Level, micro_epsilon
 from pldp.errors import EpsilonError, SurveyError
-from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, channel, channel_from_weights, epsilon_text
+from pldp.mechanisms import (
+    Channel,
+    RandomizedResponse,
+    UnaryEncoding,
+    channel,
+    channel_from_weights,
+    epsilon_text,
+)
 from pldp.survey.model import SCHEMA, Question, Survey
 from pldp.survey.signature import Signature, verify
 
@@ -137,10 +144,10 @@ def _question(entry: object, key: str, survey_levels: tuple[Level, ...]) -> Ques
     levels = _question_levels(table.get("levels"), f"{key}.levels", survey_levels)
     mechanisms = _per_level(table.get("mechanism", "auto"), f"{key}.mechanism", levels, default="auto")
     weights = _per_level(table.get("weights", {}), f"{key}.weights", levels, default=None)
-    channels = tuple(
-        _channel(key, len(values), level, mechanisms[level.name], weights[level.name]) for level in levels
+    channels = tuple(_channel(key, len(values), level, mechanisms[level.name], weights[level.name]) for level in levels)
+    return Question(
+        name, _text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True), values, levels, channels
     )
-    return Question(name, _text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True), values, levels, channels)
 
 
 def _values(entry: object, key: str) -> tuple[str, ...]:
@@ -210,7 +217,11 @@ def _total(entry: object, questions: tuple[Question, ...]) -> int | None:
     total = _epsilon(entry, "total_epsilon")
     least = min(question.levels[0].micro_epsilon for question in questions)
     if total < least:
-        _fail("total_epsilon", f"must allow at least one answer at the strictest level ({epsilon_text(least)})", entry)
+        _fail(
+            "total_epsilon",
+            f"must allow at least one answer at the strictest level ({epsilon_text(least)})",
+            entry,
+        )
     return total
 
 
@@ -227,7 +238,11 @@ def _hide_level(
         _fail("hide_level.mechanism", "must be 'krr'", table["mechanism"])
     for question in questions:
         if [level.name for level in question.levels] != [level.name for level in levels]:
-            _fail(f"hide_level: question {question.name}", "must offer every level in the survey's order", "other levels")
+            _fail(
+                f"hide_level: question {question.name}",
+                "must offer every level in the survey's order",
+                "other levels",
+            )
         forms = {isinstance(built, UnaryEncoding) or (built.mechanism, *_shape(built)) for built in question.channels}
         if len(forms) > 1:
             names = ", ".join(built.mechanism for built in question.channels)
@@ -263,7 +278,9 @@ def _table(entry: object, key: str, known: set[str], *, required: tuple[str, ...
 def _text(entry: object, key: str, longest: int, *, empty: bool = False) -> str:
     if not isinstance(entry, str) or len(entry) > longest or (not entry.strip() and not empty):
         _fail(key, f"must be text of at most {longest} characters" + ("" if empty else ", not empty"), entry)
-    if entry != unicodedata.normalize("NFC", entry) or any(unicodedata.category(c) == "Cc" and c != "\n" for c in entry):
+    if entry != unicodedata.normalize("NFC", entry) or any(
+        unicodedata.category(c) == "Cc" and c != "\n" for c in entry
+    ):
         _fail(key, "must be text in Unicode form NFC without control characters", entry)
     return entry
 

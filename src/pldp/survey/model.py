@@ -58,7 +58,7 @@ class Question:
         index = self._value_index.get(value) if isinstance(value, str) else None
         if index is None:
             raise AnswerError(
-                f"value must be one of the {len(self.values)} labels of question {self.name!r}; what came is none of them"
+                f"value must be one of the {len(self.values)} labels of question {self.name!r}; what came is not"
             )
         return index
 

@@ -47,11 +47,11 @@ def make_key() -> tuple[str, str]:
 
 
 def sign(survey: Survey, private_key: str) -> str:
-    """Return the survey as signed JSON text, which `Survey.load` reads.
+    r"""Return the survey as signed JSON text, which `Survey.load` reads.
 
     >>> from pldp.survey import loads, make_key, sign
     >>> private, public = make_key()
-    >>> survey = loads('pldp=1\\ntitle="t"\\nlevels={a=1}\\nquestions=[{name="q",values=["x","y"]}]')
+    >>> survey = loads('pldp=1\ntitle="t"\nlevels={a=1}\nquestions=[{name="q",values=["x","y"]}]')
     >>> loads(sign(survey, private), trusted_key=public).hash == survey.hash
     True
     """

@@ -47,7 +47,11 @@ class OutputCounts:
     @classmethod
     def merge(cls, parts: Sequence[OutputCounts]) -> OutputCounts:
         """Add the counts."""
-        return parts[0] if len(parts) == 1 else cls(np.sum([part.counts for part in parts], axis=0, dtype=np.int64))
+        return (
+            parts[0]
+            if len(parts) == 1
+            else cls(np.asarray(np.sum([part.counts for part in parts], axis=0, dtype=np.int64)))
+        )
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays to store."""
@@ -87,7 +91,7 @@ class BitCounts:
         if len(parts) == 1:
             return parts[0]
         reports = sum(part.reports for part in parts)
-        ones = np.sum([part.ones for part in parts], axis=0, dtype=np.int64)
+        ones = np.asarray(np.sum([part.ones for part in parts], axis=0, dtype=np.int64))
         rows = [part.patterns for part in parts if part.patterns is not None]
         row_counts = [part.pattern_counts for part in parts if part.pattern_counts is not None]
         if len(rows) < len(parts):

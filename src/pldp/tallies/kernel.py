@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ from pldp.survey import SCHEMA, Question, Survey
 from pldp.tallies.counts import BitCounts, ByteArray, Counts, OutputCounts
 from pldp.tallies.tally import Cell, Tally
 
-Reports = Iterable[Report | str | bytes | dict[str, Any]] | pa.Table | pa.RecordBatch | pa.RecordBatchReader | str | Path
+Reports = Any
+"""An iterable of `Report`, JSON text or parsed JSON; an Arrow table, batch or reader; the path of a Parquet file."""
+
 Progress = Callable[[int], None]
 """Called with the number of rows read so far."""
 
@@ -33,9 +35,7 @@ _REASONS = tuple(Rejection)
 _ACCEPTED = 255
 
 
-def tally(
-    survey: Survey, reports: Reports, *, patterns: bool = False, progress: Progress | None = None
-) -> Tally:
+def tally(survey: Survey, reports: Reports, *, patterns: bool = False, progress: Progress | None = None) -> Tally:
     """Count reports of a survey.
 
     Parameters
@@ -74,9 +74,9 @@ def tally(
 
 def _parts(survey: Survey, reports: Reports, *, patterns: bool) -> Iterator[Tally]:
     if isinstance(reports, str | Path):
-        reports = read_parquet(reports)  # type: ignore[assignment] # an iterator of batches
+        reports = read_parquet(reports)
     elif isinstance(reports, pa.RecordBatch):
-        reports = [reports]  # type: ignore[list-item]
+        reports = [reports]
     elif isinstance(reports, pa.Table):
         reports = reports.to_batches(max_chunksize=BATCH_ROWS)
     iterator = iter(reports)
@@ -153,7 +153,7 @@ class _QuestionColumns:
         """Rows whose level has a channel of this kind (a truth value per level)."""
         if kind.all():
             return self.level >= 0
-        return np.append(kind, False)[self.level]  # noqa: FBT003 - code −1, no level, takes the last entry
+        return np.append(kind, False)[self.level]
 
     def _check_integers(self, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
         name = f"{self.question.name}.output"
@@ -262,7 +262,7 @@ def _codes(column: pa.Array, name: str, known: list[str]) -> npt.NDArray[np.int1
     indices = column.indices
     if indices.null_count:
         indices = indices.fill_null(len(words)) if len(words) <= 127 else indices.cast(pa.int32()).fill_null(len(words))
-    return translate[np.asarray(indices)]
+    return np.asarray(translate[np.asarray(indices)])
 
 
 def _packed_rows(column: pa.Array, name: str, length: int) -> tuple[ByteArray, npt.NDArray[np.bool_]]:

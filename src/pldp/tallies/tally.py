@@ -115,13 +115,21 @@ class Tally:
     def load(cls, path: str | Path) -> Tally:
         """Read a tally file; what does not fit together is refused."""
         try:
-            with np.load(path, allow_pickle=False) as arrays:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
                 return cls._from_arrays({name: arrays[name] for name in arrays.files})
         except FileNotFoundError:
             raise TallyError(f"{path}: there is no such file") from None
         except (TallyError, SurveyError) as error:
             raise TallyError(f"{path}: {error}") from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            AttributeError,
+            EOFError,
+            zipfile.BadZipFile,
+        ) as error:
             raise TallyError(f"{path}: is not a complete tally file ({type(error).__name__})") from None
 
     @classmethod

@@ -1,0 +1,50 @@
+"""The command `pldp`: thin verbs over public names."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from pldp import __version__
+from pldp.cli import demo, estimate, simulate, survey, tally
+from pldp.errors import PldpError
+
+__all__ = ["main", "make_parser"]
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all verbs."""
+    parser = argparse.ArgumentParser(
+        prog="pldp",
+        description="Personalised local differential privacy: perturb, collect, estimate with honest errors.",
+    )
+    parser.add_argument("--version", action="version", version=f"pldp {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for module in (demo, survey, simulate, tally, estimate):
+        module.add_to(verbs)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; bad input gets one clear line on standard error and exit code 2."""
+    parsed = make_parser().parse_args(arguments)
+    try:
+        parsed.run(parsed)
+    except PldpError as error:
+        sys.stderr.write(f"pldp: {error}\n")
+        return BAD_INPUT
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        sys.stderr.write(f"pldp: {error.filename or 'file'}: {error.strerror}\n")
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        sys.stderr.write("pldp: interrupted\n")
+        return INTERRUPTED
+    return 0

@@ -1,0 +1,70 @@
+"""`pldp estimate`: from a tally to shares with errors."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pldp.cli.output import (
+    add_json_option,
+    console_for,
+    emit_json,
+    progress_bar,
+    show_estimate,
+    tally_mapping,
+)
+from pldp.cli.page import write_page
+from pldp.errors import UsageError
+from pldp.estimates import Estimate, frequencies
+from pldp.tallies import Tally
+
+
+def add_to(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("estimate", help="turn a tally into shares with errors and intervals")
+    parser.add_argument("tally", help="tally file")
+    parser.add_argument("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
+    parser.add_argument("--method", choices=("unbiased", "likelihood"), default="unbiased")
+    parser.add_argument("--pool", choices=("precision", "size"), default="precision", help="how levels are weighted")
+    parser.add_argument(
+        "--target",
+        choices=("population", "respondents"),
+        default="population",
+        help="whose shares: the population that the respondents are a sample of, or the respondents themselves",
+    )
+    parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
+    parser.add_argument("--html", metavar="FILE", help="write one self-contained page with table and picture")
+    parser.add_argument("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf); one question")
+    add_json_option(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> None:
+    tally = Tally.load(args.tally)
+    names = args.question or [question.name for question in tally.survey.questions]
+    if args.plot and len(names) > 1:
+        raise UsageError("--plot draws one question; name it with --question")
+    estimates = [_estimate(tally, name, args) for name in names]
+    if args.json:
+        questions = [estimate.to_mapping(args.confidence) for estimate in estimates]
+        emit_json({**tally_mapping(tally), "questions": questions}, args.json)
+    if args.json != "-":
+        for estimate in estimates:
+            show_estimate(console_for(args), estimate, args.confidence)
+    if args.html:
+        write_page(Path(args.html), tally.survey.title, estimates, tally=tally, confidence=args.confidence)
+    if args.plot:
+        estimates[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+
+
+def _estimate(tally: Tally, name: str, args: argparse.Namespace) -> Estimate:
+    with progress_bar(f"estimating {name}") as (progress, task):
+        return frequencies(
+            tally,
+            name,
+            method=args.method,
+            pool=args.pool,
+            target=args.target,
+            progress=lambda steps, _: progress.update(task, completed=steps),
+        )

@@ -1,0 +1,143 @@
+"""How verbs speak: JSON for scripts on standard output, tables for people, progress on standard error."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pldp.estimates import Estimate
+from pldp.tallies import Tally
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Give a verb the option `--json FILE`, with `-` for standard output."""
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the result as JSON; - means standard output, and nothing else goes there",
+    )
+
+
+def emit_json(content: Mapping[str, Any], target: str) -> None:
+    """Write JSON to a file or to standard output. Numbers that JSON does not know become null."""
+    text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        Path(target).write_text(text, encoding="utf-8")
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {str(key): _plain(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_plain(value) for value in content]
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
+
+
+def console_for(args: argparse.Namespace) -> Console:
+    """Return where words for people go: standard output, or standard error where JSON takes the former."""
+    return Console(stderr=args.json == "-", highlight=False)
+
+
+@contextmanager
+def progress_bar(words: str, total: int | None = None) -> Iterator[tuple[Progress, TaskID]]:
+    """Show progress on standard error while the body runs; nothing where that is not a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield progress, progress.add_task(words, total=total)
+
+
+def show_estimate(console: Console, estimate: Estimate, confidence: float, truth: Any = None) -> None:
+    """Print one estimate: warnings first, then a row per value, then what stands behind it."""
+    for warning in estimate.warnings:
+        console.print(f"[bold red]Warning:[/] {escape(warning)}")
+    table = Table(title=escape(str(estimate)), title_justify="left", header_style="bold")
+    table.add_column("value")
+    names = ["truth"] if truth is not None else []
+    for name in (*names, "share", "std. error", f"{confidence:.0%} interval", "consistent"):
+        table.add_column(name, justify="right")
+    for index, row in enumerate(estimate.rows(confidence)):
+        known = [] if truth is None else [f"{truth[index]:.4f}"]
+        interval = f"{row['low']:+.4f} … {row['high']:+.4f}"
+        cells = [
+            *known,
+            f"{row['estimate']:.4f}",
+            f"{row['standard_error']:.4f}",
+            interval,
+            f"{row['consistent']:.4f}",
+        ]
+        table.add_row(escape(row["value"]), *cells)
+    console.print(table)
+    if estimate.groups:
+        console.print(_groups_table(estimate))
+    _show_footing(console, estimate)
+
+
+def _groups_table(estimate: Estimate) -> Table:
+    table = Table(title="by level", title_justify="left", header_style="bold")
+    for name, justify in (
+        ("level", "left"),
+        ("mechanism", "left"),
+        ("ε", "right"),
+        ("reports", "right"),
+        ("weight", "right"),
+    ):
+        table.add_column(name, justify="left" if justify == "left" else "right")
+    for group in estimate.groups:
+        cells = (group.mechanism, f"{group.epsilon:g}", f"{group.reports:,}", f"{group.weight:.3f}")
+        table.add_row(escape(group.level), *cells)
+    return table
+
+
+def _show_footing(console: Console, estimate: Estimate) -> None:
+    if estimate.homogeneity is not None:
+        test = estimate.homogeneity
+        verdict = "they do NOT agree" if test.rejected else "no sign that they disagree"
+        console.print(
+            f"Do the levels agree? χ² = {test.statistic:.1f} on {test.degrees}, p = {test.p_value:.2g}: {verdict}."
+        )
+    if estimate.fit is not None:
+        state = "converged" if estimate.fit.converged else "did NOT converge"
+        console.print(f"Fit {state}: gap {estimate.fit.gap:.1e} after {estimate.fit.steps} steps.")
+    if estimate.groups:
+        console.print(f"One forged report can count as {estimate.manipulation:.1f} people.")
+    console.print(f"Errors assume: {escape('; '.join(estimate.assumptions))}.", style="dim")
+
+
+def show_tally(console: Console, tally: Tally) -> None:
+    """Print what was counted and what was rejected."""
+    console.print(
+        f"{tally.reports:,} reports counted, {tally.rejected:,} rejected ({tally.survey.title})", markup=False
+    )
+    for reason, count in sorted(tally.rejections.items()):
+        console.print(f"  rejected, {reason.value}: {count:,}")
+
+
+def tally_mapping(tally: Tally) -> dict[str, Any]:
+    """Return what was counted as plain data."""
+    return {
+        "survey": tally.survey.hash,
+        "reports": tally.reports,
+        "rejected": tally.rejected,
+        "rejections": {reason.value: count for reason, count in sorted(tally.rejections.items())},
+        "cells": [
+            {"question": question, "level": level, "reports": counts.reports}
+            for (question, level), counts in tally.counts.items()
+        ],
+    }

@@ -1,0 +1,111 @@
+"""`pldp simulate`: reports of made-up people, for trials and load."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
+from pldp.errors import UsageError
+from pldp.reports.columns import write_parquet
+from pldp.simulate import Population, simulate_reports
+from pldp.survey import Survey, load
+
+
+def add_to(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("simulate", help="write the reports that simulated people would send")
+    parser.add_argument("survey", help="survey file")
+    parser.add_argument("--out", required=True, metavar="FILE", help="Parquet file to write")
+    size = parser.add_mutually_exclusive_group(required=True)
+    size.add_argument("--people", type=int, metavar="N", help="so many people, with shares that fall like 1/rank")
+    size.add_argument(
+        "--counts", metavar="FILE", help="CSV with the columns question, value, people: exactly these people"
+    )
+    parser.add_argument(
+        "--level-mix",
+        metavar="MIX",
+        help="how people choose levels: strict=0.5,open=0.5, or a JSON file with such weights per value; default equal",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same reports (default 0)")
+    add_json_option(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> None:
+    survey = load(args.survey)
+    mix = _level_mix(args.level_mix)
+    if args.seed < 0:
+        raise UsageError(f"--seed must not be negative, not {args.seed}")
+    if args.counts:
+        population = Population.of_counts(survey, _read_counts(survey, args.counts), level_mix=mix, seed=args.seed)
+    else:
+        population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
+    with progress_bar("simulating", population.size) as (progress, task):
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in simulate_reports(survey, population, seed=args.seed):
+                yield batch
+                progress.advance(task, batch.num_rows)
+
+        written = write_parquet(args.out, survey, batches())
+    if args.json:
+        emit_json(_summary(survey, population, args.out, written), args.json)
+    if args.json != "-":
+        console_for(args).print(f"{written:,} reports written to {args.out}", markup=False)
+
+
+def _summary(survey: Survey, population: Population, path: str, written: int) -> dict[str, Any]:
+    questions = [
+        {
+            "name": name,
+            "rows": [
+                {"value": value, "true": float(share)}
+                for value, share in zip(
+                    survey.question(name).values, population.shares(survey.question(name)), strict=True
+                )
+            ],
+        }
+        for name in population.values
+    ]
+    return {"reports": written, "file": path, "survey": survey.hash, "questions": questions}
+
+
+def _level_mix(text: str | None) -> Any:
+    if text is None:
+        return None
+    if text.endswith(".json"):
+        try:
+            return json.loads(Path(text).read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise UsageError(f"--level-mix: {text}, line {error.lineno}: not valid JSON") from None
+    mix = {}
+    for part in text.split(","):
+        name, _, weight = part.partition("=")
+        try:
+            mix[name.strip()] = float(weight)
+        except ValueError:
+            raise UsageError(f"--level-mix must look like strict=0.5,open=0.5, not {text[:60]!r}") from None
+    return mix
+
+
+def _read_counts(survey: Survey, path: str) -> dict[str, dict[str, int]]:
+    counts: dict[str, dict[str, int]] = {}
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if not {"value", "people"} <= set(reader.fieldnames or ()):
+            raise UsageError(f"--counts: {path} must have the columns question, value, people")
+        for line, row in enumerate(reader, start=2):
+            question = row.get("question") or survey.questions[0].name
+            if not (row["people"] or "").isdigit():
+                raise UsageError(f"--counts: {path}, line {line}: people must be a whole number")
+            counts.setdefault(question, {})[row["value"]] = int(row["people"])
+    if len({sum(each.values()) for each in counts.values()}) > 1:
+        raise UsageError(f"--counts: {path} must have the same number of people for every question")
+    return counts

@@ -1,0 +1,37 @@
+"""Public counts that ship with the package, so that demonstrations need no download.
+
+A dataset with a single attribute is fully described by how many people have each value.
+"""
+
+from __future__ import annotations
+
+import csv
+from importlib.resources import files
+from typing import Final
+
+from pldp.errors import UsageError
+
+DATASETS: Final = {
+    "adult_education": (
+        "UCI Adult (Becker and Kohavi, 1996; CC BY 4.0): education of the 32,561 people of the training part"
+    ),
+}
+"""Names and origins."""
+
+
+def load_counts(name: str) -> dict[str, int]:
+    """Return the number of people of each value, most frequent first.
+
+    >>> counts = load_counts("adult_education")
+    >>> len(counts), sum(counts.values()), counts["Doctorate"]
+    (16, 32561, 413)
+    """
+    if name not in DATASETS:
+        raise UsageError(f"dataset must be one of {', '.join(DATASETS)}, not {name!r}")
+    text = files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
+    return {row["value"]: int(row["people"]) for row in csv.DictReader(text.splitlines())}
+
+
+def demo_survey_text() -> str:
+    """Return the survey file of the demonstration."""
+    return files(__package__).joinpath("education.toml").read_text(encoding="utf-8")

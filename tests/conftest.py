@@ -1,0 +1,58 @@
+"""Shared by all tests: where we are, a few surveys, and the false-alarm rate of statistical tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pldp.survey import Survey, loads
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples are named from the root of the project."""
+    monkeypatch.chdir(ROOT)
+
+
+@pytest.fixture
+def commute() -> Survey:
+    return Survey.load("examples/commute.toml")
+
+
+@pytest.fixture
+def every_form() -> Survey:
+    """One question per form of output, and one whose levels use different forms."""
+    return loads(
+        """
+        pldp = 1
+        title = "every form"
+        [levels]
+        strict = 0.5
+        open = 2
+        [[questions]]
+        name = "direct"
+        values = ["a", "b", "c"]
+        mechanism = "krr"
+        [[questions]]
+        name = "bits"
+        values = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
+        mechanism = "oue"
+        [[questions]]
+        name = "hashed"
+        values = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"]
+        mechanism = "lh"
+        [[questions]]
+        name = "mixed"
+        values = ["0", "1", "2", "3", "4", "5", "6", "7", "8"]
+        mechanism = { strict = "sue", open = "krr" }
+        """
+    )
+
+
+def runs(short: int, long: int) -> int:
+    """Return how many repetitions to make: the short number, or the long one in `make test-long`."""
+    return long if os.environ.get("PLDP_LONG") else short

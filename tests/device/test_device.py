@@ -1,0 +1,187 @@
+"""The device: answers, memo, ledger, explanation, state file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pldp import Device, Survey
+from pldp.device import Ledger, Spend
+from pldp.errors import AnswerError, BudgetError, DeviceStateError, EpsilonError
+from pldp.reports import read_report
+from pldp.survey import loads
+
+CANARY = "a value that must never be repeated"
+
+
+def test_a_report_of_every_form_passes_the_collectors_validation(every_form: Survey) -> None:
+    device = Device(every_form)
+    for question in every_form.questions:
+        for level in question.levels:
+            for value in question.values:
+                report = device.answer(question.name, value, level.name)
+                assert read_report(every_form, report.to_json()) == report
+
+
+def test_asking_again_gives_the_same_answer_and_costs_nothing(commute: Survey) -> None:
+    device = Device(commute)
+    first = device.answer("mode", "bike", "open")
+    spent = device.ledger.total
+    for _ in range(50):
+        again = device.answer("mode", "bike", "open")
+        assert again.answers == first.answers
+        assert again.id != first.id
+    assert device.ledger.total == spent == 2_000_000
+
+
+def test_two_devices_do_not_share_their_memo(commute: Survey) -> None:
+    outputs = {Device(commute).answer("mode", "bike", "strict").answers[0].output for _ in range(200)}
+    assert len(outputs) > 1
+
+
+def test_the_ledger_refuses_what_would_pass_the_surveys_total(commute: Survey) -> None:
+    device = Device(commute)  # total_epsilon = 4
+    device.answer_all({"mode": "bike", "late": "yes"}, "open")
+    with pytest.raises(BudgetError, match="costs epsilon 0.5 and this survey's total_epsilon leaves 0 of 4"):
+        device.answer("mode", "car", "strict")
+    assert device.ledger.total == 4_000_000
+    assert device.remaining() == "0"
+    assert device.answer("mode", "bike", "open").answers  # the memo still answers
+
+
+def test_overspending_is_all_or_nothing(commute: Survey) -> None:
+    device = Device(commute, cap=3)
+    with pytest.raises(BudgetError, match="costs epsilon 4 and the lifetime cap leaves 3 of 3"):
+        device.answer_all({"mode": "bike", "late": "yes"}, "open")
+    assert device.ledger.total == 0
+
+
+def test_a_refusal_happens_before_anything_is_drawn(commute: Survey) -> None:
+    asked: list[int] = []
+
+    def random(length: int) -> bytes:
+        asked.append(length)
+        return os.urandom(length)
+
+    device = Device(commute, cap="0.1", random=random)
+    asked.clear()
+    with pytest.raises(BudgetError):
+        device.answer("mode", "bike", "strict")
+    assert asked == []
+
+
+def test_unknown_words_are_refused_without_repeating_the_value(commute: Survey) -> None:
+    device = Device(commute)
+    for value in (CANARY, 3, None, ["bike"]):
+        with pytest.raises(AnswerError, match=r"^value must be one of the 6 labels[^\n]*$") as caught:
+            device.answer("mode", value, "strict")
+        assert str(value) not in str(caught.value).replace("question 'mode'", "")
+    with pytest.raises(AnswerError, match="question must be one of mode, late, not 'age'"):
+        device.answer("age", "bike")
+    with pytest.raises(AnswerError, match="level must be one of strict, standard, open in question 'mode', not 'none'"):
+        device.answer("mode", "bike", "none")
+    with pytest.raises(AnswerError, match="at least one question"):
+        device.answer_all({})
+    with pytest.raises(EpsilonError):
+        Device(commute, cap=-1)
+    assert device.ledger.total == 0
+
+
+def test_the_strictest_level_is_the_default(commute: Survey) -> None:
+    assert Device(commute).answer("mode", "bike").answers[0].level == "strict"
+
+
+def test_state_survives_a_restart_and_holds_no_raw_value(commute: Survey, tmp_path: Path) -> None:
+    state = tmp_path / "device.json"
+    first = Device(commute, state=state).answer("mode", "I work at home", "open")
+    assert state.stat().st_mode & 0o077 == 0
+    later = Device(commute, state=state)
+    assert later.answer("mode", "I work at home", "open").answers == first.answers
+    assert later.ledger.total == 2_000_000
+    assert "work at home" not in state.read_text()
+    assert list(tmp_path.iterdir()) == [state]
+
+
+def test_a_cap_can_be_tightened_but_not_loosened(commute: Survey, tmp_path: Path) -> None:
+    state = tmp_path / "device.json"
+    Device(commute, state=state, cap=2).answer("mode", "bike", "open")
+    with pytest.raises(BudgetError, match="leaves 0 of 2"):
+        Device(commute, state=state, cap=3).answer("late", "yes", "strict")
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"pldp_device": 2}', '{"pldp_device": 1, "secret": 3}', "\x00"])
+def test_a_broken_state_file_is_refused_and_kept(commute: Survey, tmp_path: Path, content: str) -> None:
+    state = tmp_path / "device.json"
+    state.write_text(content)
+    with pytest.raises(DeviceStateError, match="device state|pldp_device"):
+        Device(commute, state=state)
+    assert state.read_text() == content
+
+
+def test_a_failed_write_loses_nothing_and_charges_nothing(commute: Survey, tmp_path: Path) -> None:
+    state = tmp_path / "gone" / "device.json"
+    device = Device(commute, state=state)
+    with pytest.raises(FileNotFoundError):
+        device.answer("mode", "bike", "open")
+    assert device.ledger.total == 0
+    state.parent.mkdir()
+    assert device.answer("mode", "bike", "open").answers
+    assert device.ledger.total == 2_000_000
+
+
+def test_explain_states_the_odds_of_both_answers(commute: Survey, every_form: Survey) -> None:
+    words = Device(commute).explain("standard", "late")
+    assert 'answer is "yes", about 73' in words
+    assert "something else, about 27" in words
+    for question in every_form.questions:
+        for level in question.levels:
+            text = Device(every_form).explain(level.name, question.name)
+            assert "anonym" not in text.lower()
+            assert text.count("of 100 people") == 2
+
+
+def test_a_hidden_level_is_perturbed_and_remembered() -> None:
+    survey = loads(
+        'pldp=1\ntitle="t"\nhide_level={epsilon=1}\nlevels={a=0.5,b=1}\n'
+        'questions=[{name="q",values=["x","y"],mechanism="krr"}]'
+    )
+    shown = []
+    for seed in range(400):
+        device = Device(survey, random=np.random.default_rng(seed).bytes)
+        level = device.answer("q", "x", "b").answers[0].level
+        assert device.answer("q", "y", "b").answers[0].level == level
+        shown.append(level)
+    truth = float(survey.level_channel.truth_support)
+    assert abs(shown.count("b") / 400 - truth) < 4.9 * np.sqrt(truth * (1 - truth) / 400)
+
+
+def test_the_ledger_adds_exactly() -> None:
+    ledger = Ledger(cap=1_000_000)
+    for _ in range(10):
+        ledger.spend(Spend("s", "q", "l", 100_000), survey_cap=None)
+    assert ledger.total == 1_000_000
+    with pytest.raises(BudgetError):
+        ledger.spend(Spend("s", "q", "l", 1), survey_cap=None)
+
+
+def test_the_device_loads_no_numerical_library() -> None:
+    code = "import pldp.device, sys; print(sorted({'numpy', 'scipy', 'pyarrow', 'rich', 'cryptography'} & set(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_ids_do_not_repeat(commute: Survey) -> None:
+    device = Device(commute)
+    assert len({device.answer("late", "yes").id for _ in range(2000)}) == 2000
+
+
+def test_the_record_carries_nothing_but_its_keys(commute: Survey) -> None:
+    record = json.loads(Device(commute).answer("mode", "bike").to_json())
+    assert record.keys() == {"pldp", "survey", "id", "answers"}
+    assert [answer.keys() for answer in record["answers"]] == [{"question", "level", "output"}]

@@ -1,0 +1,110 @@
+"""The device's sampler follows its weights: by counting thresholds exactly, and by sampling with a twin that fails."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from itertools import count
+
+import numpy as np
+import pytest
+from claims import follows
+
+from pldp.mechanisms import MECHANISMS, Channel, RandomizedResponse, UnaryEncoding, channel
+
+SAMPLES = 20_000
+
+
+class Counting:
+    """A source of random bytes that records how many were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def __call__(self, length: int) -> bytes:
+        self.asked.append(length)
+        return os.urandom(length)
+
+
+def seeded(seed: int):
+    return np.random.default_rng(seed).bytes
+
+
+def drawn(tested: Channel, value: int, seed: int) -> Counter:
+    random = seeded(seed)
+    return Counter(tested.draw(value, random) for _ in range(SAMPLES))
+
+
+def fits(tested: Channel, sampled: Channel, value: int, seed: int) -> bool:
+    counts = drawn(sampled, value, seed)
+    outputs = list(tested.outputs())
+    return follows([counts[output] for output in outputs], [float(tested.probability(y, value)) for y in outputs])
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("value", [0, 2, 4])
+def test_draws_follow_the_channel(mechanism: str, value: int) -> None:
+    tested = channel(mechanism, 5, 1_000_000)
+    assert fits(tested, tested, value, seed=value)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_test_rejects_a_wrong_channel(mechanism: str) -> None:
+    tested = channel(mechanism, 5, 1_000_000)
+    assert not fits(tested, channel(mechanism, 5, 1_400_000), 2, seed=1)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_value_and_outcome_uses_the_same_random_bytes(mechanism: str) -> None:
+    tested = channel(mechanism, 20, 1_000_000)
+    asked = set()
+    for value, _ in zip([0, 7, 19] * 20, count(), strict=False):
+        source = Counting()
+        tested.draw(value, source)
+        asked.add(tuple(source.asked))
+    assert len(asked) == 1
+
+
+def test_response_thresholds_are_exact_at_their_edges() -> None:
+    tested = RandomizedResponse.of(4, 1_000_000)
+
+    def at(number: int) -> int:
+        return tested.draw(1, lambda length: (number << 3).to_bytes(length, "little"))
+
+    assert at(0) == at(tested.truth_weight - 1) == 1
+    assert at(tested.truth_weight) == at(tested.truth_weight + tested.other_weight - 1) == 0
+    assert at(tested.truth_weight + tested.other_weight) == 2
+    assert at(2**53 - 1) == 3
+
+
+@pytest.mark.parametrize("size", [2, 7, 8, 9, 64, 65, 200])
+def test_unary_bits_compare_32_bit_numbers_with_the_weights(size: int) -> None:
+    """Bit i must be 1 exactly if the number spelled by its random digits (0 and 1 exchanged) is below the weight."""
+    tested = channel("oue", size, 1_300_000)
+    assert isinstance(tested, UnaryEncoding)
+    noise = np.random.default_rng(size).bytes(32 * tested.output_bytes + 4)
+    bits = int.from_bytes(tested.draw(1, lambda length: noise[:length]), "little")
+    for place in range(size):
+        number = 0
+        for digit in range(32):
+            byte = noise[digit * tested.output_bytes + place // 8]
+            number |= (1 - (byte >> place % 8 & 1)) << digit
+        if place == 1:
+            assert bits >> place & 1 == (int.from_bytes(noise[-4:], "little") < tested.truth_weight)
+        else:
+            assert bits >> place & 1 == (number < tested.other_weight)
+    assert bits < 2**size
+
+
+def test_auto_takes_the_least_variance() -> None:
+    for size in (2, 5, 10, 50, 200):
+        for micro in (100_000, 1_000_000, 3_000_000):
+            chosen = channel("auto", size, micro)
+            others = [channel(name, size, micro) for name in ("krr", "oue")]
+            assert chosen.variance(1 / size) == min(other.variance(1 / size) for other in others)
+    assert channel("auto", 1000, 1_000_000).mechanism == "lh"
+
+
+def test_manipulation_is_what_a_forged_report_adds() -> None:
+    assert channel("krr", 100, 1_000_000).manipulation == pytest.approx(58.6, abs=0.05)
+    assert channel("oue", 100, 1_000_000).manipulation == pytest.approx(3.16, abs=0.01)
