@@ -40,10 +40,11 @@ def main(arguments: list[str] | None = None) -> int:
     documents = []
     with tempfile.TemporaryDirectory() as folder:
         context = Context(peers, options.quick, Path(folder))
+        facts = _facts(context)
         for name in options.only or TABLES:
             rows, error = _run_table(context, name)
             failed |= error is not None
-            document = {**_facts(context), "table": name, "rows": [row.to_mapping() for row in rows], "error": error}
+            document = {**facts, "table": name, "rows": [row.to_mapping() for row in rows], "error": error}
             _keep(name, document, quick=options.quick)
             documents.append(document)
             if options.json != "-":

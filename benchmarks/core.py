@@ -20,15 +20,16 @@ from benchmarks.measure import (
     Clock,
     Context,
     Row,
+    cost_text,
     fastest_peer,
     memory_text,
-    number_text,
     rate,
+    rate_text,
     run_child,
     serve,
 )
 from pldp import Device, Estimate, Survey, frequencies, tally
-from pldp.estimates import group, maximum_likelihood
+from pldp.estimates import Group, group, maximum_likelihood
 from pldp.mechanisms import channel
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
 from pldp.survey import survey_from_mapping
@@ -42,6 +43,8 @@ MILLION = 1_000_000
 
 FOUR_LEVELS = {"strict": "0.5", "standard": "1", "open": "2", "very open": "4"}
 GAP = 1e-8
+REPEATS = 3
+"""Runs in each process, the same for every side; the best one counts."""
 
 
 # Cases: each runs in a process of its own
@@ -49,21 +52,21 @@ GAP = 1e-8
 
 def krr(values: str, size: int, repeats: int) -> dict[str, Any]:
     """k-RR with a different ε for every person."""
+    generator = np.random.default_rng(SEED)
+    perturb_personal("krr", np.arange(size), size, np.ones(size), generator)
     clock = Clock()
     own = np.load(values)
     epsilon = np.random.default_rng(SEED).uniform(0.5, 2.0, len(own))
-    generator = np.random.default_rng(SEED)
-    perturb_personal("krr", own[:1000], size, epsilon[:1000], generator)
     clock.time(lambda: perturb_personal("krr", own, size, epsilon, generator), repeats=repeats)
     return clock.result(len(own))
 
 
 def oue(values: str, size: int, repeats: int) -> dict[str, Any]:
     """OUE with one ε; the reports are packed bits, kept in memory."""
+    encoding, generator = channel("oue", size, MILLION), np.random.default_rng(SEED)
+    perturb(encoding, np.arange(size), generator)
     clock = Clock()
     own = np.load(values)
-    encoding, generator = channel("oue", size, MILLION), np.random.default_rng(SEED)
-    perturb(encoding, own[:1000], generator)
     clock.time(lambda: perturb(encoding, own, generator), repeats=repeats)
     return clock.result(len(own))
 
@@ -71,22 +74,19 @@ def oue(values: str, size: int, repeats: int) -> dict[str, Any]:
 def krr_server(people: int, size: int, repeats: int) -> dict[str, Any]:
     """Check and count k-RR reports of four levels; the batches are made before the clock runs."""
     survey = _survey("krr", size, FOUR_LEVELS)
+    tally(survey, iter(_batches(survey, 1000)))
     clock = Clock()
     batches = _batches(survey, people)
-    clock.time(lambda: tally(survey, batches), repeats=repeats)
-    return clock.result(people)
+    counted = clock.time(lambda: tally(survey, iter(batches)), repeats=repeats)
+    return clock.result(people, accepted=counted.reports)
 
 
 def fit(mechanism: str, people: int, size: int, repeats: int) -> dict[str, Any]:
     """Maximum likelihood over ten groups with ε from 0.2 to 2; the reports are counted before the clock runs."""
     survey = _survey(mechanism, size, {f"level {tenths}": f"{tenths / 10}" for tenths in range(2, 21, 2)})
+    maximum_likelihood(_groups(survey, 1000), gap=1.0)
     clock = Clock()
-    counted = tally(survey, iter(_batches(survey, people)), patterns=True)
-    question = survey.questions[0]
-    groups = [
-        group(used, counted.counts[question.name, level.name])
-        for level, used in zip(question.levels, question.channels, strict=True)
-    ]
+    groups = _groups(survey, people)
     found = clock.time(lambda: maximum_likelihood(groups, gap=GAP), repeats=repeats)
     return clock.result(people, steps=found.steps, gap=found.gap, converged=found.converged)
 
@@ -95,6 +95,7 @@ def device(mechanism: str, size: int, people: int, repeats: int) -> dict[str, An
     """One answer each of many new devices; making the devices is not timed."""
     survey = _survey(mechanism, size, {"standard": "1"})
     labels = survey.questions[0].values
+    _answer_all([(Device(survey), labels[0])])
     clock = Clock()
     for _ in range(repeats):
         asked = [(Device(survey), labels[number % size]) for number in range(people)]
@@ -105,6 +106,7 @@ def device(mechanism: str, size: int, people: int, repeats: int) -> dict[str, An
 def hash_server(people: int, size: int, repeats: int) -> dict[str, Any]:
     """Check and count LH reports and find the support of all values."""
     survey = _survey("lh", size, {"standard": "1"})
+    _support(survey, _batches(survey, 1000))
     clock = Clock()
     batches = _batches(survey, people, uniform=True)
     clock.time(lambda: _support(survey, batches), repeats=repeats)
@@ -125,11 +127,12 @@ def hash_accuracy(people: int, size: int, repeats: int) -> dict[str, Any]:
 def whole(people: int, size: int, repeats: int) -> dict[str, Any]:
     """From people to shares: perturb, tally batch by batch, estimate. Drawing the people themselves is not timed."""
     survey = _survey("krr", size, FOUR_LEVELS)
+    _estimate(survey, Population.of_shares(survey, 1000, seed=SEED), SEED)
     clock = Clock()
     population = Population.of_shares(survey, people, seed=SEED)
-    after_people = clock.result(people)["peak_bytes"]
-    clock.time(lambda: _estimate(survey, population, SEED), repeats=repeats)
-    return clock.result(people, peak_bytes_of_drawing_people=after_people)
+    drawn = clock.result(people)["peak_bytes"]
+    estimate = clock.time(lambda: _estimate(survey, population, SEED), repeats=repeats)
+    return clock.result(people, accepted=estimate.reports, peak_bytes_of_drawing_people=drawn)
 
 
 def _survey(mechanism: str, size: int, levels: Mapping[str, str]) -> Survey:
@@ -142,6 +145,13 @@ def _batches(survey: Survey, people: int, *, uniform: bool = False) -> list[pa.R
     shares = {"value": [1.0] * len(survey.questions[0].values)} if uniform else None
     population = Population.of_shares(survey, people, shares, seed=SEED)
     return list(simulate_reports(survey, population, seed=SEED))
+
+
+def _groups(survey: Survey, people: int) -> list[Group]:
+    counted = tally(survey, iter(_batches(survey, people)), patterns=True)
+    question = survey.questions[0]
+    pairs = zip(question.levels, question.channels, strict=True)
+    return [group(used, counted.counts[question.name, level.name]) for level, used in pairs]
 
 
 def _estimate(survey: Survey, population: Population, seed: int) -> Estimate:
@@ -179,20 +189,19 @@ def _client_rows(context: Context) -> list[Row]:
     people = context.people(MILLION)
     few = people // 10
     name = f"k-RR client, an ε per person (peers: one ε), k=128, {_size(people)} people"
-    rows = [_contest_row(name, _client_contest(context, "krr", 128, people), unit="people/s", target=20)]
+    rows = [_contest_row(name, _client_contest(context, "krr", 128, people), unit="people", target=20)]
     sides = _client_contest(context, "oue", 128, few)
-    rows.append(_contest_row(f"OUE client, k=128, {_size(people)} people", sides, unit="people/s", target=10))
+    rows.append(_contest_row(f"OUE client, k=128, {_size(people)} people", sides, unit="people", target=10))
     sides = _client_contest(context, "oue", 1024, few, rounds=1)
-    rows.append(_contest_row(f"OUE client, k=1024, {_size(people)} people", sides, unit="people/s"))
+    rows.append(_contest_row(f"OUE client, k=1024, {_size(people)} people", sides, unit="people"))
     return [*rows, _memory_row(sides, people, 1024)]
 
 
 def _client_contest(context: Context, case: str, size: int, peer_people: int, *, rounds: int = 2) -> dict[str, Any]:
     """Let all sides perturb the same people, peers only the first ones where they would take too long."""
     values = _save_values(context, context.people(MILLION), size)
-    ours = {"values": values, "size": size, "repeats": 5 if size == 128 else 2}
-    theirs = {"values": values, "size": size, "people": peer_people, "repeats": 3 if case == "krr" else 1}
-    return context.contest(MODULES, case, ours, theirs, rounds=rounds)
+    ours = {"values": values, "size": size, "repeats": REPEATS}
+    return context.contest(MODULES, case, ours, {**ours, "people": peer_people}, rounds=rounds)
 
 
 def _save_values(context: Context, people: int, size: int) -> str:
@@ -208,12 +217,12 @@ def _contest_row(what: str, sides: Mapping[str, Any], *, unit: str, target: floa
     ratio = None if best is None else rate(sides["pldp"]) / rate(sides[best])
     return Row(
         what=what,
-        ours=f"{number_text(rate(sides['pldp']))}{unit}",
+        ours=rate_text(sides["pldp"], unit),
         peer=_peer_text(sides, best, unit),
         ratio=ratio,
         target=f"≥ {target:g} ×" if target else "–",
         met=ratio >= target if target and ratio is not None else None,
-        memory=_memory_text(sides, best),
+        memory=_memory_of(sides, best),
         raw=sides,
     )
 
@@ -223,10 +232,10 @@ def _peer_text(sides: Mapping[str, Any], best: str | None, unit: str) -> str:
         return "–"
     measured = sides[best]
     smaller = f", n={_size(measured['count'])}" if measured["count"] != sides["pldp"]["count"] else ""
-    return f"{number_text(rate(measured))}{unit} ({best}{smaller})"
+    return f"{rate_text(measured, unit)} ({best}{smaller})"
 
 
-def _memory_text(sides: Mapping[str, Any], best: str | None) -> str:
+def _memory_of(sides: Mapping[str, Any], best: str | None) -> str:
     own = memory_text(sides["pldp"]["peak_bytes"])
     if best is None:
         return own
@@ -258,16 +267,14 @@ def _memory_row(sides: Mapping[str, Any], people: int, size: int) -> Row:
 def _tally_rows(context: Context) -> list[Row]:
     """Counting k-RR reports from Arrow batches in memory."""
     people, size = context.people(10 * MILLION), 128
-    theirs = {"size": size, "people": people // 10, "repeats": 1}
-    sides = context.contest(
-        MODULES, "krr_server", {"people": people, "size": size, "repeats": 3}, theirs, rounds=1 if context.quick else 2
-    )
+    ours = {"people": people, "size": size, "repeats": REPEATS}
+    sides = context.contest(MODULES, "krr_server", ours, {**ours, "people": people // 10})
     best, seconds, limit = fastest_peer(sides), min(sides["pldp"]["seconds"]), people / (10 * MILLION)
     return [
         Row(
             what=f"Tally of {_size(people)} k-RR reports, k={size}, four levels, every report checked",
             ours=f"{seconds:.2f} s",
-            peer=_peer_text(sides, best, "reports/s").replace(" (", " unchecked ("),
+            peer=_peer_text(sides, best, "reports").replace(" (", " unchecked ("),
             ratio=None if best is None else rate(sides["pldp"]) / rate(sides[best]),
             target=f"≤ {limit:g} s",
             met=seconds <= limit,
@@ -281,7 +288,7 @@ def _fit_rows(context: Context) -> list[Row]:
     """Maximum likelihood to a certified gap."""
     people, size, rows = context.people(100_000), 1024, []
     for mechanism, limit in (("krr", 2), ("lh", 2), ("oue", None)):
-        arguments = {"mechanism": mechanism, "people": people, "size": size, "repeats": 2}
+        arguments = {"mechanism": mechanism, "people": people, "size": size, "repeats": REPEATS}
         measured = context.ours(MODULES[0], "fit", **arguments)
         seconds = min(measured["seconds"])
         rows.append(
@@ -301,7 +308,7 @@ def _device_rows(context: Context) -> list[Row]:
     """One report on a device, and what it takes to start."""
     rows = []
     for mechanism, size in (("krr", 16), ("oue", 128), ("lh", 1024)):
-        arguments = {"mechanism": mechanism, "size": size, "people": context.people(10_000), "repeats": 5}
+        arguments = {"mechanism": mechanism, "size": size, "people": context.people(10_000), "repeats": REPEATS}
         measured = context.ours(MODULES[0], "device", **arguments)
         seconds = 1 / rate(measured)
         rows.append(
@@ -318,7 +325,7 @@ def _device_rows(context: Context) -> list[Row]:
 
 def _import_row(context: Context) -> Row:
     """CPU time of `import pldp.device` in a fresh process, median of seven, with all that it imports."""
-    context.say("  import: pldp.device")
+    context.say("  pldp import pldp.device")
     code = (
         "import time; start = time.process_time(); import pldp.device; seconds = time.process_time() - start;"
         "import json, sys; print(json.dumps({'seconds': seconds, 'numpy': 'numpy' in sys.modules}))"
@@ -337,8 +344,8 @@ def _import_row(context: Context) -> Row:
 def _large_domain_rows(context: Context) -> list[Row]:
     """Server cost per report and accuracy of local hashing for 1,024 values at ε = 1."""
     size = 1024
-    ours = {"people": context.people(MILLION), "size": size, "repeats": 3}
-    sides = context.contest(MODULES, "hash_server", ours, {"size": size, "people": 1000, "repeats": 1})
+    ours = {"people": context.people(MILLION), "size": size, "repeats": REPEATS}
+    sides = context.contest(MODULES, "hash_server", ours, {**ours, "people": 1000})
     hadamard = {"size": size, "people": context.people(100_000), "repeats": 4}
     response = context.peer(MODULES[1], "hadamard", "pure-ldp", **hadamard)
     rows = [_cost_row(f"LH server, support of all k={size} values", sides)]
@@ -351,13 +358,13 @@ def _large_domain_rows(context: Context) -> list[Row]:
 def _cost_row(what: str, sides: Mapping[str, Any]) -> Row:
     """Make a row of CPU time per report."""
     best = fastest_peer(sides)
-    cost = {side: f"{number_text(1 / rate(measured))}s/report" for side, measured in sides.items()}
+    cost = {side: cost_text(measured, "report") for side, measured in sides.items()}
     return Row(
         what=what,
         ours=f"{cost['pldp']}, n={_size(sides['pldp']['count'])}",
         peer="–" if best is None else f"{cost[best]} ({best}, n={_size(sides[best]['count'])})",
         ratio=None if best is None else rate(sides["pldp"]) / rate(sides[best]),
-        memory=_memory_text(sides, best),
+        memory=_memory_of(sides, best),
         raw=sides,
     )
 
@@ -368,12 +375,10 @@ def _accuracy_row(context: Context, size: int, sides: Mapping[str, Any], respons
     measured = context.ours(MODULES[0], "hash_accuracy", people=people, size=size, repeats=100)
     own = _relative_error(measured["squared_errors"], people)
     peers = []
-    if response is not None:
-        told = _relative_error(response["squared_errors"], response["count"])
-        peers.append(f"Hadamard response {told[0]:.3f} ± {told[1]:.3f}")
-    if "squared_error" in sides.get("pure-ldp", {}):
-        told = _relative_error([sides["pure-ldp"]["squared_error"]], sides["pure-ldp"]["count"])
-        peers.append(f"OLH {told[0]:.2f} (one run, n={_size(sides['pure-ldp']['count'])})")
+    for name, part in (("Hadamard response", response), ("OLH", sides.get("pure-ldp"))):
+        if part is not None:
+            told, spread = _relative_error(part["squared_errors"], part["count"])
+            peers.append(f"{name} {told:.2f} ± {spread:.2f} at n={_size(part['count'])}")
     return Row(
         what=f"LH squared error over OLH's variance in theory, k={size}, ε=1, n={_size(people)}",
         ours=f"{own[0]:.3f} ± {own[1]:.3f}",
@@ -383,11 +388,10 @@ def _accuracy_row(context: Context, size: int, sides: Mapping[str, Any], respons
 
 
 def _relative_error(squared_errors: list[float], people: int) -> tuple[float, float]:
-    """Return the mean of error/variance and the standard error of that mean (0 for a single run)."""
+    """Return the mean of error/variance over the repeats, and the standard error of that mean."""
     variance = 4 * math.e / ((math.e - 1) ** 2 * people)
     relative = [error / variance for error in squared_errors]
-    spread = statistics.stdev(relative) / math.sqrt(len(relative)) if len(relative) > 1 else 0.0
-    return statistics.fmean(relative), spread
+    return statistics.fmean(relative), statistics.stdev(relative) / math.sqrt(len(relative))
 
 
 def _linearity_rows(context: Context) -> list[Row]:
@@ -395,7 +399,7 @@ def _linearity_rows(context: Context) -> list[Row]:
     rows = []
     for number in (100_000, MILLION, 10 * MILLION):
         people = context.people(number)
-        measured = context.ours(MODULES[0], "whole", people=people, size=128, repeats=5 if number < MILLION else 2)
+        measured = context.ours(MODULES[0], "whole", people=people, size=128, repeats=REPEATS)
         seconds = min(measured["seconds"])
         rows.append(
             Row(

@@ -33,7 +33,7 @@ class ChildError(Exception):
 
 
 class Clock:
-    """CPU time and peak memory of this process, counted from where the clock is made: after all imports.
+    """CPU time and peak memory of this process, counted from where the clock is made: after imports and a warm-up.
 
     The peak is the kernel's high-water mark of this program alone (VmHWM). `ru_maxrss` would do, but it starts from the
     memory of the parent that launched the child; it is used only where there is no /proc.
@@ -112,20 +112,20 @@ class Context:
 
     def ours(self, module: str, case: str, **arguments: Any) -> dict[str, Any]:
         """Run one of our cases in a fresh process; a failure is an error."""
-        self.say(f"  {case}: pldp")
+        self.say(f"  pldp {_work_text(case, arguments)}")
         return run_child([sys.executable, "-m", module, case, json.dumps(arguments)], dict(os.environ))
 
     def peer(self, module: str, case: str, peer: str, **arguments: Any) -> dict[str, Any] | None:
         """Run a peer's case in a fresh process; a peer that is missing or fails gives `None` and one line."""
         if self.peers is None:
             return None
-        self.say(f"  {case}: {peer}")
+        self.say(f"  {peer} {_work_text(case, arguments)}")
         environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
         command = [str(self.peers), "-m", module, case, json.dumps({"peer": peer, **arguments})]
         try:
             return run_child(command, environment)
         except ChildError as error:
-            self.say(f"  {case}: {peer} failed: {error}")
+            self.say(f"  {peer} failed: {error}")
             return None
 
     def contest(
@@ -146,6 +146,11 @@ class Context:
                 if measured is not None:
                     found[peer].append(measured)
         return {side: join(parts) for side, parts in found.items() if parts}
+
+
+def _work_text(case: str, arguments: Mapping[str, Any]) -> str:
+    shown = {name: given for name, given in arguments.items() if name not in {"values", "repeats"}}
+    return " ".join([case, *(f"{name}={given}" for name, given in shown.items())])
 
 
 def run_child(command: list[str], environment: Mapping[str, str]) -> dict[str, Any]:
@@ -184,15 +189,25 @@ def fastest_peer(sides: Mapping[str, dict[str, Any]]) -> str | None:
 
 
 def number_text(number: float) -> str:
-    """Write a number with three digits and a unit prefix.
+    """Write a number with three digits and the prefix of a unit.
 
     >>> number_text(1234567), number_text(0.00005), number_text(12)
     ('1.23 M', '50 µ', '12 ')
     """
-    for scale, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")):
+    for scale, prefix in ((1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")):
         if abs(number) >= scale:
             return f"{number / scale:.3g} {prefix}"
-    return "0 "
+    return f"{number:.3g} "
+
+
+def rate_text(measured: Mapping[str, Any], unit: str) -> str:
+    """Write how many units came per CPU second, such as `39.2 M people/s`."""
+    return f"{number_text(rate(measured)).strip()} {unit}/s"
+
+
+def cost_text(measured: Mapping[str, Any], unit: str) -> str:
+    """Write how much CPU time one unit took, such as `18.1 ns/report`."""
+    return f"{number_text(1 / rate(measured))}s/{unit}"
 
 
 def memory_text(size: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module, metadata
 from typing import Any
 
@@ -20,6 +21,9 @@ MULTI_FREQ = "multi-freq-ldpy"
 
 Client = Callable[[list[int]], list[Any]]
 """Takes everybody's values and returns everybody's reports."""
+
+Estimator = Callable[[list[Any]], Any]
+"""Takes everybody's reports and returns the shares."""
 
 
 def versions(peer: str) -> dict[str, Any]:
@@ -40,55 +44,46 @@ def oue(peer: str, values: str, size: int, people: int, repeats: int) -> dict[st
 
 def krr_server(peer: str, size: int, people: int, repeats: int) -> dict[str, Any]:
     """Count k-RR reports of one ε and estimate all shares; no report is checked."""
-    if peer == MULTI_FREQ:
-        aggregate = _multi_freq("GRR", "GRR_Aggregator_MI")
-        work = lambda reports: aggregate(reports, size, EPSILON)  # noqa: E731
-    else:
-        server = _pure("direct_encoding", "DEServer")
-        work = lambda reports: _pure_estimate(server(EPSILON, size, index_mapper=_same), reports, size)  # noqa: E731
+    estimate = _krr_estimator(peer, size)
+    estimate(list(range(size)))
     clock = Clock()
     reports = np.random.default_rng(1).integers(0, size, people).tolist()
-    clock.time(lambda: work(reports), repeats=repeats)
+    clock.time(lambda: estimate(reports), repeats=repeats)
     return clock.result(people)
 
 
 def hash_server(peer: str, size: int, people: int, repeats: int) -> dict[str, Any]:
-    """Support of all values from OLH reports; pure-ldp's estimate is unbiased, so its error is told as well."""
-    truth = np.random.default_rng(1).integers(0, size, people)
-    if peer == MULTI_FREQ:
-        client, aggregate = _multi_freq("LH", "LH_Client"), _multi_freq("LH", "LH_Aggregator_MI")
-        clock = Clock()
-        reports = [client(value, size, EPSILON, True) for value in truth.tolist()]  # noqa: FBT003
-        clock.time(lambda: aggregate(reports, size, EPSILON), repeats=repeats)
-        return clock.result(people)
-    client = _pure("local_hashing", "LHClient")(EPSILON, size, use_olh=True, index_mapper=_same)
-    server = _pure("local_hashing", "LHServer")
-    clock = Clock()
-    reports = [client.privatise(value) for value in truth.tolist()]
-    build = lambda: server(EPSILON, size, use_olh=True, index_mapper=_same)  # noqa: E731
-    counts = clock.time(lambda: _pure_estimate(build(), reports, size), repeats=repeats)
-    return clock.result(people, squared_error=_squared_error(counts / people, truth, size))
+    """Shares of all values from OLH reports."""
+    return _time_server(*_olh(peer, size), size, people, repeats)
 
 
 def hadamard(peer: str, size: int, people: int, repeats: int) -> dict[str, Any]:
-    """pure-ldp's Hadamard response: server time per report, and the squared error of each repeat."""
-    server = _pure("hadamard_response", "HadamardResponseServer")
+    """Shares of all values from Hadamard responses, which only pure-ldp has."""
     client = _pure("hadamard_response", "HadamardResponseClient")(EPSILON, size, None, index_mapper=_same)
+    server = partial(_pure("hadamard_response", "HadamardResponseServer"), EPSILON, size, index_mapper=_same)
+    measured = _time_server(client.privatise, partial(_pure_estimate, server, size), size, people, repeats)
+    return {**measured, "peer": peer}
+
+
+def _time_server(
+    client: Callable[[int], Any], estimate: Estimator, size: int, people: int, repeats: int
+) -> dict[str, Any]:
+    """Time the estimate from new reports in every repeat, and tell its squared error (mean over all values)."""
+    estimate([client(0)])
     clock, errors = Clock(), []
-    for repeat in range(repeats):
-        truth = np.random.default_rng(repeat).integers(0, size, people)
-        reports = [client.privatise(value) for value in truth.tolist()]
-        receiver = server(EPSILON, size, index_mapper=_same)
-        counts = clock.time(lambda: _pure_estimate(receiver, reports, size), repeats=1)  # noqa: B023 - runs at once
-        errors.append(_squared_error(counts / people, truth, size))
-    return clock.result(people, squared_errors=errors, peer=peer)
+    for seed in range(repeats):
+        truth = np.random.default_rng(seed).integers(0, size, people)
+        reports = [client(value) for value in truth.tolist()]
+        shares = clock.time(partial(estimate, reports), repeats=1)
+        errors.append(float(np.mean((shares - np.bincount(truth, minlength=size) / people) ** 2)))
+    return clock.result(people, squared_errors=errors)
 
 
 def _time_client(client: Client, values: str, people: int, repeats: int) -> dict[str, Any]:
     """Perturb a few people first, so that compilation is not counted; then all of them, reports kept in a list."""
+    client(list(range(100)))
     clock = Clock()
     own = np.load(values)[:people].tolist()
-    client(own[:200])
     clock.time(lambda: client(own), repeats=repeats)
     return clock.result(people)
 
@@ -109,13 +104,28 @@ def _oue_client(peer: str, size: int) -> Client:
     return lambda own: [privatise(value) for value in own]
 
 
-def _pure_estimate(server: Any, reports: list[Any], size: int) -> Any:
+def _krr_estimator(peer: str, size: int) -> Estimator:
+    if peer == MULTI_FREQ:
+        aggregate = _multi_freq("GRR", "GRR_Aggregator_MI")
+        return lambda reports: aggregate(reports, size, EPSILON)
+    server = partial(_pure("direct_encoding", "DEServer"), EPSILON, size, index_mapper=_same)
+    return partial(_pure_estimate, server, size)
+
+
+def _olh(peer: str, size: int) -> tuple[Callable[[int], Any], Estimator]:
+    if peer == MULTI_FREQ:
+        client, aggregate = _multi_freq("LH", "LH_Client"), _multi_freq("LH", "LH_Aggregator_MI")
+        return lambda value: client(value, size, EPSILON), lambda reports: aggregate(reports, size, EPSILON)
+    client = _pure("local_hashing", "LHClient")(EPSILON, size, use_olh=True, index_mapper=_same)
+    server = partial(_pure("local_hashing", "LHServer"), EPSILON, size, use_olh=True, index_mapper=_same)
+    return client.privatise, partial(_pure_estimate, server, size)
+
+
+def _pure_estimate(build_server: Callable[[], Any], size: int, reports: list[Any]) -> Any:
+    """Shares of all values from a new pure-ldp server."""
+    server = build_server()
     server.aggregate_all(reports)
-    return server.estimate_all(range(size), suppress_warnings=True)
-
-
-def _squared_error(shares: Any, truth: Any, size: int) -> float:
-    return float(np.mean((shares - np.bincount(truth, minlength=size) / len(truth)) ** 2))
+    return server.estimate_all(range(size), suppress_warnings=True) / len(reports)
 
 
 def _same(value: int) -> int:

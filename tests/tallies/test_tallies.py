@@ -199,7 +199,7 @@ def test_truncated_and_foreign_files_get_one_clear_line(every_form: Survey, batc
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_a_corrupt_parquet_file_never_crashes(data: st.DataObject, tmp_path_factory) -> None:
+def test_a_corrupt_parquet_file_never_crashes(tmp_path_factory, data: st.DataObject) -> None:
     survey = Survey.load("examples/commute.toml")
     path = tmp_path_factory.mktemp("corrupt") / "r.parquet"
     people = Population.of_shares(survey, 50, seed=1)

@@ -71,23 +71,15 @@ def _show(console: Console, survey: Survey) -> None:
     console.print(f"hash {survey.hash}")
     if survey.total_micro_epsilon is not None:
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
-    table = Table(header_style="bold")
-    for name in (
-        "question",
-        "values",
-        "level",
-        "mechanism",
-        "promised ε",
-        "true ε",
-        "supports the truth",
-        "supports another",
-    ):
-        table.add_column(name, justify="left" if name in {"question", "level", "mechanism"} else "right")
+    caption = "truth, other: how often a report supports the true value, and any other value"
+    table = Table(header_style="bold", caption=caption, caption_justify="left")
+    for name in ("question (values)", "level", "mechanism", "promised ε", "true ε", "truth", "other"):
+        table.add_column(name, justify="left" if name in {"question (values)", "level", "mechanism"} else "right")
     for row in _channels(survey):
         values = len(survey.question(row["question"]).values)
         odds = (f"{row['truth_support']:.4f}", f"{row['other_support']:.4f}")
         cells = (row["mechanism"], row["promised_epsilon"], row["true_epsilon"], *odds)
-        table.add_row(escape(row["question"]), str(values), escape(row["level"]), *cells)
+        table.add_row(f"{escape(row['question'])} ({values})", escape(row["level"]), *cells)
     console.print(table)
 
 

@@ -1,0 +1,210 @@
+"""The command line: what people and scripts see, and what bad input gets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pldp import Survey, Tally
+from pldp.cli import main, make_parser
+from pldp.device import Device
+
+SURVEY = "examples/commute.toml"
+
+
+def run(capsys, *arguments: object) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def run_json(capsys, *arguments: object) -> dict:
+    code, out, err = run(capsys, *arguments, "--json", "-")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_demo_prints_what_scripts_rely_on(capsys) -> None:
+    result = run_json(capsys, "demo")
+    assert result["people"] == 32561
+    (question,) = result["questions"]
+    assert question["name"] == "education"
+    assert len(question["rows"]) == 16
+    assert {"value", "true", "estimate", "standard_error", "low", "high"} <= question["rows"][0].keys()
+    assert sum(row["true"] for row in question["rows"]) == pytest.approx(1)
+    assert result["everybody_at_the_strictest_level"]["expected_variance_ratio"] > 10
+
+
+def test_demo_intervals_cover_the_truth_as_often_as_they_say(capsys) -> None:
+    """200 seeds × 16 values: 95 % intervals must cover 93.5 to 96.5 %."""
+    covered = [run_json(capsys, "demo", "--seed", seed)["covered"] for seed in range(200)]
+    assert 0.935 <= np.mean(covered) / 16 <= 0.965
+
+
+def test_demo_shows_people_everything_and_writes_a_page(capsys, tmp_path: Path) -> None:
+    page = tmp_path / "demo.html"
+    code, out, _ = run(capsys, "demo", "--html", page)
+    assert code == 0
+    for words in ("of 100 people", '"output":', "Bachelors", "Do the levels agree?", "One forged report", "intervals contain"):
+        assert words in out
+    content = page.read_text()
+    assert "<svg" in content
+    assert "default-src 'none'" in content
+    assert "http://" not in content.replace("http://www.w3.org", "").replace("http://creativecommons.org", "").replace(
+        "http://purl.org", ""
+    )
+    assert "<script" not in content
+
+
+@pytest.fixture
+def reports(capsys, tmp_path: Path) -> Path:
+    path = tmp_path / "reports.parquet"
+    assert run_json(capsys, "simulate", SURVEY, "--people", 4000, "--seed", 3, "--out", path)["reports"] == 4000
+    return path
+
+
+def test_the_way_from_simulation_to_estimate(capsys, reports: Path, tmp_path: Path) -> None:
+    counted = run_json(capsys, "tally", reports, "--out", tmp_path / "t.tally")
+    assert (counted["reports"], counted["rejected"]) == (4000, 0)
+    result = run_json(capsys, "estimate", tmp_path / "t.tally")
+    assert [question["name"] for question in result["questions"]] == ["mode", "late"]
+    likelihood = run_json(capsys, "estimate", tmp_path / "t.tally", "--question", "mode", "--method", "likelihood")
+    assert sum(row["estimate"] for row in likelihood["questions"][0]["rows"]) == pytest.approx(1)
+    assert likelihood["questions"][0]["fit"]["converged"]
+
+
+def test_estimate_shows_a_table_a_page_and_a_picture(capsys, reports: Path, tmp_path: Path) -> None:
+    run(capsys, "tally", reports, "--out", tmp_path / "t.tally")
+    page, picture = tmp_path / "e.html", tmp_path / "e.png"
+    code, out, _ = run(
+        capsys, "estimate", tmp_path / "t.tally", "--question", "mode", "--html", page, "--plot", picture
+    )
+    assert code == 0
+    assert "95% interval" in out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "on foot" in page.read_text()
+
+
+def test_one_seed_gives_one_file(capsys, reports: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.parquet"
+    run(capsys, "simulate", SURVEY, "--people", 4000, "--seed", 3, "--out", again)
+    for path in (reports, again):
+        run(capsys, "tally", path, "--out", f"{path}.tally")
+    assert Tally.load(f"{reports}.tally") == Tally.load(f"{again}.tally")
+
+
+def test_json_lines_and_tallies_are_counted_too(capsys, reports: Path, tmp_path: Path, monkeypatch) -> None:
+    survey = Survey.load(SURVEY)
+    lines = "\n".join(Device(survey).answer("late", "yes", "open").to_json() for _ in range(30)) + "\n\nnonsense\n"
+    (tmp_path / "r.jsonl").write_text(lines)
+    first = run_json(capsys, "tally", tmp_path / "r.jsonl", "--survey", SURVEY, "--out", tmp_path / "a.tally")
+    assert (first["reports"], first["rejections"]) == (30, {"malformed": 1})
+    both = run_json(capsys, "tally", tmp_path / "a.tally", reports, "--out", tmp_path / "b.tally")
+    assert both["reports"] == 4030
+    piped = subprocess.run(
+        [sys.executable, "-m", "pldp.cli", "tally", "-", "--survey", SURVEY, "--out", tmp_path / "c.tally"],
+        input=lines.encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert b"30 reports counted, 1 rejected" in piped.stdout
+    assert Tally.load(tmp_path / "c.tally") == Tally.load(tmp_path / "a.tally")
+
+
+def test_people_can_be_given_by_counts(capsys, tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("question,value,people\nlate,yes,30\nlate,no,70\n")
+    mix = tmp_path / "mix.json"
+    mix.write_text(json.dumps({"yes": {"strict": 1}, "no": {"open": 1}}))
+    arguments = ("--counts", tmp_path / "people.csv", "--level-mix", mix, "--out", tmp_path / "r.parquet")
+    result = run_json(capsys, "simulate", SURVEY, *arguments)
+    assert result["questions"] == [{"name": "late", "rows": [{"value": "yes", "true": 0.3}, {"value": "no", "true": 0.7}]}]
+    counted = run_json(capsys, "tally", tmp_path / "r.parquet", "--out", tmp_path / "t.tally")
+    cells = {(cell["question"], cell["level"]): cell["reports"] for cell in counted["cells"]}
+    assert (cells["late", "strict"], cells["late", "open"]) == (30, 70)
+
+
+def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None:
+    code, out, _ = run(capsys, "survey", "check", SURVEY)
+    assert code == 0
+    assert "promised" in out
+    checked = run_json(capsys, "survey", "check", SURVEY)
+    assert all(float(row["true_epsilon"]) <= float(row["promised_epsilon"]) for row in checked["channels"])
+    assert run(capsys, "survey", "compile", SURVEY, "--out", tmp_path / "s.json")[0] == 0
+    assert Survey.load(tmp_path / "s.json").hash == checked["hash"]
+    code, public, _ = run(capsys, "survey", "key", "--out", tmp_path / "key")
+    assert (tmp_path / "key").stat().st_mode & 0o077 == 0
+    assert run(capsys, "survey", "sign", SURVEY, "--key", tmp_path / "key", "--out", tmp_path / "signed.json")[0] == 0
+    assert run(capsys, "survey", "check", tmp_path / "signed.json", "--trusted-key", public.strip())[0] == 0
+    code, _, err = run(capsys, "survey", "check", tmp_path / "signed.json", "--trusted-key", "0" * 64)
+    assert (code, err.count("\n")) == (2, 1)
+    assert run(capsys, "survey", "key", "--out", tmp_path / "key")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["demo", "--seed", "-1"], "--seed must not be negative"),
+        (["survey", "check", "none.toml"], "none.toml: there is no such file"),
+        (["simulate", SURVEY, "--people", "-1", "--out", "OUT"], "people must not be negative"),
+        (["simulate", SURVEY, "--people", "5", "--level-mix", "x", "--out", "OUT"], "--level-mix must look like"),
+        (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "level must be one of"),
+        (["simulate", SURVEY, "--counts", "none.csv", "--out", "OUT"], "none.csv: No such file"),
+        (["simulate", SURVEY, "--people", "5", "--out", "no/such/folder/r.parquet"], "r.parquet"),
+        (["tally", "none.parquet", "--out", "OUT"], "none.parquet: there is no such file"),
+        (["tally", "none.jsonl", "--out", "OUT"], "--survey is needed"),
+        (["tally", "none.jsonl", "--survey", SURVEY, "--out", "OUT"], "none.jsonl: there is no such file"),
+        (["tally", "pyproject.toml", "--out", "OUT"], "not a complete Parquet file"),
+        (["estimate", "none.tally"], "none.tally: there is no such file"),
+        (["estimate", "pyproject.toml"], "not a complete tally file"),
+    ],
+)
+def test_bad_input_gets_one_clear_line_and_code_two(capsys, tmp_path: Path, arguments: list, words: str) -> None:
+    arguments = [str(tmp_path / "out") if word == "OUT" else word for word in arguments]
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("pldp: ")
+    assert err.count("\n") == 1
+    assert words in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_counts_files_are_checked_line_by_line(capsys, tmp_path: Path) -> None:
+    for content, words in (
+        ("a,b\n1,2\n", "must have the columns question, value, people"),
+        ("question,value,people\nlate,yes,many\n", "line 2: people must be a whole number"),
+        ("question,value,people\nlate,yes,1\nmode,car,2\n", "same number of people for every question"),
+        ("question,value,people\nlate,perhaps,1\n", "labels of question 'late'"),
+    ):
+        (tmp_path / "people.csv").write_text(content)
+        code, _, err = run(capsys, "simulate", SURVEY, "--counts", tmp_path / "people.csv", "--out", tmp_path / "r")
+        assert code == 2
+        assert words in err
+        assert "perhaps" not in err
+
+
+def test_estimates_of_nothing_and_too_many_pictures_are_refused(capsys, tmp_path: Path) -> None:
+    Tally.empty(Survey.load(SURVEY)).save(tmp_path / "t.tally")
+    code, _, err = run(capsys, "estimate", tmp_path / "t.tally")
+    assert (code, "has no reports" in err) == (2, True)
+    code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--plot", tmp_path / "p.png")
+    assert (code, "--plot draws one question" in err) == (2, True)
+
+
+def test_every_verb_has_help(capsys) -> None:
+    for arguments in (["--help"], ["demo", "--help"], ["survey", "sign", "--help"], ["--version"]):
+        with pytest.raises(SystemExit) as stopped:
+            make_parser().parse_args(arguments)
+        assert stopped.value.code == 0
+    assert "usage" in capsys.readouterr().out
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m pldp.cli demo --json - | head -1"
+    ended = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.stdout == "{\n"
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,191 @@
+"""Errors are what the theory says, for every mechanism, group mix, pooling and target; a weaker channel is noticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from claims import FALSE_ALARM, mean_is
+from conftest import runs
+from scipy import stats
+
+from pldp import Estimate, Survey, frequencies, tally
+from pldp.errors import AnswerError, EstimateError
+from pldp.mechanisms import MECHANISMS
+from pldp.simulate import Population, simulate_reports
+from pldp.survey import loads
+from pldp.tallies import Tally
+
+SHARES = (0.4, 0.25, 0.15, 0.1, 0.06, 0.04)
+LABELS = ("a", "b", "c", "d", "e", "f")
+PEOPLE = 3000
+MIXES = {
+    "one level": {"low": 1.0},
+    "equal": {"low": 1.0, "mid": 1.0, "high": 1.0},
+    "mostly strict": {"low": 0.7, "mid": 0.2, "high": 0.1},
+}
+
+
+def survey_of(mechanism: str, weaker: float = 1.0) -> Survey:
+    levels = {"low": 0.6, "mid": 1.2, "high": 2.6}
+    table = ",".join(f"{name}={epsilon * weaker:.6f}" for name, epsilon in levels.items())
+    return loads(
+        f'pldp=1\ntitle="t"\nlevels={{{table}}}\nquestions=[{{name="q",values={list(LABELS)},mechanism="{mechanism}"}}]'
+    )
+
+
+def one_run(
+    survey: Survey,
+    mix: dict,
+    seed: int,
+    *,
+    stated: Survey | None = None,
+    fixed: bool = False,
+    people: int = PEOPLE,
+    **options,
+) -> tuple[Estimate, np.ndarray]:
+    """Draw people (or take exactly the shares), report, estimate; return the estimate and the shares it aims at."""
+    if fixed:
+        counts = np.round(np.array(SHARES) * people).astype(int)
+        asked = Population.of_counts(survey, {"q": counts}, level_mix=mix, seed=seed)
+    else:
+        asked = Population.of_shares(survey, people, {"q": SHARES}, level_mix=mix, seed=seed)
+    counted = tally(survey, simulate_reports(survey, asked, seed=seed))
+    if stated is not None:  # the collector believes another survey
+        counted = Tally(stated, counted.counts, counted.reports)
+    return frequencies(counted, "q", **options), np.array(SHARES)
+
+
+def squared_errors_over_variance(repeats: int | None = None, **options) -> list[float]:
+    """Per run, the mean over values of (error / standard error)²; its mean is 1 if the theory is right."""
+    found = []
+    for seed in range(repeats or runs(150, 2000)):
+        estimate, truth = one_run(seed=seed, **options)
+        found.append(float(np.mean(((estimate.shares - truth) / estimate.standard_error) ** 2)))
+    return found
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, "auto"])
+@pytest.mark.parametrize("mix", MIXES)
+def test_errors_have_the_stated_size(mechanism: str, mix: str) -> None:
+    assert mean_is(squared_errors_over_variance(survey=survey_of(mechanism), mix=MIXES[mix]), 1.0)
+
+
+@pytest.mark.parametrize("target", ["population", "respondents"])
+@pytest.mark.parametrize("pool", ["precision", "size"])
+def test_errors_have_the_stated_size_for_every_pooling_and_target(target: str, pool: str) -> None:
+    """High ε, so that drawing people matters; respondents are always the same people."""
+    options = {"survey": survey_of("krr"), "mix": {"high": 1.0, "mid": 0.3}, "pool": pool, "target": target}
+    assert mean_is(squared_errors_over_variance(fixed=target == "respondents", **options), 1.0)
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, "auto"])
+@pytest.mark.parametrize("mix", MIXES)
+def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str, mix: str) -> None:
+    """Devices protect 5 % better than the collector believes: shares shrink, more than 200,000 people can hide."""
+    weaker, stated = survey_of(mechanism, 0.95), survey_of(mechanism)
+    assert [c.mechanism for c in weaker.question("q").channels] == [c.mechanism for c in stated.question("q").channels]
+    options = {"mix": MIXES[mix], "people": 200_000, "repeats": 20}
+    assert not mean_is(squared_errors_over_variance(survey=weaker, stated=stated, **options), 1.0)
+    assert mean_is(squared_errors_over_variance(survey=stated, **options), 1.0)
+
+
+def test_the_covariance_matrix_has_the_standard_errors_on_its_diagonal(every_form: Survey) -> None:
+    people = Population.of_shares(every_form, 4000, seed=1)
+    counted = tally(every_form, simulate_reports(every_form, people, seed=1))
+    for question in every_form.questions:
+        for options in ({}, {"pool": "size"}, {"target": "respondents"}, {"pool": "size", "target": "respondents"}):
+            estimate = frequencies(counted, question.name, **options)
+            assert np.allclose(np.sqrt(np.diag(estimate.covariance)), estimate.standard_error, rtol=1e-6)
+            assert np.linalg.eigvalsh(estimate.covariance).min() > -1e-12
+
+
+def test_the_homogeneity_test_keeps_its_false_alarm_rate() -> None:
+    """P-values are uniform where levels are chosen at random: mean, and rate below 1 %."""
+    survey = survey_of("auto")
+    found = [one_run(survey, MIXES["equal"], seed)[0].homogeneity.p_value for seed in range(runs(400, 4000))]
+    assert mean_is(found, 0.5)
+    alarms = sum(p_value < 0.01 for p_value in found)
+    assert stats.binom.sf(alarms - 1, len(found), 0.01) > FALSE_ALARM
+
+
+def test_levels_chosen_by_value_are_noticed_and_pooled_by_size() -> None:
+    """Truth .50; precision pooling is far off and says so first; size pooling beside it is right."""
+    survey = loads(
+        'pldp=1\ntitle="t"\nlevels={strict=0.5,open=2}\nquestions=[{name="q",values=["yes","no"],mechanism="krr"}]'
+    )
+    mix = {"yes": {"strict": 0.9, "open": 0.1}, "no": {"strict": 0.1, "open": 0.9}}
+    people = Population.of_counts(survey, {"q": [50_000, 50_000]}, level_mix=mix, seed=1)
+    estimate = frequencies(tally(survey, simulate_reports(survey, people, seed=1)), "q")
+    assert estimate.homogeneity.rejected
+    assert "answer differently" in estimate.warnings[0]
+    assert abs(estimate.shares[0] - 0.5) > 0.2
+    assert abs(estimate.by_size.shares[0] - 0.5) < 4.9 * estimate.by_size.standard_error[0]
+    assert estimate.by_size.by_size is None
+
+
+def test_precision_beats_size_where_levels_are_chosen_at_random() -> None:
+    survey = survey_of("auto")
+    by_precision, by_size = (one_run(survey, MIXES["equal"], 1, pool=pool)[0] for pool in ("precision", "size"))
+    assert (by_precision.standard_error < by_size.standard_error).all()
+
+
+def counted(survey: Survey, counts: list[int], mix: dict) -> Tally:
+    return tally(survey, simulate_reports(survey, Population.of_counts(survey, {"q": counts}, level_mix=mix, seed=1), seed=1))
+
+
+def test_a_group_with_one_report_keeps_an_honest_error() -> None:
+    survey = survey_of("krr")
+    few = counted(survey, [1, 0, 0, 0, 0, 0], {"low": 1}) + counted(survey, [500] * 6, {"high": 1})
+    estimate = frequencies(few, "q")
+    assert [group.reports for group in estimate.groups] == [1, 3000]
+    assert (estimate.groups[0].standard_error > 0.5).all()
+    assert estimate.homogeneity is None
+    assert "too few reports" in estimate.warnings[0]
+
+
+def test_no_report_gets_one_clear_line() -> None:
+    with pytest.raises(EstimateError, match=r"^question 'q' has no reports, so there is nothing to estimate$"):
+        frequencies(Tally.empty(survey_of("krr")), "q")
+
+
+def test_all_reports_in_one_group_need_no_test() -> None:
+    estimate = frequencies(counted(survey_of("oue"), [500] * 6, {"mid": 1}), "q")
+    assert estimate.homogeneity is None
+    assert estimate.groups[0].weight == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "magic"}, "method must be one of unbiased, likelihood"),
+        ({"pool": "magic"}, "pool must be one of precision, size"),
+        ({"target": "magic"}, "target must be one of population, respondents"),
+    ],
+)
+def test_unknown_options_list_the_known_ones(options: dict, words: str) -> None:
+    with pytest.raises(EstimateError, match=words):
+        frequencies(Tally.empty(survey_of("krr")), "q", **options)
+
+
+def test_an_unknown_question_lists_the_known_ones() -> None:
+    with pytest.raises(AnswerError, match="question must be one of q, not 'age'"):
+        frequencies(Tally.empty(survey_of("krr")), "age")
+
+
+def test_simultaneous_intervals_cover_all_values_at_once() -> None:
+    survey, missed = survey_of("auto"), 0
+    repeats = runs(200, 2000)
+    for seed in range(repeats):
+        estimate, truth = one_run(survey, MIXES["equal"], seed)
+        low, high = estimate.interval(0.9, simultaneous=True)
+        missed += bool(((truth < low) | (high < truth)).any())
+    # Bonferroni promises at most 10 % misses.
+    assert stats.binom.sf(missed - 1, repeats, 0.1) > FALSE_ALARM
+    assert missed > 0
+
+
+def test_confidence_must_be_a_probability() -> None:
+    estimate: Estimate = frequencies(counted(survey_of("krr"), [50] * 6, {"mid": 1}), "q")
+    for confidence in (0, 1, 95, float("nan")):
+        with pytest.raises(EstimateError, match="confidence must be between 0 and 1"):
+            estimate.interval(confidence)
