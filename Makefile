@@ -40,7 +40,7 @@ bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=co
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) --peers $(VENV)-bench/bin/python
 
 docs: $(VENV)/docs.done ## build the pages in docs/ to site/
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . site
 
 clean: ## remove environments and results
 	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench site demo-report.html

@@ -189,7 +189,7 @@ def _client_rows(context: Context) -> list[Row]:
     people = context.people(MILLION)
     few = people // 10
     name = f"k-RR client, an ε per person (peers: one ε), k=128, {_size(people)} people"
-    rows = [_contest_row(name, _client_contest(context, "krr", 128, people), unit="people", target=20)]
+    rows = [_contest_row(name, _client_contest(context, "krr", 128, people, rounds=3), unit="people", target=20)]
     sides = _client_contest(context, "oue", 128, few)
     rows.append(_contest_row(f"OUE client, k=128, {_size(people)} people", sides, unit="people", target=10))
     sides = _client_contest(context, "oue", 1024, few, rounds=1)
@@ -287,9 +287,10 @@ def _tally_rows(context: Context) -> list[Row]:
 def _fit_rows(context: Context) -> list[Row]:
     """Maximum likelihood to a certified gap."""
     people, size, rows = context.people(100_000), 1024, []
-    for mechanism, limit in (("krr", 2), ("lh", 2), ("oue", None)):
-        arguments = {"mechanism": mechanism, "people": people, "size": size, "repeats": REPEATS}
-        measured = context.ours(MODULES[0], "fit", **arguments)
+    limits = {"krr": 2, "lh": 2, "oue": None}
+    shared = {"people": people, "size": size, "repeats": REPEATS}
+    found = context.rounds(MODULES[0], "fit", [{"mechanism": name, **shared} for name in limits], rounds=2)
+    for (mechanism, limit), measured in zip(limits.items(), found, strict=True):
         seconds = min(measured["seconds"])
         rows.append(
             Row(
@@ -307,13 +308,13 @@ def _fit_rows(context: Context) -> list[Row]:
 def _device_rows(context: Context) -> list[Row]:
     """One report on a device, and what it takes to start."""
     rows = []
-    for mechanism, size in (("krr", 16), ("oue", 128), ("lh", 1024)):
-        arguments = {"mechanism": mechanism, "size": size, "people": context.people(10_000), "repeats": REPEATS}
-        measured = context.ours(MODULES[0], "device", **arguments)
+    shared = {"people": context.people(10_000), "repeats": REPEATS}
+    variants = [{"mechanism": name, "size": size, **shared} for name, size in (("krr", 16), ("oue", 128), ("lh", 1024))]
+    for variant, measured in zip(variants, context.rounds(MODULES[0], "device", variants), strict=True):
         seconds = 1 / rate(measured)
         rows.append(
             Row(
-                what=f"One report of a new device, {mechanism}, k={size}",
+                what=f"One report of a new device, {variant['mechanism']}, k={variant['size']}",
                 ours=f"{seconds * 1e6:.1f} µs",
                 target="≤ 40 µs",
                 met=seconds <= 40e-6,
@@ -343,15 +344,20 @@ def _import_row(context: Context) -> Row:
 
 def _large_domain_rows(context: Context) -> list[Row]:
     """Server cost per report and accuracy of local hashing for 1,024 values at ε = 1."""
-    size = 1024
-    ours = {"people": context.people(MILLION), "size": size, "repeats": REPEATS}
-    sides = context.contest(MODULES, "hash_server", ours, {**ours, "people": 1000})
-    hadamard = {"size": size, "people": context.people(100_000), "repeats": 4}
-    response = context.peer(MODULES[1], "hadamard", "pure-ldp", **hadamard)
-    rows = [_cost_row(f"LH server, support of all k={size} values", sides)]
+    size, few, some, many = 1024, 1000, context.people(100_000), context.people(MILLION)
+    arguments = {"size": size, "repeats": REPEATS}
+    sides = context.contest(MODULES, "hash_server", {**arguments, "people": few}, {**arguments, "people": few})
+    variants = [{**arguments, "people": people} for people in (some, many)]
+    at_some, at_many = context.rounds(MODULES[0], "hash_server", variants, rounds=2)
+    response = context.peer(MODULES[1], "hadamard", "pure-ldp", **{**arguments, "people": some, "repeats": 4})
+    name = f"LH server, support of all k={size} values"
+    rows = [
+        _cost_row(f"{name}, beside OLH, all with n={_size(few)}", sides),
+        _cost_row(f"{name}, n={_size(many)} (OLH's cost per report does not fall with n)", {**sides, "pldp": at_many}),
+    ]
     if response is not None:
-        beside = {"pldp": sides["pldp"], "pure-ldp Hadamard response": response}
-        rows.append(_cost_row("The same beside pure-ldp's Hadamard response", beside))
+        beside = {"pldp": at_some, "pure-ldp Hadamard response": response}
+        rows.append(_cost_row(f"{name}, beside Hadamard response, all with n={_size(some)}", beside))
     return [*rows, _accuracy_row(context, size, sides, response)]
 
 
@@ -361,7 +367,7 @@ def _cost_row(what: str, sides: Mapping[str, Any]) -> Row:
     cost = {side: cost_text(measured, "report") for side, measured in sides.items()}
     return Row(
         what=what,
-        ours=f"{cost['pldp']}, n={_size(sides['pldp']['count'])}",
+        ours=cost["pldp"],
         peer="–" if best is None else f"{cost[best]} ({best}, n={_size(sides[best]['count'])})",
         ratio=None if best is None else rate(sides["pldp"]) / rate(sides[best]),
         memory=_memory_of(sides, best),
@@ -397,10 +403,10 @@ def _relative_error(squared_errors: list[float], people: int) -> tuple[float, fl
 def _linearity_rows(context: Context) -> list[Row]:
     """The whole way from people to shares for growing n."""
     rows = []
-    for number in (100_000, MILLION, 10 * MILLION):
-        people = context.people(number)
-        measured = context.ours(MODULES[0], "whole", people=people, size=128, repeats=REPEATS)
-        seconds = min(measured["seconds"])
+    numbers = map(context.people, (100_000, MILLION, 10 * MILLION))
+    variants = [{"people": people, "size": 128, "repeats": REPEATS} for people in numbers]
+    for measured in context.rounds(MODULES[0], "whole", variants, rounds=2):
+        people, seconds = measured["count"], min(measured["seconds"])
         rows.append(
             Row(
                 what=f"Perturb, tally, estimate: k-RR, k=128, four levels, n={_size(people)}",

@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,13 @@ class Context:
         except ChildError as error:
             self.say(f"  {peer} failed: {error}")
             return None
+
+    def rounds(
+        self, module: str, case: str, variants: Sequence[Mapping[str, Any]], *, rounds: int = 3
+    ) -> list[dict[str, Any]]:
+        """Run variants of one of our cases in turns and join the rounds: a busy moment seldom lasts through all."""
+        found = [[self.ours(module, case, **arguments) for arguments in variants] for _ in range(rounds)]
+        return [join(list(parts)) for parts in zip(*found, strict=True)]
 
     def contest(
         self,

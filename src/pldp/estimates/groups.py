@@ -2,8 +2,9 @@
 
 A group knows two things about its reports. *Support*: how many reports count for each value, with mean
 n·(q + f·(p−q)); this gives unbiased shares and their covariance. *Likelihood*: its distinct outputs are cells c with
-counts N_c, and the probability of a cell is linear in the shares, Pr(c) ∝ Σ_j L_cj f_j. The matrix L is never built:
-`forward` multiplies by L and `backward` by its transpose, each in time linear in the size of the tally.
+counts N_c, and the probability of a cell is linear in the shares, Pr(c) ∝ Σ_j L_cj f_j, where L_cj takes two values:
+`low`, and `low + step` where cell c supports value j. The matrix is never built: `forward` multiplies by L and
+`backward` by its transpose, each in time linear in the size of the tally.
 """
 
 from __future__ import annotations
@@ -55,17 +56,51 @@ class Group(ABC):
     def cells(self) -> FloatArray:
         """Counts of the distinct outputs."""
 
+    @property
     @abstractmethod
+    def low(self) -> float:
+        """L_cj where cell c does not support value j."""
+
+    @property
+    @abstractmethod
+    def step(self) -> float:
+        """What L_cj is larger where cell c supports value j."""
+
+    @abstractmethod
+    def support_sum(self, numbers: FloatArray) -> FloatArray:
+        """Return, for every cell, the sum of the numbers of the values that it supports."""
+
+    @abstractmethod
+    def support_total(self, weights: FloatArray) -> FloatArray:
+        """Return, for every value, the sum of the weights of the cells that support it."""
+
     def forward(self, shares: FloatArray) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
+        return np.asarray(self.low * shares.sum() + self.step * self.support_sum(shares))
 
-    @abstractmethod
     def backward(self, weights: FloatArray) -> FloatArray:
         """Return Σ_c w_c L_cj of every value."""
+        return np.asarray(self.low * weights.sum() + self.step * self.support_total(weights))
+
+    def ones(self) -> npt.NDArray[np.intp] | None:
+        """Return, for every cell, the number of supported values where the common factor of L depends on it."""
+        return None
 
     @abstractmethod
+    def support_pairs(self, weights: FloatArray) -> FloatArray:
+        """Return, for every two values, the sum of the weights of the cells that support both, k × k."""
+
     def information(self, shares: FloatArray) -> FloatArray:
         """Return the observed information of the shares: Σ_c N_c L_c L_cᵀ / (L_c·f)², k × k."""
+        cells = self.forward(shares)
+        weights = self.cells / cells**2
+        return self.weighted_products(weights * self.low**2, weights * self.low * self.step, weights * self.step**2)
+
+    def weighted_products(self, constant: FloatArray, cross: FloatArray, square: FloatArray) -> FloatArray:
+        """Return Σ_c (constant_c 11ᵀ + cross_c (1z_cᵀ + z_c1ᵀ) + square_c z_cz_cᵀ), z_c the supported values of cell c."""
+        _require_dense(self.channel.size)
+        mixed = self.support_total(cross)
+        return np.asarray(constant.sum() + mixed[:, None] + mixed[None, :] + self.support_pairs(square))
 
     @abstractmethod
     def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
@@ -131,22 +166,27 @@ class ResponseGroup(Group):
         """Counts of the named values."""
         return self._counts
 
-    def forward(self, shares: FloatArray) -> FloatArray:
-        """q Σ f + (p−q) f."""
-        return np.asarray(self.other_support * shares.sum() + self.contrast * shares)
+    @property
+    def low(self) -> float:
+        """q."""
+        return self.other_support
 
-    def backward(self, weights: FloatArray) -> FloatArray:
-        """Same as `forward`: the matrix is symmetric."""
-        return self.forward(weights)
+    @property
+    def step(self) -> float:
+        """p − q."""
+        return self.contrast
 
-    def information(self, shares: FloatArray) -> FloatArray:
-        """Diagonal plus rank two."""
-        _require_dense(len(shares))
-        weights = self._counts / self.forward(shares) ** 2
-        cross = self.other_support * self.contrast * weights
-        matrix = self.other_support**2 * weights.sum() + cross[:, None] + cross[None, :]
-        matrix[np.diag_indices_from(matrix)] += self.contrast**2 * weights
-        return np.asarray(matrix)
+    def support_sum(self, numbers: FloatArray) -> FloatArray:
+        """A cell supports one value."""
+        return numbers
+
+    def support_total(self, weights: FloatArray) -> FloatArray:
+        """A value is supported by one cell."""
+        return weights
+
+    def support_pairs(self, weights: FloatArray) -> FloatArray:
+        """No cell supports two values."""
+        return np.diag(weights)
 
     def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:  # noqa: ARG002
         return np.zeros((len(chosen), len(chosen)))
@@ -163,9 +203,6 @@ class UnaryGroup(Group):
         self.has_likelihood = counts.patterns is not None  # type: ignore[misc] # known only from the counts
         # Byte by byte, so that each pass reads memory in order.
         self._bytes = None if counts.patterns is None else np.ascontiguousarray(counts.patterns.T)
-        p, q = self.truth_support, self.other_support
-        self._low = (1 - p) / (1 - q)
-        self._step = p / q - self._low
 
     def support(self) -> FloatArray:
         """A report supports the values whose bit is 1."""
@@ -184,8 +221,18 @@ class UnaryGroup(Group):
             raise EstimateError("the likelihood of unary reports needs whole rows: tally them with patterns")
         return self._row_counts.astype(np.float64)
 
-    def ones_sum(self, numbers: FloatArray) -> FloatArray:
-        """Return Σ_{j: z_j = 1} numbers_j of every row, eight bits per table look-up."""
+    @property
+    def low(self) -> float:
+        """(1−p)/(1−q)."""
+        return (1 - self.truth_support) / (1 - self.other_support)
+
+    @property
+    def step(self) -> float:
+        """p/q − (1−p)/(1−q)."""
+        return self.truth_support / self.other_support - self.low
+
+    def support_sum(self, numbers: FloatArray) -> FloatArray:
+        """Add up the numbers whose bit is 1, eight bits per table look-up."""
         padded = np.zeros(8 * len(self._rows))
         padded[: len(numbers)] = numbers
         tables = padded.reshape(-1, 8) @ BIT_OF_BYTE.T
@@ -194,29 +241,28 @@ class UnaryGroup(Group):
             total += table[column]
         return total
 
-    def rows_sum(self, weights: FloatArray) -> FloatArray:
-        """Return Σ_{z: z_j = 1} weights_z of every value, eight bits per bin count."""
+    def support_total(self, weights: FloatArray) -> FloatArray:
+        """Add up the rows whose bit is 1, eight bits per bin count."""
         sums = [np.bincount(column, weights=weights, minlength=256) @ BIT_OF_BYTE for column in self._rows]
         return np.concatenate(sums)[: self.channel.size]
 
-    def forward(self, shares: FloatArray) -> FloatArray:
-        """low·Σ f + (p/q − low)·(sum of the shares whose bit is 1)."""
-        return np.asarray(self._low * shares.sum() + self._step * self.ones_sum(shares))
+    def ones(self) -> npt.NDArray[np.intp]:
+        """Count the ones of every row: q^ones (1−q)^(k−ones) is common to all values, but not to all levels."""
+        counts = BIT_OF_BYTE.sum(axis=1).astype(np.intp)
+        total = np.zeros(self._rows.shape[1], np.intp)
+        for column in self._rows:
+            total += counts[column]
+        return total
 
-    def backward(self, weights: FloatArray) -> FloatArray:
-        """low·Σ w + (p/q − low)·(sum of the rows whose bit is 1)."""
-        return np.asarray(self._low * weights.sum() + self._step * self.rows_sum(weights))
-
-    def information(self, shares: FloatArray) -> FloatArray:
+    def support_pairs(self, weights: FloatArray) -> FloatArray:
         """Unpack some rows at a time and multiply."""
-        _require_dense(len(shares))
-        scale = np.sqrt(self.cells) / self.forward(shares)
-        matrix = np.zeros((len(shares), len(shares)))
+        size = self.channel.size
+        scale = np.sqrt(weights)
+        matrix = np.zeros((size, size))
         for start in range(0, self._rows.shape[1], _ROWS_AT_ONCE):
             rows = np.ascontiguousarray(self._rows[:, start : start + _ROWS_AT_ONCE].T)
-            bits = np.unpackbits(rows, axis=1, count=len(shares), bitorder="little")
-            likelihood = (self._low + self._step * bits) * scale[start : start + _ROWS_AT_ONCE, None]
-            matrix += likelihood.T @ likelihood
+            bits = np.unpackbits(rows, axis=1, count=size, bitorder="little") * scale[start : start + len(rows), None]
+            matrix += bits.T @ bits
         return matrix
 
     def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
@@ -234,13 +280,10 @@ class HashGroup(Group):
         self.reports = counts.reports
         self._counts = counts.counts.astype(np.float64)
         self._hashing = channel
-        bucket = channel.bucket_channel
-        self._wrong = float(bucket.other_support)
-        self._step = float(bucket.truth_support - bucket.other_support)
 
     def support(self) -> FloatArray:
         """A report supports all values of its bucket; one transform finds all counts."""
-        return np.rint(self._gather(self._counts))
+        return np.rint(self.support_total(self._counts))
 
     @property
     def cells(self) -> FloatArray:
@@ -264,23 +307,25 @@ class HashGroup(Group):
             table = np.moveaxis(result, -2, axis)
         return np.ascontiguousarray(table).reshape(-1)
 
-    def _gather(self, table: FloatArray) -> FloatArray:
-        """Σ_a table[a, ⟨a, x⟩] of every value x."""
-        return self._transform(table, 1).reshape(-1, self._hashing.buckets)[: self.channel.size, 0].copy()
+    def support_total(self, weights: FloatArray) -> FloatArray:
+        """Σ_a weights[a, ⟨a, x⟩] of every value x, by one transform."""
+        return self._transform(weights, 1).reshape(-1, self._hashing.buckets)[: self.channel.size, 0].copy()
 
-    def _scatter(self, shares: FloatArray) -> FloatArray:
-        """Σ_{x: ⟨a, x⟩ = b} f_x of every output (a, b)."""
+    def support_sum(self, numbers: FloatArray) -> FloatArray:
+        """Σ_{x: ⟨a, x⟩ = b} numbers_x of every output (a, b), by one transform."""
         table = np.zeros((self._hashing.output_count // self._hashing.buckets, self._hashing.buckets))
-        table[: len(shares), 0] = shares
+        table[: len(numbers), 0] = numbers
         return self._transform(table, -1)
 
-    def forward(self, shares: FloatArray) -> FloatArray:
-        """wrong·Σ f + (right − wrong)·(sum of the shares in the bucket)."""
-        return np.asarray(self._wrong * shares.sum() + self._step * self._scatter(shares))
+    @property
+    def low(self) -> float:
+        """Probability of a given wrong bucket."""
+        return float(self._hashing.bucket_channel.other_support)
 
-    def backward(self, weights: FloatArray) -> FloatArray:
-        """wrong·Σ w + (right − wrong)·(sum of the outputs whose bucket holds the value)."""
-        return np.asarray(self._wrong * weights.sum() + self._step * self._gather(weights))
+    @property
+    def step(self) -> float:
+        """How much likelier the right bucket is."""
+        return float(self._hashing.bucket_channel.truth_support) - self.low
 
     def buckets_of(self, vectors: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return ⟨a, x⟩ of these vectors and all values, vectors × values."""
@@ -291,19 +336,17 @@ class HashGroup(Group):
             total += (vectors // base**place % base)[:, None] * (values // base**place % base)[None, :]
         return np.asarray(total % base)
 
-    def information(self, shares: FloatArray) -> FloatArray:
-        """Build some rows of L at a time and multiply."""
-        size, base = len(shares), self._hashing.buckets
-        _require_dense(size)
-        scale = (np.sqrt(self._counts) / self.forward(shares)).reshape(-1, base)
+    def support_pairs(self, weights: FloatArray) -> FloatArray:
+        """Hash all values with some vectors at a time and multiply."""
+        size, base = self.channel.size, self._hashing.buckets
+        scale = np.sqrt(weights).reshape(-1, base)
         matrix = np.zeros((size, size))
         step = max(1, _ROWS_AT_ONCE // base)
         for start in range(0, len(scale), step):
             buckets = self.buckets_of(np.arange(start, min(start + step, len(scale))))
             for bucket in range(base):
-                likelihood = self._wrong + self._step * (buckets == bucket)
-                likelihood *= scale[start : start + step, bucket, None]
-                matrix += likelihood.T @ likelihood
+                supported = (buckets == bucket) * scale[start : start + step, bucket, None]
+                matrix += supported.T @ supported
         return matrix
 
     def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:

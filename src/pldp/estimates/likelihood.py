@@ -10,6 +10,9 @@ accelerated here by Newton steps: minimise the quadratic model of −log-likelih
 care of itself) by conjugate gradients on the positive values, and search along the line to that point. A step that
 does not improve is replaced by an EM step, which always does.
 
+The same solver serves likelihoods of several unknown distributions at once (`Likelihood.blocks`), such as the shares
+and the distribution of hidden levels; those are not concave, and the gap then says how stationary the point is.
+
 References
 ----------
 Dempster, Laird, Rubin (1977) for EM; Lindsay, "The Geometry of Mixture Likelihoods" (1983) for the gap; Kim,
@@ -20,9 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
@@ -38,6 +42,8 @@ _MOST_PIVOTS: Final = 12
 FitProgress = Callable[[int, float], None]
 """Called with the number of steps and the gap."""
 
+Product = Callable[[FloatArray], FloatArray]
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
@@ -48,7 +54,8 @@ class Fit:
     shares
         The fitted shares; they are at least 0 and sum to 1.
     gap
-        Certified bound on the log-likelihood per report still to gain.
+        Certified bound on the log-likelihood per report still to gain; where levels are hidden, the bound for the
+        shares given the levels and for the levels given the shares.
     steps
         Number of steps taken.
     converged
@@ -62,6 +69,36 @@ class Fit:
     steps: int
     converged: bool
     log_likelihood: float
+
+
+class Likelihood(Protocol):
+    """What the solver needs: one or several unknown distributions, end to end in one array."""
+
+    blocks: Sequence[slice]
+    """The place of each distribution."""
+
+    def objective(self, point: FloatArray) -> float:
+        """Return minus the log-likelihood per report."""
+
+    def scores(self, point: FloatArray) -> FloatArray:
+        """Return g, minus the gradient of the objective; EM multiplies each entry by its score."""
+
+    def curvature(self, point: FloatArray) -> Product:
+        """Return the product with the Hessian of the objective, or with a positive approximation of it."""
+
+    def hessian(self, point: FloatArray) -> FloatArray | None:
+        """Return the Hessian as a matrix where it is small and may be ill-conditioned or indefinite, else `None`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Optimum:
+    """Where the solver stopped."""
+
+    point: FloatArray
+    objective: float
+    gap: float
+    steps: int
+    converged: bool
 
 
 def maximum_likelihood(
@@ -85,55 +122,63 @@ def maximum_likelihood(
     used = [each for each in groups if each.reports > 0]
     if not used:
         raise EstimateError("maximum likelihood needs at least one report, not none")
-    model = _Model(used)
-    shares = _start(used) if start is None else np.asarray(start, np.float64)
-    value, scores, steps = model.objective(shares), model.scores(shares), 0
+    model = _KnownChannels(used)
+    first = _start(used) if start is None else np.asarray(start, np.float64)
+    found = maximise(model, first, gap=gap, most_steps=most_steps, progress=progress)
+    return Fit(found.point, found.gap, found.steps, found.converged, -found.objective * model.reports)
+
+
+def maximise(
+    model: Likelihood,
+    start: FloatArray,
+    *,
+    gap: float = GAP,
+    most_steps: int = MOST_STEPS,
+    progress: FitProgress | None = None,
+) -> Optimum:
+    """Climb from the start until the gap is small enough or the steps are used up."""
+    point = start
+    value, scores, steps = model.objective(point), model.scores(point), 0
     while (remaining := float(scores.max()) - 1) > gap and steps < most_steps:
         steps += 1
         if progress is not None:
             progress(steps, remaining)
-        shares, value = _step(model, shares, scores, value)
-        scores = model.scores(shares)
-    return Fit(shares, max(remaining, 0.0), steps, remaining <= gap, -value * model.reports)
+        point, value = _step(model, point, scores, value)
+        scores = model.scores(point)
+    return Optimum(point, value, max(remaining, 0.0), steps, remaining <= gap)
 
 
-class _Model:
-    """The likelihood of all groups together, per report."""
+class _KnownChannels:
+    """The likelihood of the shares where everybody's channel is known."""
 
     def __init__(self, groups: Sequence[Group]) -> None:
         self.groups = groups
+        self.blocks = (slice(0, groups[0].channel.size),)
         self.reports = sum(group.reports for group in groups)
         self.weights = [group.cells / self.reports for group in groups]
         self._at: FloatArray | None = None
         self._cells: list[FloatArray] = []
 
-    def cells(self, shares: FloatArray) -> list[FloatArray]:
+    def cells(self, point: FloatArray) -> list[FloatArray]:
         """L·f of every group; the last one is kept, as objective, scores and curvature use the same."""
-        if self._at is not shares:
-            self._cells = [group.forward(shares) for group in self.groups]
-            self._at = shares
+        if self._at is not point:
+            self._cells = [group.forward(point) for group in self.groups]
+            self._at = point
         return self._cells
 
-    def objective(self, shares: FloatArray) -> float:
+    def objective(self, point: FloatArray) -> float:
         """Minus the log-likelihood per report."""
-        total = 0.0
-        for weight, cell in zip(self.weights, self.cells(shares), strict=True):
-            seen = weight > 0
-            if (cell[seen] <= 0).any():
-                return np.inf
-            total -= float(weight[seen] @ np.log(cell[seen]))
-        return total
+        return sum(minus_log(weight, cell) for weight, cell in zip(self.weights, self.cells(point), strict=True))
 
-    def scores(self, shares: FloatArray) -> FloatArray:
-        """g_j: the mean likelihood ratio of value j; 1 where f_j > 0 at the maximum, below 1 elsewhere."""
-        parts = zip(self.groups, self.weights, self.cells(shares), strict=True)
-        return np.asarray(sum(group.backward(_ratio(weight, cell)) for group, weight, cell in parts))
+    def scores(self, point: FloatArray) -> FloatArray:
+        """The mean likelihood ratio of each value; 1 where f_j > 0 at the maximum, below 1 elsewhere."""
+        parts = zip(self.groups, self.weights, self.cells(point), strict=True)
+        return np.asarray(sum(group.backward(ratio(weight, cell)) for group, weight, cell in parts))
 
-    def curvature(self, shares: FloatArray) -> Callable[[FloatArray], FloatArray]:
-        """Return the product with the Hessian of the objective at these shares."""
-        scales = [
-            _ratio(_ratio(weight, cell), cell) for weight, cell in zip(self.weights, self.cells(shares), strict=True)
-        ]
+    def curvature(self, point: FloatArray) -> Product:
+        """The exact Hessian: the cells are linear in the shares."""
+        cells = self.cells(point)
+        scales = [ratio(ratio(weight, cell), cell) for weight, cell in zip(self.weights, cells, strict=True)]
 
         def product(vector: FloatArray) -> FloatArray:
             pairs = zip(self.groups, scales, strict=True)
@@ -141,9 +186,22 @@ class _Model:
 
         return product
 
+    def hessian(self, point: FloatArray) -> None:  # noqa: ARG002
+        """Not needed: a few products do."""
+        return
 
-def _ratio(weight: FloatArray, cell: FloatArray) -> FloatArray:
-    return np.divide(weight, cell, out=np.zeros_like(weight), where=weight > 0)
+
+def minus_log(weights: FloatArray, cells: FloatArray) -> float:
+    """Return −Σ w log(cell) over the cells that have weight; infinite where such a cell is impossible."""
+    seen = weights > 0
+    if (cells[seen] <= 0).any():
+        return float("inf")
+    return -float(weights[seen] @ np.log(cells[seen]))
+
+
+def ratio(weights: FloatArray, cells: FloatArray) -> FloatArray:
+    """Return weight/cell, 0 where there is no weight."""
+    return np.divide(weights, cells, out=np.zeros_like(cells), where=weights > 0)
 
 
 def _start(groups: Sequence[Group]) -> FloatArray:
@@ -151,38 +209,49 @@ def _start(groups: Sequence[Group]) -> FloatArray:
     size = groups[0].channel.size
     precision = np.array([1 / group.variance(np.array([1 / size]))[0] for group in groups])
     pooled = np.average([group.shares() for group in groups], axis=0, weights=precision)
-    return np.asarray(0.9 * norm_sub(pooled) + 0.1 / size)
+    return interior(norm_sub(pooled))
 
 
-def _step(model: _Model, shares: FloatArray, scores: FloatArray, value: float) -> tuple[FloatArray, float]:
+def interior(shares: FloatArray) -> FloatArray:
+    """Mix in a tenth of equal shares, so that no value is impossible at the start."""
+    return np.asarray(0.9 * shares + 0.1 / len(shares))
+
+
+def _normalised(model: Likelihood, point: FloatArray) -> FloatArray:
+    for block in model.blocks:
+        point[block] /= point[block].sum()
+    return point
+
+
+def _step(model: Likelihood, point: FloatArray, scores: FloatArray, value: float) -> tuple[FloatArray, float]:
     """Take one Newton step, or an EM step where that does not improve."""
-    target = _quadratic_minimum(model.curvature(shares), shares, scores)
-    direction = target - shares
+    hessian = model.hessian(point)
+    if hessian is None:
+        target = _quadratic_minimum(model.curvature(point), point, scores)
+    else:
+        target = _dense_minimum(hessian, point, scores)
+    direction = target - point
     slope = float((1 - scores) @ direction)
     length = 1.0
     while slope < 0 and length > 1e-3:
-        trial = shares + length * direction
-        trial /= trial.sum()
+        trial = _normalised(model, point + length * direction)
         reached = model.objective(trial)
         if reached <= value + 1e-4 * length * slope:
             return trial, reached
         length /= 4
-    trial = shares * scores
-    trial /= trial.sum()
+    trial = _normalised(model, point * scores)
     return trial, model.objective(trial)
 
 
-def _quadratic_minimum(
-    curvature: Callable[[FloatArray], FloatArray], shares: FloatArray, scores: FloatArray
-) -> FloatArray:
-    """Minimise ½xᵀHx − (2g−1)ᵀx over x ≥ 0, approximately: the model of −log-likelihood + Σ x around the shares.
+def _quadratic_minimum(curvature: Product, point: FloatArray, scores: FloatArray) -> FloatArray:
+    """Minimise the quadratic model of −log-likelihood + Σ x around the point over x ≥ 0, approximately.
 
-    (H f = g, which gives the linear term.) Values that leave the positive range are fixed at 0 and the rest is solved
-    again.
+    The model is ½xᵀHx − (H·point + g − 1)ᵀx. Entries that leave the positive range are fixed at 0 and the rest is
+    solved again.
     """
-    linear = 2 * scores - 1
-    free = (shares > 0) | (scores > 1)
-    target = shares.copy()
+    linear = curvature(point) + scores - 1
+    free = (point > 0) | (scores > 1)
+    target = point.copy()
     tolerance = min(0.1, max(float(scores.max()) - 1, 1e-12))
     for _ in range(_MOST_PIVOTS):
         target = _conjugate_gradients(curvature, linear, np.where(free, target, 0.0), free, tolerance)
@@ -193,14 +262,29 @@ def _quadratic_minimum(
     return np.maximum(target, 0.0)
 
 
+def _dense_minimum(hessian: FloatArray, point: FloatArray, scores: FloatArray) -> FloatArray:
+    """Do the same with a matrix: eigenvalues are made positive, so that the step goes down in every direction."""
+    downhill = scores - 1
+    free = (point > 0) | (scores > 1)
+    change = np.zeros_like(point)
+    for _ in range(_MOST_PIVOTS):
+        fixed = np.where(free, 0.0, -point)
+        wanted = (downhill - hessian @ fixed)[free]
+        values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)])
+        values = np.maximum(np.abs(values), 1e-10 * np.abs(values).max())
+        change = fixed
+        change[free] = vectors @ ((vectors.T @ wanted) / values)
+        negative = free & (point + change < 0)
+        if not negative.any():
+            break
+        free &= ~negative
+    return np.maximum(point + change, 0.0)
+
+
 def _conjugate_gradients(
-    curvature: Callable[[FloatArray], FloatArray],
-    linear: FloatArray,
-    start: FloatArray,
-    free: np.ndarray[tuple[int], np.dtype[np.bool_]],
-    tolerance: float,
+    curvature: Product, linear: FloatArray, start: FloatArray, free: npt.NDArray[np.bool_], tolerance: float
 ) -> FloatArray:
-    """Solve H x = linear on the free values."""
+    """Solve H x = linear on the free entries."""
     solution = start
     residual = np.where(free, linear - curvature(solution), 0.0)
     direction = residual

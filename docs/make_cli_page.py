@@ -1,0 +1,81 @@
+"""Write `docs/cli.md` from the command's own help: `python docs/make_cli_page.py`.
+
+The page is never edited by hand; a test compares it with what this file makes now.
+"""
+
+import argparse
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+from pldp.cli import make_parser
+
+PAGE = Path(__file__).parent / "cli.md"
+WIDTH = "100"
+
+_HEAD = """# Command line
+
+`pldp` has one verb per step of the data: `survey`, `simulate`, `tally`, `estimate`, and `demo` for all of them at once.
+
+- `--json -` writes the result as JSON to standard output and nothing else there. Words for people then go to standard
+  error.
+- Progress is shown on standard error, and only on a terminal.
+- Bad input gets one line on standard error and exit code 2. So does a wrong option. Ctrl-C gives exit code 130.
+
+This page is made from `--help` by `docs/make_cli_page.py`.
+
+## From a survey to shares
+
+Made-up people stand in for devices. The survey travels inside the Parquet file and inside the tally, so only the first
+two commands name it.
+
+```console
+$ pldp survey check examples/commute.toml
+$ pldp simulate examples/commute.toml --people 100000 --seed 1 --out reports.parquet
+$ pldp tally reports.parquet --out commute.tally
+$ pldp estimate commute.tally --question mode --html commute.html
+$ pldp estimate commute.tally --question mode --json - > mode.json
+```
+
+## Two days, added up
+
+Count each day on its own and add the tallies; the result is that of all reports together. `--patterns` keeps the rows
+that the likelihood needs where a level uses unary encoding.
+
+```console
+$ pldp simulate examples/commute.toml --people 20000 --seed 1 --out monday.parquet
+$ pldp simulate examples/commute.toml --people 30000 --seed 2 --level-mix strict=0.7,open=0.3 --out tuesday.parquet
+$ pldp tally monday.parquet --patterns --out monday.tally
+$ pldp tally tuesday.parquet --patterns --out tuesday.tally
+$ pldp tally monday.tally tuesday.tally --out both.tally
+$ pldp estimate both.tally --method likelihood --target respondents
+```
+
+Reports of real devices come as JSON lines, one report per line. They do not carry the survey:
+`pldp tally reports.jsonl --survey examples/commute.toml --out commute.tally`.
+"""
+
+
+def make_page() -> str:
+    """Return the page: the hand-written head, then the help of every verb and action."""
+    # Python 3.14 would colour the help on a terminal.
+    with mock.patch.dict(os.environ, {"COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHON_COLORS": "0"}):
+        sections = [
+            f"{'#' * (2 + depth)} {parser.prog}\n\n```text\n{parser.format_help().rstrip()}\n```\n"
+            for depth, parser in _parsers(make_parser(), 0)
+        ]
+    return "\n".join([_HEAD, *sections])
+
+
+def _parsers(parser: argparse.ArgumentParser, depth: int) -> Iterator[tuple[int, argparse.ArgumentParser]]:
+    """Yield the parser and all parsers below it; a verb is a section, an action a subsection of it."""
+    yield max(depth - 1, 0), parser
+    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list sub-commands
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            for below in action.choices.values():
+                yield from _parsers(below, depth + 1)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(make_page(), encoding="utf-8")
