@@ -25,7 +25,9 @@ def add_to(verbs: Any) -> None:
     parser = verbs.add_parser("estimate", help="turn a tally into shares with errors and intervals")
     parser.add_argument("tally", help="tally file")
     parser.add_argument("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
-    parser.add_argument("--method", choices=("unbiased", "likelihood"), default="unbiased")
+    parser.add_argument(
+        "--method", choices=("unbiased", "likelihood"), help="default: unbiased; likelihood if levels are hidden"
+    )
     parser.add_argument("--pool", choices=("precision", "size"), default="precision", help="how levels are weighted")
     parser.add_argument(
         "--target",

@@ -86,6 +86,12 @@ def show_estimate(console: Console, estimate: Estimate, confidence: float, truth
     console.print(table)
     if estimate.groups:
         console.print(_groups_table(estimate))
+    for level in estimate.levels:
+        console.print(
+            f"hidden level {level.level} ({level.mechanism}, ε = {level.epsilon:g}): "
+            f"estimated to be chosen by {level.share:.1%}",
+            markup=False,
+        )
     _show_footing(console, estimate)
 
 
@@ -115,7 +121,7 @@ def _show_footing(console: Console, estimate: Estimate) -> None:
     if estimate.fit is not None:
         state = "converged" if estimate.fit.converged else "did NOT converge"
         console.print(f"Fit {state}: gap {estimate.fit.gap:.1e} after {estimate.fit.steps} steps.")
-    if estimate.groups:
+    if math.isfinite(estimate.manipulation):
         console.print(f"One forged report can count as {estimate.manipulation:.1f} people.")
     console.print(f"Errors assume: {escape('; '.join(estimate.assumptions))}.", style="dim")
 

@@ -54,7 +54,7 @@ def write_page(
 def _section(estimate: Estimate, confidence: float, truth: Any) -> str:
     warnings = "".join(f'<p class="warning">{escape(text)}</p>' for text in estimate.warnings)
     assumptions = "; ".join(escape(text) for text in estimate.assumptions)
-    forged = f"One forged report can count as {estimate.manipulation:.1f} people. " if estimate.groups else ""
+    forged = f"One forged report can count as {estimate.manipulation:.1f} people. "
     return (
         f"<h2>{escape(estimate.question)}</h2>{warnings}{_picture(estimate, confidence, truth)}"
         f"{_values_table(estimate, confidence, truth)}{_levels_table(estimate)}{_agreement(estimate)}"

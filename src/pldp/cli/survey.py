@@ -60,10 +60,16 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
             "true_epsilon": epsilon_text(channel.micro_epsilon),
             "truth_support": float(channel.truth_support),
             "other_support": float(channel.other_support),
+            "level_leak": _text_or_none(survey.level_leak(question.name)),
+            "value_and_level_epsilon": _text_or_none(survey.value_and_level_epsilon(question.name)),
         }
         for question in survey.questions
         for level, channel in zip(question.levels, question.channels, strict=True)
     ]
+
+
+def _text_or_none(micro: int | None) -> str | None:
+    return None if micro is None else epsilon_text(micro)
 
 
 def _show(console: Console, survey: Survey) -> None:
@@ -81,6 +87,14 @@ def _show(console: Console, survey: Survey) -> None:
         cells = (row["mechanism"], row["promised_epsilon"], row["true_epsilon"], *odds)
         table.add_row(f"{escape(row['question'])} ({values})", escape(row["level"]), *cells)
     console.print(table)
+    for question in survey.questions:
+        leak, joint = survey.level_leak(question.name), survey.value_and_level_epsilon(question.name)
+        if leak is not None:
+            console.print(
+                f"{question.name}: levels are hidden; label and report together tell about the level at most "
+                f"ε = {epsilon_text(leak)}, about the pair of value and level ε = {epsilon_text(joint)}",
+                markup=False,
+            )
 
 
 def _key(args: argparse.Namespace) -> None:

@@ -139,9 +139,10 @@ class Device:
         of 100 people whose answer is "yes", about 73 send a report that says "yes";
         of 100 people whose answer is something else, about 27 do.
         Whatever your report says, it changes the odds between any two answers at most 2.72 times (ε = 1).
+        Your report shows the level that you chose.
         """
         asked = self.survey.questions if question is None else (self.survey.question(question),)
-        return "\n".join(explain_level(each, each.find_level(level)) for each in asked)
+        return "\n".join(explain_level(self.survey, each, each.find_level(level)) for each in asked)
 
     def remaining(self) -> str:
         """Say how much of the survey's total this person can still spend."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from pldp.mechanisms import LinearHashing, UnaryEncoding, epsilon_text
-from pldp.survey import Question
+from pldp.mechanisms import MICRO, LinearHashing, UnaryEncoding, epsilon_text
+from pldp.survey import Question, Survey
 
 
-def explain_level(question: Question, level: int) -> str:
-    """Say how often a report points at an answer when it is true and when it is not."""
+def explain_level(survey: Survey, question: Question, level: int) -> str:
+    """Say how often a report points at an answer when it is true and when it is not, and what shows of the level."""
     channel = question.channels[level]
     chosen = question.levels[level]
     example = question.values[0]
@@ -27,7 +27,19 @@ def explain_level(question: Question, level: int) -> str:
         f"about {truth} send a report that {verb};\n"
         f"of 100 people whose answer is something else, about {other} do.\n"
         f"Whatever your report says, it changes the odds between any two answers at most {odds:.3g} times "
-        f"(ε = {epsilon_text(chosen.micro_epsilon)})."
+        f"(ε = {epsilon_text(chosen.micro_epsilon)}).\n{_about_the_level(survey, question)}"
+    )
+
+
+def _about_the_level(survey: Survey, question: Question) -> str:
+    leak, joint = survey.level_leak(question.name), survey.value_and_level_epsilon(question.name)
+    if leak is None or joint is None:
+        return "Your report shows the level that you chose."
+    return (
+        f"Your level is hidden: label and report together change the odds between any two levels at most "
+        f"{math.exp(leak / MICRO):.3g} times (ε = {epsilon_text(leak)}),\n"
+        f"and between any two pairs of answer and level at most {math.exp(joint / MICRO):.3g} times "
+        f"(ε = {epsilon_text(joint)})."
     )
 
 

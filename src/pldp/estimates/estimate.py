@@ -56,6 +56,16 @@ class GroupShares:
 
 
 @dataclass(frozen=True)
+class LevelShare:
+    """A hidden level: its mechanism and ε, and the estimated share of people who chose it."""
+
+    level: str
+    mechanism: str
+    epsilon: float
+    share: float
+
+
+@dataclass(frozen=True)
 class Homogeneity:
     """Test of "the shares are the same at every level", the assumption behind pooling by precision.
 
@@ -97,10 +107,14 @@ class Estimate:
         Test whether the levels agree, where there are at least two with enough reports.
     assumptions, warnings
         What must hold for the errors to be right; what a reader must know first.
+    manipulation
+        People that one forged report can count as, at the level where it does most harm.
     by_size
         The same shares pooled by size, present where the levels do not agree.
     fit
         Convergence of a maximum-likelihood fit.
+    levels
+        Where levels are hidden, how many people are estimated to have chosen each.
     """
 
     question: str
@@ -114,8 +128,10 @@ class Estimate:
     homogeneity: Homogeneity | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+    manipulation: float = float("nan")
     by_size: Estimate | None = None
     fit: Fit | None = None
+    levels: tuple[LevelShare, ...] = ()
     _covariance: Callable[[], FloatArray] | None = field(default=None, repr=False)
     _likelihood: Callable[[], Fit] | None = field(default=None, repr=False)
 
@@ -157,18 +173,6 @@ class Estimate:
             return self._likelihood().shares
         raise EstimateError(f"method must be one of {', '.join(CONSISTENT)}, not {method!r}")
 
-    @property
-    def manipulation(self) -> float:
-        """People that one forged report can count as, at the level where it does most harm."""
-        return max(
-            (
-                group.weight * self.reports / group.reports * group.manipulation
-                for group in self.groups
-                if group.reports
-            ),
-            default=float("nan"),
-        )
-
     def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:
         """Return one plain record per value: value, estimate, standard_error, low, high, consistent."""
         low, high = self.interval(confidence)
@@ -201,6 +205,7 @@ class Estimate:
                 }
                 for group in self.groups
             ],
+            "levels": [vars(level) for level in self.levels],
             "rows": self.rows(confidence),
         }
         if self.fit is not None:
@@ -252,6 +257,6 @@ class Estimate:
         )
 
 
-def variances_of(covariance: FloatArray) -> FloatArray:
-    """Return standard errors from a covariance matrix."""
+def standard_errors(covariance: FloatArray) -> FloatArray:
+    """Return the square roots of the diagonal of a covariance matrix."""
     return np.sqrt(np.maximum(np.diag(covariance), 0.0))

@@ -8,8 +8,10 @@ from typing import Literal
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, variances_of
+from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, about_people
+from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, standard_errors
 from pldp.estimates.groups import LARGEST_DENSE, FloatArray, Group, group
+from pldp.estimates.hidden_frequencies import hidden_frequencies
 from pldp.estimates.likelihood import GAP, Fit, FitProgress, maximum_likelihood
 from pldp.estimates.pooling import (
     TEST_LEVEL,
@@ -27,18 +29,14 @@ from pldp.tallies import Tally
 Pool = Literal["precision", "size"]
 Target = Literal["population", "respondents"]
 Method = Literal["unbiased", "likelihood"]
-
-_SAMPLE = "the people who reported are a random sample of the population"
-_SAME = "people of every level have the same shares (tested; see homogeneity)"
-_SIZE = "none about the choice of levels: groups are weighted by their number of reports"
-_HONEST = "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
+Named = Sequence[tuple[str, Group]]
 
 
 def frequencies(
     tally: Tally,
     question: str,
     *,
-    method: Method = "unbiased",
+    method: Method | None = None,
     pool: Pool = "precision",
     target: Target = "population",
     gap: float = GAP,
@@ -54,7 +52,8 @@ def frequencies(
         Name of the question.
     method
         `unbiased` inverts each level's channel and pools the levels; `likelihood` fits all reports at once (shares at
-        least 0 that sum to 1; unary reports must be tallied with `patterns`).
+        least 0 that sum to 1; unary reports must be tallied with `patterns`). Default: `unbiased`, but `likelihood`
+        where the survey hides levels, as inverting labels costs much accuracy.
     pool
         `precision` weights levels by inverse variance; it assumes that the choice of a level does not depend on the
         value, and the result says so first if the levels contradict that. `size` weights by the number of reports and
@@ -80,11 +79,11 @@ def frequencies(
     True
     """
     asked = tally.survey.question(question)
-    _one_of("method", method, ("unbiased", "likelihood"))
+    _one_of("method", method or "unbiased", ("unbiased", "likelihood"))
     _one_of("pool", pool, ("precision", "size"))
     _one_of("target", target, ("population", "respondents"))
     if tally.survey.level_channel is not None:
-        raise EstimateError("this survey hides levels, and there is no estimator for hidden levels in this version")
+        return hidden_frequencies(tally, asked, method or "likelihood", target, gap=gap, progress=progress)
     named = _named_groups(tally, asked)
     groups = [each for _, each in named]
     if not groups:
@@ -113,7 +112,7 @@ def _likelihood(groups: Sequence[Group], gap: float, progress: FitProgress | Non
 
 def _unbiased(
     question: Question,
-    named: Sequence[tuple[str, Group]],
+    named: Named,
     pool: Pool,
     target: Target,
     likelihood: Callable[[], Fit],
@@ -137,8 +136,13 @@ def _unbiased(
         method=f"unbiased, pooled by {pool}",
         target=target,
         groups=_group_shares(named, weights),
+        manipulation=_manipulation(named, weights),
         homogeneity=test,
-        assumptions=_assumptions(target, _SAME if pool == "precision" and len(groups) > 1 else _SIZE),
+        assumptions=(
+            about_people(target),
+            SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE,
+            HONEST_DEVICES,
+        ),
         warnings=_warnings(named, test, pool),
         by_size=beside,
         _covariance=covariance,
@@ -178,7 +182,7 @@ def _errors(
     return np.maximum(variance, 0.0), covariance
 
 
-def _fitted(question: Question, named: Sequence[tuple[str, Group]], fit: Fit, target: Target) -> Estimate:
+def _fitted(question: Question, named: Named, fit: Fit, target: Target) -> Estimate:
     groups = [each for _, each in named]
     reports = sum(each.reports for each in groups)
     test = homogeneity_test(groups, pooled_shares(groups, size_weights(groups)))
@@ -195,16 +199,14 @@ def _fitted(question: Question, named: Sequence[tuple[str, Group]], fit: Fit, ta
         question=question.name,
         values=question.values,
         shares=fit.shares,
-        standard_error=np.full(len(question.values), np.nan) if known is None else variances_of(known),
+        standard_error=np.full(len(question.values), np.nan) if known is None else standard_errors(known),
         reports=reports,
         method="maximum likelihood",
         target=target,
         groups=_group_shares(named, precision_weights(groups)),
+        manipulation=_manipulation(named, precision_weights(groups)),
         homogeneity=test,
-        assumptions=(
-            *_assumptions(target, _SAME),
-            "standard errors are for shares away from 0 (observed information)",
-        ),
+        assumptions=(about_people(target), SAME_SHARES, HONEST_DEVICES, INTERIOR),
         warnings=warnings,
         fit=fit,
         _covariance=None if known is None else lambda: known,
@@ -221,7 +223,7 @@ def _information_covariance(groups: Sequence[Group], shares: FloatArray) -> Floa
     return np.asarray(inverse - np.outer(along, along) / along.sum())
 
 
-def _group_shares(named: Sequence[tuple[str, Group]], weights: FloatArray) -> tuple[GroupShares, ...]:
+def _group_shares(named: Named, weights: FloatArray) -> tuple[GroupShares, ...]:
     return tuple(
         GroupShares(
             level=name,
@@ -237,12 +239,14 @@ def _group_shares(named: Sequence[tuple[str, Group]], weights: FloatArray) -> tu
     )
 
 
-def _assumptions(target: Target, pooling: str) -> tuple[str, ...]:
-    first = _SAMPLE if target == "population" else "the shares are those of the people who reported, nobody else"
-    return (first, pooling, _HONEST)
+def _manipulation(named: Named, weights: FloatArray) -> float:
+    """People that one forged report counts as, at the level where it does most harm."""
+    reports = sum(each.reports for _, each in named)
+    pairs = zip(named, weights, strict=True)
+    return max(float(weight) * reports / each.reports * each.channel.manipulation for (_, each), weight in pairs)
 
 
-def _warnings(named: Sequence[tuple[str, Group]], test: Homogeneity | None, pool: str) -> tuple[str, ...]:
+def _warnings(named: Named, test: Homogeneity | None, pool: str) -> tuple[str, ...]:
     warnings = []
     if test is not None and test.rejected:
         advice = "use the shares pooled by size" if pool == "precision" else "the shares are pooled by size"

@@ -97,7 +97,7 @@ class Group(ABC):
         return self.weighted_products(weights * self.low**2, weights * self.low * self.step, weights * self.step**2)
 
     def weighted_products(self, constant: FloatArray, cross: FloatArray, square: FloatArray) -> FloatArray:
-        """Return Σ_c (constant_c 11ᵀ + cross_c (1z_cᵀ + z_c1ᵀ) + square_c z_cz_cᵀ), z_c the supported values of cell c."""
+        """Return Σ_c (constant_c 11ᵀ + cross_c (1zᵀ + z1ᵀ) + square_c zzᵀ), z marking the values that c supports."""
         _require_dense(self.channel.size)
         mixed = self.support_total(cross)
         return np.asarray(constant.sum() + mixed[:, None] + mixed[None, :] + self.support_pairs(square))

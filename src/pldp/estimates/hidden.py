@@ -1,14 +1,15 @@
 """Shares where people hide the level they chose: reports carry a perturbed label instead of the level.
 
-A person of level i (drawn from the level distribution ρ) sends an output of channel Q_i and a label s drawn from G(s|i).
+A person of level i (drawn from the level distribution ρ) sends an output of channel Q_i and a label s from G(s|i).
 With the shares f, an observed pair (s, z) has probability
 
     P(s, z) = Σ_i ρ_i G(s|i) Σ_j f_j Q_i(z|j).
 
 Two estimators: *moments* (AUEM of the PLDP-FEBSF framework) inverts the labels, then the support counts; *joint
 likelihood* maximises Σ log P over f and ρ together, with the full likelihood of unary reports. Within one level
-Σ_j f_j Q_i(z|j) = base_i(z)·(low_i + step_i·S(z)) where S(z) is the sum of the shares that z supports, and base_i depends
-on the number of ones only; so the whole model needs one support sum per distinct output, whatever the number of levels.
+Σ_j f_j Q_i(z|j) = base_i(z)·(low_i + step_i·S(z)), where S(z) is the sum of the shares that z supports and base_i
+depends on the number of ones only; so the whole model needs one support sum per distinct output, whatever the number
+of levels. For k-RR the counts of (label, value) are all it needs: the number of people drops out.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
 from pldp.estimates.likelihood import GAP, MOST_STEPS, Fit, FitProgress, Product, interior, maximise, minus_log, ratio
-from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding
+from pldp.mechanisms import Channel, RandomizedResponse
 from pldp.tallies import Counts
+from pldp.tallies.counts import no_counts
 
 LARGEST_HESSIAN = 1200
 """Most unknowns for which the Hessian is built as a matrix."""
@@ -99,7 +101,9 @@ class HiddenReports:
     def level_shares(self) -> FloatArray:
         """Return the unbiased distribution of levels, ρ̂ = G⁻¹·(share of each label); it may leave the simplex."""
         q = float(self.label_channel.other_support)
-        return np.asarray((self.label_shares() - q) / float(self.label_channel.truth_support - self.label_channel.other_support))
+        return np.asarray(
+            (self.label_shares() - q) / float(self.label_channel.truth_support - self.label_channel.other_support)
+        )
 
     def support(self) -> FloatArray:
         """Return how many reports support each value."""
@@ -143,10 +147,7 @@ def _moments_covariance(hidden: HiddenReports, shares: FloatArray, levels: Float
     feasible, rho = norm_sub(shares), norm_sub(levels)
     q, d = hidden.other_supports, hidden.truth_supports - hidden.other_supports
     given_level = q[:, None] + d[:, None] * feasible  # level × value: Pr(supports the value | level)
-    label_q = float(hidden.label_channel.other_support)
-    label_d = float(hidden.label_channel.truth_support - hidden.label_channel.other_support)
-    slopes = q[:, None] + d[:, None] * shares
-    taken = (slopes - label_q * slopes.sum(axis=0)) / label_d  # label × value: h
+    taken = _taken_by_labels(hidden, q[:, None] + d[:, None] * shares)
     label = hidden.label_matrix
     both = np.zeros((len(shares), len(shares)))
     for weight, channel in zip(rho, hidden.channels, strict=True):
@@ -160,18 +161,26 @@ def _moments_covariance(hidden: HiddenReports, shares: FloatArray, levels: Float
     return np.asarray((second - np.outer(mean, mean)) / (hidden.reports * contrast**2))
 
 
+def moments_manipulation(hidden: HiddenReports, found: Moments) -> float:
+    """Return the people that one forged report, label included, can count as: the largest (1 − h_i(s)) / Σρ(p−q)."""
+    q, d = hidden.other_supports, hidden.truth_supports - hidden.other_supports
+    taken = _taken_by_labels(hidden, q[:, None] + d[:, None] * found.shares)
+    return float((1 - taken.min()) / (found.levels @ d))
+
+
+def _taken_by_labels(hidden: HiddenReports, slopes: FloatArray) -> FloatArray:
+    """h, label × value: what estimating ρ from one label takes away from its report, given Pr(supports | level)."""
+    label_q = float(hidden.label_channel.other_support)
+    label_d = float(hidden.label_channel.truth_support - hidden.label_channel.other_support)
+    return np.asarray((slopes - label_q * slopes.sum(axis=0)) / label_d)
+
+
 def _support_products(channel: Channel, shares: FloatArray) -> FloatArray:
     """E[1[supports i]·1[supports j]] of one report of this channel."""
-    one = group(channel, _nothing(channel))
+    one = group(channel, no_counts(channel))
     one.reports = 1
     support = one.other_support + shares * one.contrast
     return np.asarray(one.covariance(shares) * one.contrast**2 + np.outer(support, support))
-
-
-def _nothing(channel: Channel) -> Counts:
-    from pldp.tallies import BitCounts, OutputCounts  # noqa: PLC0415
-
-    return BitCounts.none(channel, patterns=False) if isinstance(channel, UnaryEncoding) else OutputCounts.none(channel)
 
 
 class HiddenLikelihood:
@@ -220,7 +229,9 @@ class HiddenLikelihood:
     def scores(self, point: FloatArray) -> FloatArray:
         """The mean likelihood ratio of every value and of every level."""
         self._evaluate(point)
-        return self._gradient([ratio(weight, cell) for weight, cell in zip(self.weights, self._cells, strict=True)], point)
+        return self._gradient(
+            [ratio(weight, cell) for weight, cell in zip(self.weights, self._cells, strict=True)], point
+        )
 
     def _gradient(self, weights: Sequence[FloatArray], point: FloatArray) -> FloatArray:
         """Σ_c w_c ∂P_c/∂(f, ρ)."""
@@ -312,7 +323,7 @@ class HiddenLikelihood:
 
 def _level_tables(each: Group, channels: Sequence[Channel]) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
     """Return the class of every cell and, per class and level, base·low and base·step (up to a factor per class)."""
-    twins = [group(channel, _nothing(channel)) for channel in channels]
+    twins = [group(channel, no_counts(channel)) for channel in channels]
     low, step = np.array([twin.low for twin in twins]), np.array([twin.step for twin in twins])
     ones = each.ones()
     if ones is None:
@@ -354,9 +365,7 @@ def joint_likelihood(
         np.concatenate([interior(norm_sub(first.shares)), interior(norm_sub(first.levels))]),
         np.concatenate([np.full(hidden.size, 1 / hidden.size), np.full(levels, 1 / levels)]),
     ]
-    found = [
-        maximise(model, start, gap=gap, most_steps=most_steps, progress=progress) for start in beginnings[:starts]
-    ]
+    found = [maximise(model, start, gap=gap, most_steps=most_steps, progress=progress) for start in beginnings[:starts]]
     best = min(found, key=lambda optimum: optimum.objective)
     agree = all(other.objective - best.objective <= AGREE for other in found)
     shares, rho = model.split(best.point)

@@ -74,8 +74,9 @@ class Fit:
 class Likelihood(Protocol):
     """What the solver needs: one or several unknown distributions, end to end in one array."""
 
-    blocks: Sequence[slice]
-    """The place of each distribution."""
+    @property
+    def blocks(self) -> Sequence[slice]:
+        """The place of each distribution."""
 
     def objective(self, point: FloatArray) -> float:
         """Return minus the log-likelihood per report."""

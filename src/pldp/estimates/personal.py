@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
+from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE, UNTESTED_EPSILON
 from pldp.estimates.estimate import Estimate
 from pldp.estimates.groups import FloatArray
 from pldp.mechanisms import LARGEST_EPSILON, MICRO
@@ -105,11 +106,9 @@ def personal_frequencies(
         method=f"unbiased, {mechanism} with an ε per person, weighted by precision",
         target="population",
         groups=(),
+        manipulation=float(people * np.max(gain * (1 - other))),
         homogeneity=None,
-        assumptions=(
-            "the people who reported are a random sample of the population",
-            "nobody's ε depends on their value (not tested)",
-        ),
+        assumptions=(SAMPLE, UNTESTED_EPSILON, HONEST_DEVICES),
         warnings=(),
     )
 

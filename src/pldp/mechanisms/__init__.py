@@ -6,7 +6,7 @@
 (1.0, 'krr')
 """
 
-from pldp.mechanisms.catalogue import MECHANISMS, channel, channel_from_weights, most_accurate
+from pldp.mechanisms.catalogue import MECHANISMS, channel, channel_from_weights, hideable_channels, most_accurate
 from pldp.mechanisms.channel import Channel, Output, RandomBytes
 from pldp.mechanisms.epsilon import (
     INFINITE,
@@ -16,6 +16,7 @@ from pldp.mechanisms.epsilon import (
     micro_epsilon,
     micro_epsilon_of_ratio,
 )
+from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
 from pldp.mechanisms.linear_hashing import LinearHashing
 from pldp.mechanisms.randomized_response import RandomizedResponse
 from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
@@ -36,7 +37,10 @@ __all__ = [
     "channel",
     "channel_from_weights",
     "epsilon_text",
+    "hideable_channels",
+    "level_leak",
     "micro_epsilon",
     "micro_epsilon_of_ratio",
     "most_accurate",
+    "value_and_level_epsilon",
 ]

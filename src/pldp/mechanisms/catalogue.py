@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel
-from pldp.mechanisms.linear_hashing import LinearHashing
+from pldp.mechanisms.linear_hashing import PRIMES, LinearHashing
 from pldp.mechanisms.randomized_response import RandomizedResponse
 from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 
@@ -63,3 +63,21 @@ def most_accurate(size: int, micro_epsilon: int) -> Channel:
     """Return the channel with the least variance at equal shares 1/k (small domains: k-RR; middle: OUE; large: LH)."""
     names = ("krr", "oue") if size < LARGE_DOMAIN else ("krr", "lh")
     return min((_BUILDERS[name](size, micro_epsilon) for name in names), key=lambda built: built.variance(1 / size))
+
+
+def hideable_channels(mechanism: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+    """Yield sets of channels, one per level, whose outputs have one form, so that the form does not show the level.
+
+    `"auto"` yields a set for each mechanism that suits the size; linear hashing yields one per number of buckets.
+
+    >>> [channels[0].mechanism for channels in hideable_channels("auto", 16, (500_000, 1_000_000))]
+    ['krr', 'sue', 'oue']
+    """
+    if mechanism == "auto":
+        for name in ("krr", "sue", "oue") if size < LARGE_DOMAIN else ("krr", "lh"):
+            yield from hideable_channels(name, size, micro_epsilons)
+    elif mechanism == "lh":
+        for buckets in PRIMES[:6]:
+            yield tuple(LinearHashing.of(size, micro, buckets) for micro in micro_epsilons)
+    else:
+        yield tuple(channel(mechanism, size, micro) for micro in micro_epsilons)

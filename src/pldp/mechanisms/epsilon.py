@@ -6,7 +6,9 @@ What a channel really costs is the logarithm of a ratio of two integers; `micro_
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
+from fractions import Fraction
 from functools import lru_cache
 
 from pldp.errors import EpsilonError
@@ -83,8 +85,20 @@ def micro_epsilon_of_ratio(numerator: int, denominator: int) -> int | None:
     """
     if denominator == 0:
         return INFINITE if numerator else 0
-    if numerator <= denominator:
+    return micro_epsilon_of_powers(((Fraction(numerator, denominator), 1),))
+
+
+def micro_epsilon_of_powers(factors: Iterable[tuple[Fraction, int]]) -> int:
+    """Return the smallest whole m ≥ 0 with Π ratio^power ≤ e^(m/10⁶), for positive ratios.
+
+    >>> micro_epsilon_of_powers([(Fraction(3), 1), (Fraction(1, 2), 1)])    # ln 1.5 = 0.4054651081…
+    405466
+    """
+    logarithm = Decimal(0)
+    for ratio, power in factors:
+        difference = _EXACT.subtract(_EXACT.ln(Decimal(ratio.numerator)), _EXACT.ln(Decimal(ratio.denominator)))
+        logarithm = _EXACT.add(logarithm, _EXACT.multiply(difference, Decimal(power)))
+    if logarithm <= 0:
         return 0
-    logarithm = _EXACT.subtract(_EXACT.ln(Decimal(numerator)), _EXACT.ln(Decimal(denominator)))
     # Rounding up a value that is short by less than the guard could understate it; the guard rounds against us.
     return int((logarithm * MICRO + _GUARD).to_integral_value(rounding=ROUND_CEILING))

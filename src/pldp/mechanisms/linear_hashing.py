@@ -75,10 +75,11 @@ class LinearHashing(Channel):
         RandomizedResponse(self.buckets, self.other_weight)
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> LinearHashing:
-        """Build the channel with the least variance whose true ε is at most the given one."""
-        odds = float(exp_micro(micro_epsilon))
-        buckets = min(PRIMES, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
+    def of(cls, size: int, micro_epsilon: int, buckets: int | None = None) -> LinearHashing:
+        """Build the channel with the least variance (or so many buckets) whose true ε is at most the given one."""
+        if buckets is None:
+            odds = float(exp_micro(micro_epsilon))
+            buckets = min(PRIMES, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
         return cls(size, buckets, RandomizedResponse.of(buckets, micro_epsilon).other_weight)
 
     @cached_property

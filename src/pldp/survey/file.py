@@ -25,17 +25,18 @@ import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from pldp.budgets import Level, micro_epsilon
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import (
     Channel,
     RandomizedResponse,
-    UnaryEncoding,
     channel,
     channel_from_weights,
     epsilon_text,
+    hideable_channels,
+    level_leak,
 )
 from pldp.survey.model import SCHEMA, Question, Survey
 from pldp.survey.signature import Signature, verify
@@ -43,6 +44,8 @@ from pldp.survey.signature import Signature, verify
 LONGEST_NAME: Final = 64
 LONGEST_TEXT: Final = 2000
 MOST_VALUES: Final = 1_000_000
+LEAST_LABEL_EPSILON: Final = 10_000
+"""Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
 
 _SURVEY_KEYS: Final = {"pldp", "title", "collector", "levels", "questions", "total_epsilon", "hide_level"}
 _QUESTION_KEYS: Final = {"name", "text", "kind", "values", "levels", "mechanism", "weights"}
@@ -105,10 +108,11 @@ def survey_from_mapping(document: object) -> Survey:
     questions = survey["questions"]
     if not isinstance(questions, list) or not questions:
         _fail("questions", "must be a list with at least one question", questions)
-    built = tuple(_question(entry, f"questions[{index}]", levels) for index, entry in enumerate(questions))
+    hiding = _hiding(survey.get("hide_level"), levels)
+    built = tuple(_question(entry, f"questions[{index}]", levels, hiding) for index, entry in enumerate(questions))
     _distinct([question.name for question in built], "questions", "names")
     total = _total(survey.get("total_epsilon"), built)
-    level_micro, level_channel = _hide_level(survey.get("hide_level"), levels, built)
+    level_micro, level_channel = (None, None) if hiding is None else _level_channel(hiding, levels, built)
     return Survey(
         title=_text(survey["title"], "title", LONGEST_TEXT),
         collector=_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
@@ -117,6 +121,7 @@ def survey_from_mapping(document: object) -> Survey:
         total_micro_epsilon=total,
         level_channel=level_channel,
         level_micro_epsilon=level_micro,
+        leak_cap=None if hiding is None else hiding.leak_cap,
     )
 
 
@@ -134,7 +139,7 @@ def _levels(entry: object) -> tuple[Level, ...]:
     return tuple(sorted(levels, key=lambda level: (level.micro_epsilon, level.name)))
 
 
-def _question(entry: object, key: str, survey_levels: tuple[Level, ...]) -> Question:
+def _question(entry: object, key: str, survey_levels: tuple[Level, ...], hiding: _Hiding | None) -> Question:
     table = _table(entry, key, _QUESTION_KEYS, required=("name", "values"))
     name = _text(table["name"], f"{key}.name", LONGEST_NAME)
     key = f"{key} ({name})"
@@ -144,7 +149,17 @@ def _question(entry: object, key: str, survey_levels: tuple[Level, ...]) -> Ques
     levels = _question_levels(table.get("levels"), f"{key}.levels", survey_levels)
     mechanisms = _per_level(table.get("mechanism", "auto"), f"{key}.mechanism", levels, default="auto")
     weights = _per_level(table.get("weights", {}), f"{key}.weights", levels, default=None)
-    channels = tuple(_channel(key, len(values), level, mechanisms[level.name], weights[level.name]) for level in levels)
+    if hiding is not None and [level.name for level in levels] != [level.name for level in survey_levels]:
+        _fail(
+            f"hide_level: {key}.levels",
+            "must offer every level in the survey's order",
+            [level.name for level in levels],
+        )
+    if hiding is not None and len(set(mechanisms.values())) == 1 and not any(weights.values()):
+        channels = _hidden_channels(key, len(values), levels, mechanisms[levels[0].name], hiding)
+    else:
+        pairs = [(level, mechanisms[level.name], weights[level.name]) for level in levels]
+        channels = tuple(_channel(key, len(values), *pair) for pair in pairs)
     return Question(
         name, _text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True), values, levels, channels
     )
@@ -225,42 +240,86 @@ def _total(entry: object, questions: tuple[Question, ...]) -> int | None:
     return total
 
 
-def _hide_level(
-    entry: object, levels: tuple[Level, ...], questions: tuple[Question, ...]
-) -> tuple[int | None, Channel | None]:
+class _Hiding(NamedTuple):
+    """What `hide_level` asks for: ε of the label, or a cap on the whole leak about the level, or both."""
+
+    micro_epsilon: int | None
+    leak_cap: int | None
+    weights: object
+
+
+def _hiding(entry: object, levels: tuple[Level, ...]) -> _Hiding | None:
     if entry is None:
-        return None, None
-    table = _table(entry, "hide_level", {"epsilon", "mechanism", "weights"}, required=("epsilon",))
-    micro = _epsilon(table["epsilon"], "hide_level.epsilon")
+        return None
+    table = _table(entry, "hide_level", {"epsilon", "leak_cap", "mechanism", "weights"}, required=())
+    if "epsilon" not in table and "leak_cap" not in table:
+        raise SurveyError("hide_level: epsilon is missing (or leak_cap, from which it is derived)")
     if len(levels) < 2:
         _fail("hide_level", "must have at least two levels to hide among; the survey has", len(levels))
+    if len({level.micro_epsilon for level in levels}) < len(levels):
+        _fail("hide_level", "must have levels of different epsilon", [str(level) for level in levels])
     if table.get("mechanism", "krr") != "krr":
         _fail("hide_level.mechanism", "must be 'krr'", table["mechanism"])
+    epsilon, cap = (
+        None if table.get(name) is None else _epsilon(table[name], f"hide_level.{name}")
+        for name in ("epsilon", "leak_cap")
+    )
+    return _Hiding(epsilon, cap, table.get("weights"))
+
+
+def _hidden_channels(
+    key: str, size: int, levels: tuple[Level, ...], mechanism: object, hiding: _Hiding
+) -> tuple[Channel, ...]:
+    """Choose the most accurate channels of one form whose leak about the level stays within the cap."""
+    if not isinstance(mechanism, str):
+        _fail(f"{key}.mechanism", "must be a name", mechanism)
+    try:
+        sets = list(hideable_channels(mechanism, size, [level.micro_epsilon for level in levels]))
+    except EpsilonError as error:
+        raise SurveyError(f"{key}: {error}") from None
+    leaks = {channels: level_leak(channels) for channels in sets}
+    allowed = [channels for channels in sets if _within_cap(leaks[channels], hiding)]
+    if not allowed:
+        known = ", ".join(f"{channels[0].mechanism} {epsilon_text(leak)}" for channels, leak in leaks.items())
+        raise SurveyError(
+            f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {key} tell about the level "
+            f"by themselves ({known}), not {epsilon_text(hiding.leak_cap)}"
+        )
+    return max(allowed, key=lambda channels: sum(1 / channel.variance(1 / size) for channel in channels))
+
+
+def _within_cap(leak: int, hiding: _Hiding) -> bool:
+    if hiding.leak_cap is None:
+        return True
+    return leak + (hiding.micro_epsilon or LEAST_LABEL_EPSILON) <= hiding.leak_cap
+
+
+def _level_channel(hiding: _Hiding, levels: tuple[Level, ...], questions: tuple[Question, ...]) -> tuple[int, Channel]:
+    """Build the channel of the label; its ε is the one asked for, or what the cap leaves beside the largest leak."""
+    worst = 0
     for question in questions:
-        if [level.name for level in question.levels] != [level.name for level in levels]:
-            _fail(
-                f"hide_level: question {question.name}",
-                "must offer every level in the survey's order",
-                "other levels",
-            )
-        forms = {isinstance(built, UnaryEncoding) or (built.mechanism, *_shape(built)) for built in question.channels}
-        if len(forms) > 1:
-            names = ", ".join(built.mechanism for built in question.channels)
+        try:
+            worst = max(worst, level_leak(question.channels))
+        except EpsilonError:
+            names = ", ".join(channel.mechanism for channel in question.channels)
             _fail(
                 f"hide_level: question {question.name}.mechanism",
                 "must give reports of one form at every level, or their form shows the level",
                 names,
             )
+    if not _within_cap(worst, hiding):
+        _fail(
+            "hide_level.leak_cap",
+            f"must leave room for epsilon beside the {epsilon_text(worst)} that reports alone tell about the level",
+            epsilon_text(hiding.leak_cap),
+        )
+    micro = hiding.micro_epsilon if hiding.micro_epsilon is not None else (hiding.leak_cap or 0) - worst
     try:
-        if table.get("weights") is None:
+        if hiding.weights is None:
             return micro, RandomizedResponse.of(len(levels), micro)
-        return micro, _checked_channel("hide_level", "krr", len(levels), micro, table["weights"])
+        return micro, _checked_channel("hide_level", "krr", len(levels), micro, hiding.weights)
     except EpsilonError as error:
         raise SurveyError(f"hide_level: {error}") from None
-
-
-def _shape(built: Channel) -> tuple[int, ...]:
-    return (built.weights().get("buckets", 0),)
 
 
 def _table(entry: object, key: str, known: set[str], *, required: tuple[str, ...]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError
-from pldp.mechanisms import Channel
+from pldp.mechanisms import Channel, level_leak, value_and_level_epsilon
 
 SCHEMA: Final = 1
 """Number of the survey and report format; a change of meaning gets a new number."""
@@ -89,6 +89,8 @@ class Survey:
         The most that one person may spend on this survey, or `None`.
     level_channel
         The channel that perturbs the chosen level itself, or `None` if reports show the level.
+    level_micro_epsilon, leak_cap
+        The ε promised for that label, and the cap on the whole leak about the level, where they are set.
     """
 
     title: str
@@ -98,6 +100,7 @@ class Survey:
     total_micro_epsilon: int | None = None
     level_channel: Channel | None = None
     level_micro_epsilon: int | None = None
+    leak_cap: int | None = None
 
     @staticmethod
     def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
@@ -140,7 +143,24 @@ class Survey:
                 "mechanism": self.level_channel.mechanism,
                 "weights": dict(self.level_channel.weights()),
             }
+            if self.leak_cap is not None:
+                document["hide_level"]["leak_cap"] = epsilon_text(self.leak_cap)
         return document
+
+    def level_leak(self, question: str) -> int | None:
+        """Return in micro-ε what label and output of one answer tell together about a hidden level; `None` if shown.
+
+        That is ε of the label plus the leak of the output, see `pldp.mechanisms.level_leak`.
+        """
+        if self.level_channel is None or self.level_channel.micro_epsilon is None:
+            return None
+        return self.level_channel.micro_epsilon + level_leak(self.question(question).channels)
+
+    def value_and_level_epsilon(self, question: str) -> int | None:
+        """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""
+        if self.level_channel is None or self.level_channel.micro_epsilon is None:
+            return None
+        return self.level_channel.micro_epsilon + value_and_level_epsilon(self.question(question).channels)
 
     @cached_property
     def canonical(self) -> bytes:

@@ -109,6 +109,13 @@ class BitCounts:
 Counts = OutputCounts | BitCounts
 
 
+def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
+    """Return counts of no reports of this channel."""
+    if isinstance(channel, UnaryEncoding):
+        return BitCounts.none(channel, patterns=patterns)
+    return OutputCounts.none(channel)
+
+
 def _distinct(rows: ByteArray, counts: IntArray) -> tuple[ByteArray, IntArray]:
     """Return the distinct rows in one fixed order with their summed counts, so that equal tallies are equal arrays."""
     if len(rows) == 0:

@@ -15,10 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.errors import SurveyError, TallyError
-from pldp.mechanisms import UnaryEncoding
 from pldp.reports import Rejection
 from pldp.survey import Survey, loads
-from pldp.tallies.counts import BitCounts, Counts, OutputCounts, counts_from_arrays
+from pldp.tallies.counts import BitCounts, Counts, OutputCounts, counts_from_arrays, no_counts
 
 TALLY_SCHEMA: Final = 1
 
@@ -54,10 +53,7 @@ class Tally:
         for question in survey.questions:
             for level, channel in zip(question.levels, question.channels, strict=True):
                 cell = (question.name, level.name)
-                if isinstance(channel, UnaryEncoding):
-                    counts[cell] = BitCounts.none(channel, patterns=patterns)
-                else:
-                    counts[cell] = OutputCounts.none(channel)
+                counts[cell] = no_counts(channel, patterns=patterns)
         return cls(survey, counts)
 
     @staticmethod

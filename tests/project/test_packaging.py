@@ -1,0 +1,90 @@
+"""What is installed: declared bounds, files in the package, a light import, one version."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+import pldp
+
+ROOT = Path(__file__).parent.parent.parent
+FOR_DEVELOPERS = {"test", "lint", "docs"}
+DATA = (
+    "py.typed",
+    "survey/survey.schema.json",
+    "reports/report.schema.json",
+    "datasets/adult_education.csv",
+    "datasets/education.toml",
+)
+
+
+def project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def user_requirements() -> list[Requirement]:
+    """What people install: the dependencies and the extras that are not for developers."""
+    extras = {name: lines for name, lines in project()["optional-dependencies"].items() if name not in FOR_DEVELOPERS}
+    lines = [*project()["dependencies"], *(line for extra in extras.values() for line in extra)]
+    return [requirement for requirement in map(Requirement, lines) if requirement.name != "pldp"]
+
+
+def lower_bounds() -> dict[str, Version]:
+    return {
+        requirement.name: Version(specifier.version)
+        for requirement in user_requirements()
+        for specifier in requirement.specifier
+        if specifier.operator == ">="
+    }
+
+
+def pins() -> dict[str, Version]:
+    found = re.findall(r"^([\w-]+)==(\S+)$", (ROOT / "tests/oldest.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: Version(version) for name, version in found}
+
+
+def test_the_oldest_versions_that_are_tested_are_the_lower_bounds() -> None:
+    assert pins() == lower_bounds()
+
+
+def test_every_dependency_has_a_lower_and_an_upper_bound() -> None:
+    for requirement in user_requirements():
+        assert {specifier.operator for specifier in requirement.specifier} == {">=", "<"}, str(requirement)
+
+
+def test_every_data_file_is_found_in_the_installed_package() -> None:
+    missing = [name for name in DATA if not files("pldp").joinpath(name).is_file()]
+    assert not missing
+
+
+@pytest.mark.skipif(importlib.util.find_spec("hatchling") is None, reason="hatchling is not installed")
+def test_every_data_file_is_in_the_wheel(tmp_path: Path) -> None:
+    command = ["pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", str(tmp_path)]
+    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, cwd=tmp_path)  # noqa: S603 - our own
+    (wheel,) = tmp_path.glob("*.whl")
+    content = zipfile.ZipFile(wheel).namelist()
+    assert {f"pldp/{name}" for name in DATA} <= set(content)
+    assert not [name for name in content if not name.startswith(("pldp/", "pldp-"))]
+
+
+@pytest.mark.parametrize("module", ["pldp", "pldp.device"])
+def test_importing_loads_no_numpy(module: str) -> None:
+    heavy = "{'numpy', 'scipy', 'pyarrow', 'rich', 'matplotlib'}"
+    code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    assert done.stdout == "[]\n"
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    assert pldp.__version__ == importlib.metadata.version("pldp")
