@@ -16,7 +16,7 @@ WIDTH = "100"
 
 _HEAD = """# Command line
 
-`pldp` has one verb per step of the data: `survey`, `simulate`, `tally`, `estimate`, and `demo` for all of them at once.
+The verbs of `pldp` follow the data: `survey`, `simulate`, `tally`, `estimate`. `demo` does all of that at once.
 
 - `--json -` writes the result as JSON to standard output and nothing else there. Words for people then go to standard
   error.

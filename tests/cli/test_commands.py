@@ -50,7 +50,14 @@ def test_demo_shows_people_everything_and_writes_a_page(capsys, tmp_path: Path) 
     page = tmp_path / "demo.html"
     code, out, _ = run(capsys, "demo", "--html", page)
     assert code == 0
-    for words in ("of 100 people", '"output":', "Bachelors", "Do the levels agree?", "One forged report", "intervals contain"):
+    for words in (
+        "of 100 people",
+        '"output":',
+        "Bachelors",
+        "Do the levels agree?",
+        "One forged report",
+        "intervals contain",
+    ):
         assert words in out
     content = page.read_text()
     assert "<svg" in content
@@ -122,7 +129,9 @@ def test_people_can_be_given_by_counts(capsys, tmp_path: Path) -> None:
     mix.write_text(json.dumps({"yes": {"strict": 1}, "no": {"open": 1}}))
     arguments = ("--counts", tmp_path / "people.csv", "--level-mix", mix, "--out", tmp_path / "r.parquet")
     result = run_json(capsys, "simulate", SURVEY, *arguments)
-    assert result["questions"] == [{"name": "late", "rows": [{"value": "yes", "true": 0.3}, {"value": "no", "true": 0.7}]}]
+    assert result["questions"] == [
+        {"name": "late", "rows": [{"value": "yes", "true": 0.3}, {"value": "no", "true": 0.7}]}
+    ]
     counted = run_json(capsys, "tally", tmp_path / "r.parquet", "--out", tmp_path / "t.tally")
     cells = {(cell["question"], cell["level"]): cell["reports"] for cell in counted["cells"]}
     assert (cells["late", "strict"], cells["late", "open"]) == (30, 70)

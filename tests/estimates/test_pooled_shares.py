@@ -130,7 +130,9 @@ def test_precision_beats_size_where_levels_are_chosen_at_random() -> None:
 
 
 def counted(survey: Survey, counts: list[int], mix: dict) -> Tally:
-    return tally(survey, simulate_reports(survey, Population.of_counts(survey, {"q": counts}, level_mix=mix, seed=1), seed=1))
+    return tally(
+        survey, simulate_reports(survey, Population.of_counts(survey, {"q": counts}, level_mix=mix, seed=1), seed=1)
+    )
 
 
 def test_a_group_with_one_report_keeps_an_honest_error() -> None:

@@ -72,7 +72,9 @@ def test_full_enumeration_of_small_domains(mechanism: str, size: int) -> None:
     table = [[built.probability(output, value) for value in range(size)] for output in outputs]
     for value in range(size):
         assert sum(row[value] for row in table) == 1
-        supports = [sum(row[value] for row, y in zip(table, outputs, strict=True) if built.supports(y, i)) for i in range(size)]
+        supports = [
+            sum(row[value] for row, y in zip(table, outputs, strict=True) if built.supports(y, i)) for i in range(size)
+        ]
         for i, support in enumerate(supports):
             expected = built.truth_support if i == value else built.other_support
             # The hash index of LH is uniform to within 2^-128 per vector; everything else is exact.
@@ -110,7 +112,9 @@ def test_the_logarithm_is_rounded_up(numerator: int, denominator: int) -> None:
         assert exact.exp(exact.divide(Decimal(micro - 1), Decimal(10**6))) < ratio
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, "nan", "inf", float("nan"), float("inf"), 1e9, 21, "0.0000001", "x", "", True])
+@pytest.mark.parametrize(
+    "epsilon", [0, -1, "nan", "inf", float("nan"), float("inf"), 1e9, 21, "0.0000001", "x", "", True]
+)
 def test_bad_epsilon_gets_one_clear_line(epsilon: object) -> None:
     with pytest.raises(EpsilonError, match=r"^epsilon must be [^\n]+$"):
         micro_epsilon(epsilon)

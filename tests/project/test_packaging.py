@@ -55,7 +55,8 @@ def pins() -> dict[str, Version]:
 
 
 def test_the_oldest_versions_that_are_tested_are_the_lower_bounds() -> None:
-    assert pins() == lower_bounds()
+    """Other pins are allowed: packages that ours need in turn and that must fit the oldest versions."""
+    assert {name: pins().get(name) for name in lower_bounds()} == lower_bounds()
 
 
 def test_every_dependency_has_a_lower_and_an_upper_bound() -> None:

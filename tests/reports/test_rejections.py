@@ -44,7 +44,10 @@ WRONG = {
     "bad_id": [lambda r: {**r, "id": "0" * 31}, lambda r: {**r, "id": "A" * 32}, lambda r: {**r, "id": 5}],
     "no_answer": [lambda r: {**r, "answers": []}],
     "unknown_question": [lambda r: with_answer(r, 0, question="age")],
-    "repeated_question": [lambda r: {**r, "answers": r["answers"][:1] * 2}, lambda r: {**r, "answers": r["answers"] * 2}],
+    "repeated_question": [
+        lambda r: {**r, "answers": r["answers"][:1] * 2},
+        lambda r: {**r, "answers": r["answers"] * 2},
+    ],
     "unknown_level": [lambda r: with_answer(r, 0, level="none")],
     "wrong_type": [
         lambda r: with_answer(r, 0, output="1"),
@@ -66,7 +69,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("reason", "case"), [(reason, n) for reason, cases in WRONG.items() for n in range(len(cases))])
+@pytest.mark.parametrize(
+    ("reason", "case"), [(reason, n) for reason, cases in WRONG.items() for n in range(len(cases))]
+)
 def test_each_fault_has_its_reason(every_form: Survey, good: dict, reason: str, case: int) -> None:
     with pytest.raises(ReportRejected) as caught:
         read_report(every_form, WRONG[reason][case](good))

@@ -123,13 +123,37 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
         (SimulationError, "must not be negative", lambda: Population.of_shares(commute, -5)),
         (AnswerError, "level must be one of", lambda: Population.of_shares(commute, 5, level_mix={"none": 1})),
         (SimulationError, "must name all", lambda: Population.of_shares(commute, 5, level_mix={"yes": {"open": 1}})),
-        (SimulationError, "the same number", lambda: Population({"late": np.zeros(2, int)}, {"late": np.zeros(3, int)})),
+        (
+            SimulationError,
+            "the same number",
+            lambda: Population({"late": np.zeros(2, int)}, {"late": np.zeros(3, int)}),
+        ),
         (SimulationError, "from 0 to 4", lambda: perturb(channel("krr", 5, 10**6), [7], np.random.default_rng(1))),
-        (SimulationError, "flat array of integers", lambda: perturb(channel("krr", 5, 10**6), [0.5], np.random.default_rng(1))),
-        (SimulationError, "one index below 1", lambda: perturb(channel("krr", 5, 10**6), [1], np.random.default_rng(1), level=[3])),
-        (EstimateError, "epsilon must be above 0", lambda: perturb_personal("krr", [1], 5, [np.nan], np.random.default_rng(1))),
-        (EstimateError, "one number per person", lambda: perturb_personal("krr", [1], 5, [1, 2], np.random.default_rng(1))),
-        (EstimateError, "mechanism must be one of", lambda: perturb_personal("lh", [1], 5, [1], np.random.default_rng(1))),
+        (
+            SimulationError,
+            "flat array of integers",
+            lambda: perturb(channel("krr", 5, 10**6), [0.5], np.random.default_rng(1)),
+        ),
+        (
+            SimulationError,
+            "one index below 1",
+            lambda: perturb(channel("krr", 5, 10**6), [1], np.random.default_rng(1), level=[3]),
+        ),
+        (
+            EstimateError,
+            "epsilon must be above 0",
+            lambda: perturb_personal("krr", [1], 5, [np.nan], np.random.default_rng(1)),
+        ),
+        (
+            EstimateError,
+            "one number per person",
+            lambda: perturb_personal("krr", [1], 5, [1, 2], np.random.default_rng(1)),
+        ),
+        (
+            EstimateError,
+            "mechanism must be one of",
+            lambda: perturb_personal("lh", [1], 5, [1], np.random.default_rng(1)),
+        ),
     ]
     for kind, words, call in cases:
         with pytest.raises(kind, match=words) as caught:

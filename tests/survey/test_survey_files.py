@@ -172,7 +172,13 @@ def test_the_json_schema_accepts_what_the_reader_accepts(commute: Survey, every_
 
 
 def test_the_json_schema_refuses_misspelled_and_missing_keys() -> None:
-    for text in (changed(colector="x"), changed(title=...), question(values=["a"]), changed(levels={}), changed(pldp=2)):
+    for text in (
+        changed(colector="x"),
+        changed(title=...),
+        question(values=["a"]),
+        changed(levels={}),
+        changed(pldp=2),
+    ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(json.loads(text), survey_schema())
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from pldp import __version__
-from pldp.cli import demo, estimate, simulate, survey, tally
+from pldp.cli import demo, estimate, reproduce, simulate, survey, tally
 from pldp.errors import PldpError
 
 __all__ = ["main", "make_parser"]
@@ -25,7 +25,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pldp {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for module in (demo, survey, simulate, tally, estimate):
+    for module in (demo, survey, simulate, tally, estimate, reproduce):
         module.add_to(verbs)
     return parser
 
@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        sys.stderr.write(f"pldp: {error.filename or 'file'}: {error.strerror}\n")
+        words = f"{error.filename}: {error.strerror}" if error.filename else str(error).splitlines()[0]
+        sys.stderr.write(f"pldp: {words}\n")
         return BAD_INPUT
     except KeyboardInterrupt:
         sys.stderr.write("pldp: interrupted\n")

@@ -59,8 +59,13 @@ def progress_bar(words: str, total: int | None = None) -> Iterator[tuple[Progres
     """Show progress on standard error while the body runs; nothing where that is not a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield progress, progress.add_task(words, total=total)
+    progress = Progress(*columns, console=console, transient=True)
+    task = progress.add_task(words, total=total)
+    if not console.is_terminal:
+        yield progress, task
+        return
+    with progress:
+        yield progress, task
 
 
 def show_estimate(console: Console, estimate: Estimate, confidence: float, truth: Any = None) -> None:

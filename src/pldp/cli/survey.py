@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,16 @@ def add_to(verbs: Any) -> None:
     build = actions.add_parser(
         "compile", help="write the spelled-out JSON form, with integer weights, for other clients"
     )
-    build.add_argument("survey")
-    build.add_argument("--out", required=True, metavar="FILE")
+    build.add_argument("survey", help="survey file, TOML or JSON")
+    build.add_argument("--out", required=True, metavar="FILE", help="JSON file to write")
     build.set_defaults(run=lambda args: load(args.survey).save(args.out))
     key = actions.add_parser("key", help="make a key pair for signing")
     key.add_argument("--out", required=True, metavar="FILE", help="file for the private key; the public one is printed")
     key.set_defaults(run=_key)
     signing = actions.add_parser("sign", help="write a signed survey")
-    signing.add_argument("survey")
+    signing.add_argument("survey", help="survey file, TOML or JSON")
     signing.add_argument("--key", required=True, metavar="FILE", help="file with the private key")
-    signing.add_argument("--out", required=True, metavar="FILE")
+    signing.add_argument("--out", required=True, metavar="FILE", help="JSON file to write")
     signing.set_defaults(run=_sign)
 
 
@@ -74,7 +75,7 @@ def _text_or_none(micro: int | None) -> str | None:
 
 def _show(console: Console, survey: Survey) -> None:
     console.print(f"[bold]{escape(survey.title)}[/]  {escape(survey.collector)}")
-    console.print(f"hash {survey.hash}")
+    console.print(f"hash {survey.hash}", soft_wrap=True)
     if survey.total_micro_epsilon is not None:
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
     caption = "truth, other: how often a report supports the true value, and any other value"
@@ -105,7 +106,7 @@ def _key(args: argparse.Namespace) -> None:
         raise UsageError(f"--out: {args.out} exists already; a key is never overwritten") from None
     with os.fdopen(handle, "w") as file:
         file.write(private + "\n")
-    Console(highlight=False).print(public)
+    sys.stdout.write(public + "\n")
 
 
 def _sign(args: argparse.Namespace) -> None:

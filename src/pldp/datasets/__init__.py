@@ -15,6 +15,10 @@ DATASETS: Final = {
     "adult_education": (
         "UCI Adult (Becker and Kohavi, 1996; CC BY 4.0): education of the 32,561 people of the training part"
     ),
+    "bank_job": "UCI Bank Marketing (Moro, Rita, Cortez, 2012; CC BY 4.0): job of 45,211 people",
+    "adult_country": (
+        "UCI Adult (Becker and Kohavi, 1996; CC BY 4.0): native country of all 48,842 people (? is a value)"
+    ),
 }
 """Names and origins."""
 

@@ -52,18 +52,23 @@ class Ledger:
 
     def check(self, *spends: Spend, survey_cap: int | None) -> None:
         """Raise `BudgetError` if these spends of one survey together would pass the person's cap or the survey's."""
+        if not spends:
+            return
         cost = compose(spend.micro_epsilon for spend in spends)
-        caps = [(self.cap, self.total, "the lifetime cap")]
-        if spends:
-            caps.append((survey_cap, self.spent_on(spends[0].survey), "this survey's total_epsilon"))
-        for cap, spent, name in caps:
-            if cap is not None and spent + cost > cap:
-                raise BudgetError(
-                    f"this answer costs epsilon {epsilon_text(cost)} and {name} leaves "
-                    f"{epsilon_text(max(cap - spent, 0))} of {epsilon_text(cap)}"
-                )
+        if self.cap is not None:
+            _refuse_above(self.cap, self.total, cost, "the lifetime cap")
+        if survey_cap is not None:
+            _refuse_above(survey_cap, self.spent_on(spends[0].survey), cost, "this survey's total_epsilon")
 
     def spend(self, *spends: Spend, survey_cap: int | None) -> None:
         """Write these spends down, or refuse them all and leave the ledger as it was."""
         self.check(*spends, survey_cap=survey_cap)
         self._spends.extend(spends)
+
+
+def _refuse_above(cap: int, spent: int, cost: int, name: str) -> None:
+    if spent + cost > cap:
+        raise BudgetError(
+            f"this answer costs epsilon {epsilon_text(cost)} and {name} leaves "
+            f"{epsilon_text(max(cap - spent, 0))} of {epsilon_text(cap)}"
+        )

@@ -1,7 +1,7 @@
 """From tallies to shares with errors: inversion, pooling, likelihood, consistency."""
 
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
-from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval
+from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
 from pldp.estimates.frequencies import frequencies
 from pldp.estimates.groups import Group, group
 from pldp.estimates.likelihood import Fit, maximum_likelihood
@@ -14,6 +14,7 @@ __all__ = [
     "GroupShares",
     "Homogeneity",
     "Interval",
+    "LevelShare",
     "base_cut",
     "frequencies",
     "group",

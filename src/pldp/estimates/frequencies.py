@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, about_people
+from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, INTERIOR, SAME_SHARES, about_people
 from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, standard_errors
 from pldp.estimates.groups import LARGEST_DENSE, FloatArray, Group, group
 from pldp.estimates.hidden_frequencies import hidden_frequencies

@@ -86,6 +86,10 @@ class Group(ABC):
         """Return, for every cell, the number of supported values where the common factor of L depends on it."""
         return None
 
+    def packed_rows(self) -> npt.NDArray[np.uint8]:
+        """Return one packed row per report, for channels whose outputs are bits."""
+        raise EstimateError(f"outputs of {self.channel.mechanism} are not bits")
+
     @abstractmethod
     def support_pairs(self, weights: FloatArray) -> FloatArray:
         """Return, for every two values, the sum of the weights of the cells that support both, k × k."""
@@ -253,6 +257,10 @@ class UnaryGroup(Group):
         for column in self._rows:
             total += counts[column]
         return total
+
+    def packed_rows(self) -> npt.NDArray[np.uint8]:
+        """Repeat each distinct row as often as it came."""
+        return np.repeat(self._rows.T, self.cells.astype(np.int64), axis=0)
 
     def support_pairs(self, weights: FloatArray) -> FloatArray:
         """Unpack some rows at a time and multiply."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import permutations
 
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel
@@ -32,13 +32,15 @@ def level_leak(channels: Sequence[Channel]) -> int:
     return max((micro_epsilon_of_powers(_same_value(one, two)) for one, two in permutations(channels, 2)), default=0)
 
 
-def value_and_level_epsilon(channels: Sequence[Channel]) -> int:
-    """Return in micro-ε how much an output tells about the pair (value, level), rounded up.
+def value_and_level_epsilon(channels: Sequence[Channel], label_micro_epsilon: int = 0) -> int:
+    """Return in micro-ε how much output and label tell together about the pair (value, level), rounded up.
 
-    ln max Q_τ(y|x)/Q_τ'(y|x') over outputs, values and levels: at least the largest ε of the levels.
+    ln max Q_τ(y|x)/Q_τ'(y|x') over outputs, values and levels, plus ε of the label where the levels differ: at least
+    the largest ε of the levels.
     """
-    pairs = product(channels, repeat=2)
-    return max(micro_epsilon_of_powers(_other_value(one, two)) for one, two in pairs)
+    alike = (micro_epsilon_of_powers(_other_value(each, each)) for each in channels)
+    different = (micro_epsilon_of_powers(_other_value(one, two)) for one, two in permutations(channels, 2))
+    return max(*alike, level_leak(channels) + label_micro_epsilon, *(leak + label_micro_epsilon for leak in different))
 
 
 def _best(one: Fraction, two: Fraction) -> Fraction:

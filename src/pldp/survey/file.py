@@ -220,7 +220,7 @@ def _checked_channel(where: str, mechanism: str, size: int, micro: int, weights:
     if built.micro_epsilon is None or built.micro_epsilon > micro:
         _fail(
             f"{where}: weights",
-            f"must keep the promised epsilon {epsilon_text(micro)}; theirs is",
+            f"must keep the promised epsilon {epsilon_text(micro)}",
             epsilon_text(built.micro_epsilon),
         )
     return built
@@ -255,7 +255,7 @@ def _hiding(entry: object, levels: tuple[Level, ...]) -> _Hiding | None:
     if "epsilon" not in table and "leak_cap" not in table:
         raise SurveyError("hide_level: epsilon is missing (or leak_cap, from which it is derived)")
     if len(levels) < 2:
-        _fail("hide_level", "must have at least two levels to hide among; the survey has", len(levels))
+        _fail("hide_level", "must have at least two levels to hide among", len(levels))
     if len({level.micro_epsilon for level in levels}) < len(levels):
         _fail("hide_level", "must have levels of different epsilon", [str(level) for level in levels])
     if table.get("mechanism", "krr") != "krr":
@@ -327,7 +327,7 @@ def _table(entry: object, key: str, known: set[str], *, required: tuple[str, ...
         _fail(key, "must be a table", entry)
     for name in entry:
         if name not in known:
-            _fail(f"{key}.{name}", f"is not a known key; known are {', '.join(sorted(known))}", name)
+            raise SurveyError(f"{key}.{str(name)[:40]}: is not a known key; known are {', '.join(sorted(known))}")
     for name in required:
         if name not in entry:
             raise SurveyError(f"{key}: {name} is missing")

@@ -160,7 +160,7 @@ class Survey:
         """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""
         if self.level_channel is None or self.level_channel.micro_epsilon is None:
             return None
-        return self.level_channel.micro_epsilon + value_and_level_epsilon(self.question(question).channels)
+        return value_and_level_epsilon(self.question(question).channels, self.level_channel.micro_epsilon)
 
     @cached_property
     def canonical(self) -> bytes:

@@ -107,6 +107,7 @@ class BitCounts:
 
 
 Counts = OutputCounts | BitCounts
+"""What a tally keeps of one question and level."""
 
 
 def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:

@@ -31,6 +31,8 @@ Progress = Callable[[int], None]
 MERGE_EVERY = 64
 """Batches counted before their tallies are merged: bounds memory and keeps sorting of rows rare."""
 
+ID_BYTES = 16
+
 _REASONS = tuple(Rejection)
 _ACCEPTED = 255
 
@@ -124,12 +126,17 @@ def _check_envelope(survey: Survey, batch: pa.RecordBatch) -> npt.NDArray[np.uin
     _reject(reasons, ~schemas.valid, Rejection.WRONG_SCHEMA)
     codes = _codes(_column(batch, "survey"), "survey", [survey.hash])
     _reject(reasons, codes != 0, Rejection.WRONG_SURVEY)
-    identifiers = _column(batch, "id")
-    if not (pa.types.is_fixed_size_binary(identifiers.type) and identifiers.type.byte_width == 16):
-        raise ReportError(f"column id must be 16 bytes of fixed length, not {identifiers.type}")
-    if identifiers.null_count:
-        _reject(reasons, ~_valid(identifiers), Rejection.BAD_ID)
+    _reject(reasons, ~_good_ids(_column(batch, "id")), Rejection.BAD_ID)
     return reasons
+
+
+def _good_ids(column: pa.Array) -> npt.NDArray[np.bool_]:
+    """Tell which rows have an id of 16 bytes; other engines write binary of any length."""
+    if pa.types.is_fixed_size_binary(column.type) and column.type.byte_width == ID_BYTES:
+        return _valid(column)
+    if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
+        raise ReportError(f"column id must hold {ID_BYTES} bytes (binary), not {column.type}")
+    return np.asarray(pc.equal(pc.binary_length(column), ID_BYTES).fill_null(False))  # noqa: FBT003
 
 
 class _QuestionColumns:

@@ -1,0 +1,58 @@
+"""`pldp reproduce`: run a published experiment again and judge its claims."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
+from pldp.errors import UsageError
+from pldp.experiments import EXPERIMENTS, reproduce
+
+
+def add_to(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("reproduce", help="run a paper's experiments again, with a verdict on each claim")
+    parser.add_argument("name", help=f"one of {', '.join(EXPERIMENTS)}")
+    parser.add_argument("--quick", action="store_true", help="fewer runs and settings: under a minute")
+    parser.add_argument("--seed", type=int, default=0, help="of all simulations (default 0)")
+    add_json_option(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> None:
+    if args.seed < 0:
+        raise UsageError(f"--seed must not be negative, not {args.seed}")
+    with progress_bar(f"reproducing {args.name}") as (progress, task):
+        result = reproduce(
+            args.name,
+            quick=args.quick,
+            seed=args.seed,
+            progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+    if args.json:
+        emit_json(result, args.json)
+    if args.json != "-":
+        _show(console_for(args), result)
+
+
+def _show(console: Console, result: dict[str, Any]) -> None:
+    rows = result["rows"]
+    identifying = [name for name in rows[0] if name not in {"mse_error", "mae_error"}]
+    table = Table(title=f"{result['experiment']} ({'quick' if result['quick'] else 'full'})", header_style="bold")
+    for name in identifying:
+        table.add_column(name, justify="right" if isinstance(rows[0][name], float | int) else "left")
+    for row in rows:
+        table.add_row(*(_cell(row[name]) for name in identifying))
+    console.print(table)
+    for verdict in result["verdicts"]:
+        mark = "[green]holds[/]" if verdict["holds"] else "[red]does not hold[/]"
+        console.print(f"{mark}: {verdict['claim']}")
+        console.print(f"    {verdict['measured']}", style="dim", markup=False)
+
+
+def _cell(content: object) -> str:
+    return f"{content:.3g}" if isinstance(content, float) else str(content)

@@ -1,0 +1,158 @@
+"""PLDP-FEBSF: frequency estimation where users pick a privacy budget and hide that choice, and its rivals.
+
+Paper: Wu, Zhang, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy Budgets and Enhancing Data
+Utility". Rivals: RCF (Nie et al.), APLDP (Song et al.), PPDA and PBP, as that paper describes them.
+
+Client: each user picks a level τ, perturbs the value with the channel of τ and the level with k-RR of ε_p
+(`Device` with a survey that sets `hide_level`, or `pldp.simulate`). Server: the functions below.
+
+| name | what it knows of the level |
+| --- | --- |
+| `auem`, `auem_projected`, `emoa`, `joint` | a perturbed label |
+| `pbp` | an assumed distribution of levels |
+| `ppda` | nothing; extra zero bits instead |
+| `rcf`, `apldp`, `exact_likelihood` | everything |
+
+`joint` is what the paper's EM should have been: the full likelihood of label and report, over shares and levels.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import EstimateError
+from pldp.estimates import maximum_likelihood, norm_sub
+from pldp.estimates.groups import FloatArray, Group, group
+from pldp.estimates.hidden import HiddenReports, joint_likelihood, moments
+from pldp.estimates.pooling import pooled_shares, precision_weights
+from pldp.mechanisms import Channel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
+from pldp.tallies import BitCounts
+
+EMOA_MOST_STEPS = 200
+EMOA_GAP = 1e-5
+
+
+def auem(hidden: HiddenReports) -> FloatArray:
+    """Approximately unbiased shares (AUEM), not normalised: (support/n − Σρ̂q) / Σρ̂(p−q)."""
+    return moments(hidden).shares
+
+
+def auem_projected(hidden: HiddenReports) -> FloatArray:
+    """AUEM projected onto the simplex."""
+    return norm_sub(auem(hidden))
+
+
+def joint(hidden: HiddenReports) -> FloatArray:
+    """Joint maximum likelihood of shares and levels, started from the projected AUEM."""
+    return joint_likelihood(hidden, starts=1).fit.shares
+
+
+def emoa(hidden: HiddenReports, *, most_steps: int = EMOA_MOST_STEPS) -> FloatArray:
+    """EMOA as printed (equations 12, 14, 15 and Algorithm 1), normalised after each step; kept for the record.
+
+    Equation (15) is not an EM update and equation (5) is not the likelihood of a unary report: the shares move to the
+    uniform distribution. Use `joint`.
+    """
+    warnings.warn("EMOA as printed converges to equal shares; use joint instead", UserWarning, stacklevel=2)
+    q, d = hidden.other_supports, hidden.truth_supports - hidden.other_supports
+    first = moments(hidden)
+    shares, levels = norm_sub(first.shares), norm_sub(first.levels)
+    used = [each for each in hidden.groups if each.reports]
+    for _ in range(most_steps):
+        new_shares, new_levels = np.zeros_like(shares), np.zeros_like(levels)
+        for each in used:
+            # Equation (5): Pr(z | x_j, ε_i) "=" q_i + d_i z_j, whose mean over the shares is q_i + d_i S(z).
+            mixture = levels * (q + d * each.support_sum(shares)[:, None])
+            posterior = mixture / mixture.sum(axis=1, keepdims=True) * each.cells[:, None]
+            new_levels += posterior.sum(axis=0)
+            new_shares += posterior.sum(axis=0) @ q + each.support_total(posterior @ d)
+        new_shares /= new_shares.sum()
+        new_levels /= new_levels.sum()
+        moved = float(np.abs(new_shares - shares).max())
+        shares, levels = new_shares, new_levels
+        if moved < EMOA_GAP:
+            break
+    return shares
+
+
+def pbp(hidden: HiddenReports, assumed: FloatArray) -> FloatArray:
+    """Shares with an assumed distribution of levels (parameter blending privacy): wrong levels give wrong shares."""
+    if len(assumed) != len(hidden.channels) or abs(float(np.sum(assumed)) - 1) > 1e-9:
+        raise EstimateError(f"assumed must be {len(hidden.channels)} shares that sum to 1")
+    contrast = float(assumed @ (hidden.truth_supports - hidden.other_supports))
+    return np.asarray((hidden.support() / hidden.reports - assumed @ hidden.other_supports) / contrast)
+
+
+def ppda(ones: npt.NDArray[np.int64], reports: int, size: int) -> FloatArray:
+    """Shares from symmetric unary reports with extra bits that are always zero before perturbation (PPDA).
+
+    The rate of ones among the extra bits estimates the mean q of all users; p is 1 − q.
+
+    Parameters
+    ----------
+    ones
+        Count of ones of each bit: first the `size` values, then the extra bits.
+    reports, size
+        Number of reports and of values.
+    """
+    if len(ones) <= size:
+        raise EstimateError(f"ones must hold extra bits after the {size} values, not {len(ones)} bits in all")
+    rate = np.asarray(ones, np.float64) / reports
+    q = float(rate[size:].mean())
+    return np.asarray((rate[:size] - q) / (1 - 2 * q))
+
+
+def rcf(groups: Sequence[Group], *, recycle: np.random.Generator | None) -> FloatArray:
+    """Shares per exact level, combined with inverse-variance weights (RCF, the recycle and combination framework).
+
+    As published (`recycle`), each report is also perturbed further down to every stricter level and counted there.
+    Recycled reports carry nothing new and depend on the originals, so combination alone (`None`) is more accurate.
+    """
+    used = [each for each in groups if each.reports]
+    if recycle is not None:
+        used = _recycled(used, recycle)
+    return pooled_shares(used, precision_weights(used))
+
+
+def apldp_channel(size: int, micro_epsilon: int) -> Channel:
+    """Return the better of k-RR and symmetric unary encoding for one level, by variance at equal shares (APLDP)."""
+    choices = (RandomizedResponse.of(size, micro_epsilon), SymmetricUnaryEncoding.of(size, micro_epsilon))
+    return min(choices, key=lambda channel: channel.variance(1 / size))
+
+
+def apldp(groups: Sequence[Group]) -> FloatArray:
+    """Shares of groups that used `apldp_channel`, combined like `rcf` without recycling."""
+    return rcf(groups, recycle=None)
+
+
+def exact_likelihood(groups: Sequence[Group]) -> FloatArray:
+    """Maximum likelihood with everybody's level known: the reference that exposes everything."""
+    return maximum_likelihood(groups).shares
+
+
+def _recycled(groups: Sequence[Group], generator: np.random.Generator) -> list[Group]:
+    """Give every level the reports of all looser levels, perturbed down to its own symmetric unary channel."""
+    ordered = sorted(groups, key=lambda each: each.channel.epsilon)
+    recycled = []
+    for place, target in enumerate(ordered):
+        if not isinstance(target.channel, SymmetricUnaryEncoding):
+            raise EstimateError("recycling is defined for symmetric unary reports")
+        rows = [_downgraded(each, target.channel, generator) for each in ordered[place:]]
+        counts = BitCounts.of_rows(np.concatenate(rows), target.channel.size, patterns=False)
+        recycled.append(group(target.channel, counts))
+    return recycled
+
+
+def _downgraded(each: Group, target: UnaryEncoding, generator: np.random.Generator) -> npt.NDArray[np.uint8]:
+    """Flip each bit with the probability r that turns p into the target's: p(1−r) + (1−p)r."""
+    rows = each.packed_rows()
+    p, wanted = each.truth_support, float(target.truth_support)
+    flip = (p - wanted) / (2 * p - 1)
+    if flip <= 0:
+        return rows
+    noise = np.packbits(generator.random((len(rows), target.size)) < flip, axis=1, bitorder="little")
+    return np.asarray(rows ^ noise)

@@ -1,0 +1,220 @@
+"""Hidden levels: the likelihood is the right one, errors have the stated size, and nothing pretends to have converged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from claims import mean_is
+from conftest import runs
+from samples import counted
+from scipy import optimize, stats
+
+from pldp import frequencies, tally
+from pldp.errors import EstimateError
+from pldp.estimates import norm_sub
+from pldp.estimates.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
+from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, channel, micro_epsilon
+from pldp.simulate import Population, perturb, simulate_reports
+from pldp.survey import loads
+from pldp.tallies import OutputCounts, Tally
+
+FORMS = ("krr", "sue", "oue", "lh")
+SHARES = np.array([0.45, 0.2, 0.15, 0.12, 0.08])
+LEVELS = np.array([0.4, 0.35, 0.25])
+EPSILONS = ("0.5", "1", "2")
+
+
+def channels_of(mechanism: str, size: int = 5, epsilons: tuple[str, ...] = EPSILONS) -> list[Channel]:
+    if mechanism == "lh":
+        return [LinearHashing.of(size, micro_epsilon(epsilon), 3) for epsilon in epsilons]
+    return [channel(mechanism, size, micro_epsilon(epsilon)) for epsilon in epsilons]
+
+
+def sample(
+    mechanism: str, people: int, seed: int, *, label: str = "1", really: tuple[str, ...] = EPSILONS
+) -> HiddenReports:
+    generator = np.random.default_rng(seed)
+    stated = channels_of(mechanism)
+    values = generator.choice(len(SHARES), people, p=SHARES)
+    level = generator.choice(len(LEVELS), people, p=LEVELS)
+    outputs = perturb(channels_of(mechanism, epsilons=really), values, generator, level=level)
+    label_channel = RandomizedResponse.of(len(LEVELS), micro_epsilon(label))
+    shown = perturb(label_channel, level, generator)
+    counts = [counted(each, outputs[shown == place], patterns=True) for place, each in enumerate(stated)]
+    return HiddenReports.of(stated, label_channel, counts)
+
+
+@pytest.mark.parametrize("mechanism", FORMS)
+def test_the_likelihood_is_that_of_label_and_output(mechanism: str) -> None:
+    """Differences of the log-likelihood between points equal those of Σ log Σ_i ρ_i G(s|i) Σ_j f_j Q_i(z|j), enumerated."""
+    hidden = sample(mechanism, 60, 1)
+    model = HiddenLikelihood(hidden)
+    generator = np.random.default_rng(2)
+
+    def plain(shares: np.ndarray, levels: np.ndarray) -> float:
+        total = 0.0
+        for shown, group in enumerate(hidden.groups):
+            if mechanism in ("sue", "oue"):
+                outputs = [bytes(row) for row in group.packed_rows()]
+            else:
+                outputs = np.repeat(np.arange(len(group.cells)), group.cells.astype(int)).tolist()
+            for output in outputs:
+                total += np.log(
+                    sum(
+                        levels[i]
+                        * float(hidden.label_channel.probability(shown, i))
+                        * sum(shares[j] * float(each.probability(output, j)) for j in range(5))
+                        for i, each in enumerate(hidden.channels)
+                    )
+                )
+        return total
+
+    points = [(generator.dirichlet(np.ones(5)), generator.dirichlet(np.ones(3))) for _ in range(3)]
+    found = [-model.objective(np.concatenate(point)) * model.reports for point in points]
+    right = [plain(*point) for point in points]
+    assert np.allclose(np.diff(found), np.diff(right), rtol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", FORMS)
+def test_scores_and_hessian_are_the_derivatives(mechanism: str) -> None:
+    model = HiddenLikelihood(sample(mechanism, 500, 1))
+    point = np.concatenate([SHARES, LEVELS])
+    steps = np.eye(len(point)) * 1e-6
+    slope = [(model.objective(point + step) - model.objective(point - step)) / 2e-6 for step in steps]
+    assert np.allclose(model.scores(point), -np.array(slope), atol=1e-6)
+    bend = [-(model.scores(point + step) - model.scores(point - step)) / 2e-6 for step in steps]
+    assert np.allclose(model.hessian(point), bend, atol=1e-5)
+    gauss_newton = model.information(point) / model.reports
+    vector = np.random.default_rng(3).normal(size=len(point))
+    assert np.allclose(model.curvature(point)(vector), gauss_newton @ vector)
+
+
+@pytest.mark.parametrize("mechanism", FORMS)
+def test_the_joint_fit_is_a_maximum(mechanism: str) -> None:
+    hidden = sample(mechanism, 3000, 4)
+    found = joint_likelihood(hidden)
+    assert found.fit.converged
+    assert found.fit.gap <= 1e-8
+    assert found.starts_agree
+    model = HiddenLikelihood(hidden)
+    best = -found.fit.log_likelihood / model.reports
+    for seed in range(3):
+        generator = np.random.default_rng(seed)
+        start = np.concatenate([generator.dirichlet(np.ones(5)), generator.dirichlet(np.ones(3))])
+        constraints = [{"type": "eq", "fun": lambda x, b=block: x[b].sum() - 1} for block in model.blocks]
+        other = optimize.minimize(
+            lambda x: model.objective(np.array(x)), start, bounds=[(1e-12, 1)] * 8, constraints=constraints
+        )
+        feasible = np.concatenate([norm_sub(other.x[block]) for block in model.blocks])
+        assert model.objective(feasible) >= best - 1e-8
+
+
+def test_the_number_of_people_drops_out_for_krr() -> None:
+    """Ten times the same counts is the same fit, with standard errors smaller by √10."""
+    hidden = sample("krr", 4000, 5)
+    counts = [OutputCounts(10 * group.cells.astype(np.int64)) for group in hidden.groups]
+    tenfold = HiddenReports.of(hidden.channels, hidden.label_channel, counts)
+    one, ten = joint_likelihood(hidden), joint_likelihood(tenfold)
+    assert np.allclose(one.fit.shares, ten.fit.shares, atol=1e-6)
+    assert np.allclose(one.covariance, 10 * ten.covariance, rtol=1e-3)
+
+
+def errors(mechanism: str, repeats: int, people: int = 12_000, **options) -> dict[str, np.ndarray]:
+    """Standardised errors of both estimators, runs × values."""
+    found: dict[str, list] = {"moments": [], "joint": []}
+    for seed in range(repeats):
+        hidden = sample(mechanism, people, seed, **options)
+        by_moments, joint = moments(hidden), joint_likelihood(hidden, starts=1)
+        found["moments"].append((by_moments.shares - SHARES) / np.sqrt(np.diag(by_moments.covariance)))
+        found["joint"].append((joint.fit.shares - SHARES) / np.sqrt(np.diag(joint.covariance)))
+    return {name: np.array(each) for name, each in found.items()}
+
+
+@pytest.mark.parametrize("mechanism", FORMS)
+def test_standard_errors_have_the_stated_size_and_cover(mechanism: str) -> None:
+    for standardised in errors(mechanism, runs(200, 2000)).values():
+        assert mean_is((standardised**2).mean(axis=1), 1.0)
+        covered = np.abs(standardised) < stats.norm.ppf(0.975)
+        assert 0.93 <= covered.mean() <= 0.97
+
+
+@pytest.mark.parametrize("mechanism", FORMS)
+def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str) -> None:
+    weaker = ("0.475", "0.95", "1.9")
+    for standardised in errors(mechanism, 25, people=1_500_000, really=weaker).values():
+        assert not mean_is((standardised**2).mean(axis=1), 1.0)
+
+
+HIDING = """
+pldp = 1
+title = "t"
+hide_level = { epsilon = 0.8 }
+[levels]
+a = 0.5
+b = 1
+c = 2
+[[questions]]
+name = "q"
+values = ["1", "2", "3", "4", "5"]
+mechanism = "%s"
+"""
+
+
+def collect(mechanism: str, people: int, **options) -> Tally:
+    survey = loads(HIDING % mechanism)
+    asked = Population.of_shares(survey, people, {"q": SHARES}, seed=3, **options)
+    return tally(survey, simulate_reports(survey, asked, seed=3))
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "krr", "sue", "oue", "lh"])
+def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
+    result = collect(mechanism, 60_000)
+    joint, unbiased = frequencies(result, "q"), frequencies(result, "q", method="unbiased")
+    for estimate in (joint, unbiased):
+        assert (np.abs(estimate.shares - SHARES) <= 5.1 * estimate.standard_error).all()
+        assert sum(level.share for level in estimate.levels) == pytest.approx(1)
+        assert "cannot be tested" in " ".join(estimate.assumptions)
+        assert estimate.warnings == ()
+        assert estimate.manipulation > 1
+        assert estimate.to_mapping()["levels"][0]["level"] == "a"
+        low, high = frequencies(result, "q", method=None, target="respondents").interval()
+        assert (low < high).all()
+    assert joint.fit.converged
+    assert joint.shares.sum() == pytest.approx(1)
+    assert np.allclose(unbiased.consistent("likelihood"), joint.shares)
+    assert np.allclose(np.sqrt(np.diag(joint.covariance)), joint.standard_error)
+
+
+def test_an_unconverged_fit_says_so_first() -> None:
+    estimate = frequencies(collect("krr", 2000), "q", gap=-1.0)
+    assert not estimate.fit.converged
+    assert "did not converge" in estimate.warnings[0]
+
+
+def test_all_people_of_one_level_are_handled() -> None:
+    estimate = frequencies(collect("krr", 60_000, level_mix={"c": 1}), "q")
+    assert estimate.levels[2].share > 0.8
+    assert (np.abs(estimate.shares - SHARES) <= 5.1 * estimate.standard_error).all()
+
+
+def test_few_reports_are_estimated_with_a_warning() -> None:
+    estimate = frequencies(collect("krr", 12), "q")
+    assert any("labels say too little" in warning for warning in estimate.warnings)
+    assert np.isfinite(estimate.standard_error).all()
+
+
+def test_an_impossible_mix_of_levels_is_projected_and_said() -> None:
+    """All labels of the strictest level: ρ̂ leaves the simplex so far that the unbiased scale is not positive."""
+    channels = channels_of("krr", epsilons=("0.1", "1", "4"))
+    label_channel = RandomizedResponse.of(3, 300_000)
+    counts = [OutputCounts(np.array([5, 4, 3, 2, 1])), *(OutputCounts(np.zeros(5, np.int64)),) * 2]
+    found = moments(HiddenReports.of(channels, label_channel, counts))
+    assert found.projected_levels
+    assert np.isfinite(found.shares).all()
+
+
+def test_no_reports_get_one_clear_line() -> None:
+    with pytest.raises(EstimateError, match="has no reports"):
+        frequencies(Tally.empty(loads(HIDING % "krr"), patterns=True), "q")
+    with pytest.raises(EstimateError, match="k-RR over the levels"):
+        HiddenReports.of(channels_of("krr"), RandomizedResponse.of(2, 10**6), [])

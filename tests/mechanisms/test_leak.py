@@ -1,0 +1,131 @@
+"""What outputs and labels tell about the level: exact, by enumeration of outputs, values and levels."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+from pldp.errors import EpsilonError
+from pldp.mechanisms import (
+    Channel,
+    LinearHashing,
+    RandomizedResponse,
+    channel,
+    level_leak,
+    micro_epsilon_of_ratio,
+    value_and_level_epsilon,
+)
+from pldp.survey import loads
+
+EPSILONS = (100_000, 500_000, 1_000_000)
+
+
+def channels_of(mechanism: str, size: int) -> list[Channel]:
+    if mechanism == "lh":
+        return [LinearHashing.of(size, micro, 3) for micro in EPSILONS]
+    return [channel(mechanism, size, micro) for micro in EPSILONS]
+
+
+def enumerated(channels: list[Channel], label: Channel | None = None) -> tuple[int, int]:
+    """(leak about the level, leak about value and level) by looking at every output (and label)."""
+    labels = [None] if label is None else list(label.outputs())
+    same, pair = Fraction(1), Fraction(1)
+    for output, shown in product(channels[0].outputs(), labels):
+        chance = {
+            (value, place): one.probability(output, value) * (1 if label is None else label.probability(shown, place))
+            for value in range(channels[0].size)
+            for place, one in enumerate(channels)
+        }
+        pair = max(pair, max(chance.values()) / min(chance.values()))
+        for value in range(channels[0].size):
+            row = [chance[value, place] for place in range(len(channels))]
+            same = max(same, max(row) / min(row))
+    return tuple(micro_epsilon_of_ratio(ratio.numerator, ratio.denominator) for ratio in (same, pair))
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "lh"])
+@pytest.mark.parametrize("size", [2, 3, 6])
+def test_leaks_are_those_of_the_enumeration(mechanism: str, size: int) -> None:
+    channels = channels_of(mechanism, size)
+    assert (level_leak(channels), value_and_level_epsilon(channels)) == enumerated(channels)
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "lh"])
+def test_a_label_adds_its_own_epsilon(mechanism: str) -> None:
+    channels, label = channels_of(mechanism, 4), RandomizedResponse.of(3, 300_000)
+    leak, pair = enumerated(channels, label)
+    # Each part is rounded up by less than a millionth.
+    assert 0 <= label.micro_epsilon + level_leak(channels) - leak <= 1
+    assert 0 <= value_and_level_epsilon(channels, label.micro_epsilon) - pair <= 1
+
+
+def test_unary_reports_leak_through_their_number_of_ones_and_krr_far_less() -> None:
+    leaks = {name: level_leak(channels_of(name, 16)) for name in ("krr", "sue", "oue")}
+    assert leaks["krr"] == 804_544
+    assert leaks["sue"] > 4 * leaks["krr"]
+    assert leaks["oue"] > 4 * leaks["krr"]
+    # Every further value is a further bit that tells; for k-RR the leak stays below the difference of the budgets.
+    assert level_leak(channels_of("sue", 32)) > 1.8 * leaks["sue"]
+    assert level_leak(channels_of("krr", 10_000)) <= 900_000
+
+
+def test_only_one_channel_for_all_levels_leaks_nothing() -> None:
+    same = channel("krr", 5, 700_000)
+    assert level_leak([same, same]) == 0
+    assert level_leak([same]) == 0
+    for mechanism in ("krr", "sue", "oue", "lh"):
+        assert level_leak(channels_of(mechanism, 5)) > 0
+
+
+def test_outputs_of_different_form_show_the_level() -> None:
+    with pytest.raises(EpsilonError, match="different form"):
+        level_leak([channel("krr", 5, 10**6), channel("oue", 5, 10**6)])
+    with pytest.raises(EpsilonError, match="different form"):
+        level_leak([LinearHashing.of(5, 10**6, 2), LinearHashing.of(5, 10**6, 3)])
+
+
+def survey(hide_level: str, mechanism: str = "auto", values: int = 8) -> str:
+    labels = [str(number) for number in range(values)]
+    return (
+        f'pldp=1\ntitle="t"\nhide_level={{{hide_level}}}\nlevels={{a=0.5,b=1,c=2}}\n'
+        f'questions=[{{name="q",values={labels},mechanism="{mechanism}"}}]'
+    )
+
+
+@pytest.mark.parametrize("values", [4, 8, 40, 1500])
+def test_auto_gives_all_levels_one_form(values: int) -> None:
+    built = loads(survey("epsilon=0.5", values=values))
+    assert built.level_leak("q") == 500_000 + level_leak(built.question("q").channels)
+    assert loads(built.canonical.decode()).hash == built.hash
+
+
+def test_a_cap_on_the_leak_is_kept_and_used_up() -> None:
+    for cap in ("1.2", "3", "6"):
+        built = loads(survey(f"leak_cap={cap}"))
+        leak = built.level_leak("q")
+        assert float(cap) * 10**6 - 2 <= leak <= float(cap) * 10**6
+        assert loads(built.canonical.decode()).hash == built.hash
+    both = loads(survey("leak_cap=6, epsilon=0.7"))
+    assert both.level_channel.micro_epsilon == 700_000
+
+
+def test_a_cap_that_nothing_can_keep_is_refused_with_the_reason() -> None:
+    from pldp.errors import SurveyError
+
+    for hide_level, mechanism in (("leak_cap=0.5", "auto"), ("leak_cap=1.2,epsilon=0.5", "krr"), ("leak_cap=3", "oue")):
+        with pytest.raises(SurveyError, match=r"hide_level\.leak_cap: must leave room[^\n]*$"):
+            loads(survey(hide_level, mechanism))
+    with pytest.raises(SurveyError, match="different epsilon"):
+        loads(survey("epsilon=1").replace("b=1", "b=0.5"))
+    with pytest.raises(SurveyError, match="epsilon must be a number above 0"):
+        loads(survey("epsilon=0"))
+
+
+def test_the_person_is_told_what_shows_of_the_level() -> None:
+    from pldp import Device
+
+    words = Device(loads(survey("epsilon=0.5"))).explain("b")
+    assert "Your level is hidden" in words
+    assert "pairs of answer and level" in words
