@@ -30,7 +30,7 @@ def sample(
     patterns: bool = False,
     really: Sequence[Spec] | None = None,
 ) -> list[Group]:
-    """Draw people from the shares and let them report; `really` names the channels used where they differ from the stated."""
+    """Draw people from the shares and let them report; `really` names the channels used if not those stated."""
     groups = []
     for (mechanism, epsilon, people), (used, used_epsilon, _) in zip(specs, really or specs, strict=True):
         stated = channel(mechanism, len(shares), micro_epsilon(epsilon))

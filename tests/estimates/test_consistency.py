@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from claims import FALSE_ALARM
-from conftest import runs
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import sample, zipf
 from scipy import optimize, stats
 
+from claims import FALSE_ALARM
+from conftest import runs
 from pldp.errors import EstimateError
 from pldp.estimates import base_cut, norm_cut, norm_sub
 

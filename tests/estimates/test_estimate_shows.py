@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -76,7 +77,7 @@ def test_a_picture_has_a_readable_row_per_value(size: int) -> None:
     axes.figure.canvas.draw()
     boxes = [label.get_window_extent() for label in rows]
     heights = sorted(boxes, key=lambda box: box.y0)
-    assert all(below.y1 <= above.y0 for below, above in zip(heights, heights[1:], strict=False)), "labels overlap"
+    assert all(below.y1 <= above.y0 for below, above in pairwise(heights)), "labels overlap"
     if size > 60:
         assert "60 largest of 200" in axes.get_title(loc="left")
 

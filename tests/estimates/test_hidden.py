@@ -1,14 +1,14 @@
-"""Hidden levels: the likelihood is the right one, errors have the stated size, and nothing pretends to have converged."""
+"""Hidden levels: the right likelihood, errors of the stated size, and no fit that only pretends to have converged."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from claims import mean_is
-from conftest import runs
 from samples import counted
 from scipy import optimize, stats
 
+from claims import mean_is
+from conftest import runs
 from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import norm_sub
@@ -46,7 +46,7 @@ def sample(
 
 @pytest.mark.parametrize("mechanism", FORMS)
 def test_the_likelihood_is_that_of_label_and_output(mechanism: str) -> None:
-    """Differences of the log-likelihood between points equal those of Σ log Σ_i ρ_i G(s|i) Σ_j f_j Q_i(z|j), enumerated."""
+    """It differs between points as Σ log Σ_i ρ_i G(s|i) Σ_j f_j Q_i(z|j) does, enumerated."""
     hidden = sample(mechanism, 60, 1)
     model = HiddenLikelihood(hidden)
     generator = np.random.default_rng(2)

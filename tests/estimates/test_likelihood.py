@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from claims import mean_is, mean_is_at_most
-from conftest import runs
 from samples import sample, zipf
 from scipy import optimize
 
+from claims import mean_is, mean_is_at_most
+from conftest import runs
 from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from claims import mean_is
-from conftest import runs
 from samples import zipf
 
+from claims import mean_is
+from conftest import runs
 from pldp.errors import EstimateError
 from pldp.estimates import personal_frequencies
 from pldp.estimates.personal import PERSONAL, personal_support

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from claims import FALSE_ALARM, mean_is
-from conftest import runs
 from scipy import stats
 
+from claims import FALSE_ALARM, mean_is
+from conftest import runs
 from pldp import Estimate, Survey, frequencies, tally
 from pldp.errors import AnswerError, EstimateError
 from pldp.mechanisms import MECHANISMS

@@ -8,8 +8,8 @@ from itertools import count
 
 import numpy as np
 import pytest
-from claims import follows
 
+from claims import follows
 from pldp.mechanisms import MECHANISMS, Channel, RandomizedResponse, UnaryEncoding, channel
 
 SAMPLES = 20_000

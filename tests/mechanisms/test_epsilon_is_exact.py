@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import product
 
@@ -103,8 +104,6 @@ def test_no_budget_and_size_gives_more_than_promised(size: int, micro: int, mech
 @given(st.integers(1, 10**18), st.integers(1, 10**18))
 def test_the_logarithm_is_rounded_up(numerator: int, denominator: int) -> None:
     micro = micro_epsilon_of_ratio(numerator, denominator)
-    from decimal import Context, Decimal
-
     exact = Context(prec=100)
     ratio = exact.divide(Decimal(numerator), Decimal(denominator))
     assert exact.exp(exact.divide(Decimal(micro), Decimal(10**6))) >= ratio * (1 - Decimal(10) ** -90)

@@ -7,7 +7,8 @@ from itertools import product
 
 import pytest
 
-from pldp.errors import EpsilonError
+from pldp import Device
+from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import (
     Channel,
     LinearHashing,
@@ -112,8 +113,6 @@ def test_a_cap_on_the_leak_is_kept_and_used_up() -> None:
 
 
 def test_a_cap_that_nothing_can_keep_is_refused_with_the_reason() -> None:
-    from pldp.errors import SurveyError
-
     for hide_level, mechanism in (("leak_cap=0.5", "auto"), ("leak_cap=1.2,epsilon=0.5", "krr"), ("leak_cap=3", "oue")):
         with pytest.raises(SurveyError, match=r"hide_level\.leak_cap: must leave room[^\n]*$"):
             loads(survey(hide_level, mechanism))
@@ -124,8 +123,6 @@ def test_a_cap_that_nothing_can_keep_is_refused_with_the_reason() -> None:
 
 
 def test_the_person_is_told_what_shows_of_the_level() -> None:
-    from pldp import Device
-
     words = Device(loads(survey("epsilon=0.5"))).explain("b")
     assert "Your level is hidden" in words
     assert "pairs of answer and level" in words

@@ -6,12 +6,13 @@ import json
 
 import numpy as np
 import pytest
+
 from claims import mean_is, mean_is_at_most
 from conftest import runs
-
 from pldp.cli import main
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import group
+from pldp.estimates.hidden import moments
 from pldp.experiments import reproduce
 from pldp.experiments.febsf import BUDGETS, DATASETS, Setting, _one_run, counted, hide, printed_variance
 from pldp.mechanisms import SymmetricUnaryEncoding, channel
@@ -123,15 +124,13 @@ def test_emoa_as_printed_returns_equal_shares_and_warns() -> None:
 def test_the_printed_variance_is_off_by_orders_of_magnitude() -> None:
     channels, _, level, outputs, generator = collected(1)
     hidden = hide(channels, outputs, level, 1_000_000, generator)
-    from pldp.estimates.hidden import moments
-
     assert (printed_variance(hidden, SHARES, MIX) > 1e5 * np.diag(moments(hidden).covariance)).all()
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize("levels", ["uniform", "power_law"])
 def test_hiding_budgets_costs_at_most_a_tenth_against_rcf_and_beats_projected_auem(dataset: str, levels: str) -> None:
-    """Paired over runs at ε_p = .3: MSE of the joint fit ≤ 1.1 × RCF with exact budgets as published, < projected AUEM."""
+    """Paired runs at ε_p = .3: MSE of the joint fit ≤ 1.1 × RCF with exact budgets as published, < projected AUEM."""
     against_rcf, against_auem = [], []
     # Country's ratio is a fifth, so a few of its long runs decide.
     for seed in range(runs(6 if dataset == "country" else 25, 200)):

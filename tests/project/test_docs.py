@@ -186,7 +186,7 @@ def project_files() -> list[Path]:
     """Files that Git tracks or would track; without Git, those of the folders that are published."""
     try:
         listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607 - wherever it is
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT,
             capture_output=True,
             check=True,

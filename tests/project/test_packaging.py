@@ -72,7 +72,7 @@ def test_every_data_file_is_found_in_the_installed_package() -> None:
 @pytest.mark.skipif(importlib.util.find_spec("hatchling") is None, reason="hatchling is not installed")
 def test_every_data_file_is_in_the_wheel(tmp_path: Path) -> None:
     command = ["pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", str(tmp_path)]
-    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, cwd=tmp_path)  # noqa: S603 - our own
+    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, cwd=tmp_path)
     (wheel,) = tmp_path.glob("*.whl")
     content = zipfile.ZipFile(wheel).namelist()
     assert {f"pldp/{name}" for name in DATA} <= set(content)
@@ -83,7 +83,7 @@ def test_every_data_file_is_in_the_wheel(tmp_path: Path) -> None:
 def test_importing_loads_no_numpy(module: str) -> None:
     heavy = "{'numpy', 'scipy', 'pyarrow', 'rich', 'matplotlib'}"
     code = f"import sys, {module}; print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 
 

@@ -67,9 +67,10 @@ BROKEN = {
     "line 1: not valid JSON": '{"pldp": }',
     "not valid TOML": "pldp = ",
     "(at line 2": "pldp = 1\ntitle = \n",
-    "survey: must be a table": '{"signature": {"algorithm": "ed25519", "public_key": "%s", "signature": "%s"}}'
-    % ("0" * 64, "0" * 128),
-    "nested too deeply": "{" * 1 + '"a":' + "[" * 100_000,
+    "survey: must be a table": json.dumps(
+        {"signature": {"algorithm": "ed25519", "public_key": "0" * 64, "signature": "0" * 128}}
+    ),
+    "nested too deeply": '{"a":' + "[" * 100_000,
 }
 
 
