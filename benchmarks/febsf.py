@@ -25,7 +25,7 @@ TITLE = "Hidden levels: joint likelihood of shares and ten levels (ε .1 … 1.0
 MODULE = "benchmarks.febsf"
 SEED = 7
 LABEL = 300_000
-EM_STEPS = 50
+EM_STEPS = 1000
 
 
 def fit(mechanism: str, people: int, size: int, repeats: int) -> dict[str, Any]:

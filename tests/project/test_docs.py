@@ -34,6 +34,8 @@ PUBLIC = (
     "pldp.tallies",
     "pldp.estimates",
     "pldp.simulate",
+    "pldp.papers.febsf",
+    "pldp.experiments",
     "pldp.datasets",
     "pldp.errors",
 )

@@ -69,7 +69,6 @@ def test_every_data_file_is_found_in_the_installed_package() -> None:
     assert not missing
 
 
-@pytest.mark.skipif(importlib.util.find_spec("hatchling") is None, reason="hatchling is not installed")
 def test_every_data_file_is_in_the_wheel(tmp_path: Path) -> None:
     command = ["pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", str(tmp_path)]
     subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, cwd=tmp_path)

@@ -8,6 +8,8 @@ from typing import Any, Final
 from pldp.errors import UsageError
 from pldp.experiments import febsf
 
+__all__ = ["EXPERIMENTS", "reproduce"]
+
 Progress = Callable[[int, int], None]
 """Called with the number of parts done and the number in all."""
 

@@ -32,6 +32,19 @@ from pldp.estimates.pooling import pooled_shares, precision_weights
 from pldp.mechanisms import Channel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
 from pldp.tallies import BitCounts
 
+__all__ = [
+    "apldp",
+    "apldp_channel",
+    "auem",
+    "auem_projected",
+    "emoa",
+    "exact_likelihood",
+    "joint",
+    "pbp",
+    "ppda",
+    "rcf",
+]
+
 EMOA_MOST_STEPS = 200
 EMOA_GAP = 1e-5
 
