@@ -26,9 +26,13 @@ def batches(every_form: Survey) -> list[pa.RecordBatch]:
     return list(simulate_reports(every_form, people, seed=4, batch_rows=700))
 
 
+def with_column(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    columns = {field: batch.column(field) for field in batch.schema.names}
+    return pa.RecordBatch.from_pydict({**columns, name: column})
+
+
 def replaced(batch: pa.RecordBatch, name: str, values: list, kind: pa.DataType | None = None) -> pa.RecordBatch:
-    place = batch.schema.get_field_index(name)
-    return batch.set_column(place, name, pa.array(values, kind or batch.schema.field(name).type))
+    return with_column(batch, name, pa.array(values, kind or batch.schema.field(name).type))
 
 
 def test_counts_are_those_of_a_plain_loop(every_form: Survey) -> None:
@@ -175,15 +179,14 @@ def test_records_of_another_survey_are_rejected_and_counted(every_form: Survey, 
 )
 def test_a_column_of_the_wrong_type_gets_one_clear_line(every_form: Survey, batches: list, column: str, kind) -> None:
     batch = batches[0]
-    place = batch.schema.get_field_index(column)
-    batch = batch.set_column(place, column, pa.nulls(batch.num_rows, kind))
+    batch = with_column(batch, column, pa.nulls(batch.num_rows, kind))
     with pytest.raises(ReportError, match=rf"^column {column} must [^\n]+$"):
         tally(every_form, batch)
 
 
 def test_a_missing_column_is_named(every_form: Survey, batches: list) -> None:
     with pytest.raises(ReportError, match=r"column bits\.bits is missing"):
-        tally(every_form, batches[0].drop_columns(["bits.bits"]))
+        tally(every_form, pa.Table.from_batches(batches[:1]).drop_columns(["bits.bits"]))
 
 
 def test_truncated_and_foreign_files_get_one_clear_line(every_form: Survey, batches: list, tmp_path) -> None:

@@ -105,12 +105,12 @@ class LinearHashing(Channel):
         """ε of the bucket's randomized response."""
         return self.bucket_channel.micro_epsilon
 
-    @property
+    @cached_property
     def truth_support(self) -> Fraction:
         """Probability that the bucket is the value's own (p)."""
         return self.bucket_channel.truth_support
 
-    @property
+    @cached_property
     def other_support(self) -> Fraction:
         """Probability that the bucket is that of a given other value: 1/g."""
         return Fraction(1, self.buckets)

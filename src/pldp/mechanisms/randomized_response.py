@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 from pldp.errors import EpsilonError
@@ -73,7 +74,7 @@ class RandomizedResponse(Channel):
             )
         return cls(size, other_weight)
 
-    @property
+    @cached_property
     def truth_weight(self) -> int:
         """2⁵³·p: what the other values leave."""
         return TOTAL - (self.size - 1) * self.other_weight
@@ -83,12 +84,12 @@ class RandomizedResponse(Channel):
         """ln(truth_weight/other_weight), rounded up."""
         return micro_epsilon_of_ratio(self.truth_weight, self.other_weight)
 
-    @property
+    @cached_property
     def truth_support(self) -> Fraction:
         """Probability of the truth (p)."""
         return Fraction(self.truth_weight, TOTAL)
 
-    @property
+    @cached_property
     def other_support(self) -> Fraction:
         """Probability of each other value (q)."""
         return Fraction(self.other_weight, TOTAL)

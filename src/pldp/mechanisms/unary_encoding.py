@@ -57,12 +57,12 @@ class UnaryEncoding(Channel):
             self.truth_weight * (TOTAL - self.other_weight), self.other_weight * (TOTAL - self.truth_weight)
         )
 
-    @property
+    @cached_property
     def truth_support(self) -> Fraction:
         """Probability that the bit of the true value is 1 (p)."""
         return Fraction(self.truth_weight, TOTAL)
 
-    @property
+    @cached_property
     def other_support(self) -> Fraction:
         """Probability that the bit of another value is 1 (q)."""
         return Fraction(self.other_weight, TOTAL)
