@@ -35,6 +35,7 @@ PUBLIC = (
     "pldp.estimates",
     "pldp.simulate",
     "pldp.papers.febsf",
+    "pldp.papers.mpldp",
     "pldp.experiments",
     "pldp.datasets",
     "pldp.errors",

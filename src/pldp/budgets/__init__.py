@@ -6,7 +6,27 @@
 2500000
 """
 
+from pldp.budgets.allocation import (
+    LEVEL_FRACTIONS,
+    allocate,
+    cube_root_rule,
+    fraction_levels,
+    unary_cost,
+    variance_cost,
+)
 from pldp.budgets.levels import Level, compose
 from pldp.mechanisms.epsilon import MICRO, epsilon_text, micro_epsilon
 
-__all__ = ["MICRO", "Level", "compose", "epsilon_text", "micro_epsilon"]
+__all__ = [
+    "LEVEL_FRACTIONS",
+    "MICRO",
+    "Level",
+    "allocate",
+    "compose",
+    "cube_root_rule",
+    "epsilon_text",
+    "fraction_levels",
+    "micro_epsilon",
+    "unary_cost",
+    "variance_cost",
+]

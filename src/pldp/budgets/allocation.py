@@ -1,0 +1,158 @@
+"""Split a total ε over several questions so that the sum of their errors is as small as possible.
+
+Each question has a cost that falls with its ε, usually the summed variance of its shares. At the optimum all questions
+gain the same from a little more ε, so one number, that common slope, decides everything; it is found by bisection.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+
+from pldp.budgets.levels import Level
+from pldp.errors import EpsilonError
+from pldp.mechanisms import MICRO, epsilon_text
+from pldp.mechanisms.linear_hashing import PRIMES
+
+Cost = Callable[[float], float]
+"""Error of one question as a function of its ε: falling and convex."""
+
+LEVEL_FRACTIONS = {"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
+"""Levels of protection as fractions of a question's ε (Feng, Zhang, "MPLDP", 2024)."""
+
+_ROUNDS = 60
+
+
+def unary_cost(size: int) -> Cost:
+    """Return the cost that OBRR uses for symmetric unary encoding: k·e^{ε/2}/(e^{ε/2}−1)².
+
+    It is the summed variance of k shares of one report, without the part that depends on the shares.
+    """
+
+    def cost(epsilon: float) -> float:
+        root = math.exp(epsilon / 2)
+        return size * root / math.expm1(epsilon / 2) ** 2
+
+    return cost
+
+
+def variance_cost(mechanism: str, size: int) -> Cost:
+    """Return the summed variance of k equal shares under a mechanism (`auto`: the better of k-RR and OUE or LH).
+
+    The formulas are those of the channels before their weights are rounded, so that slopes are smooth.
+    """
+    if mechanism == "auto":
+        names = ("krr", "oue") if size < 1000 else ("krr", "lh")
+        parts = [variance_cost(name, size) for name in names]
+        return lambda epsilon: min(part(epsilon) for part in parts)
+
+    def cost(epsilon: float) -> float:
+        p, q = _support(mechanism, size, epsilon)
+        level = q + (p - q) / size
+        return size * level * (1 - level) / (p - q) ** 2
+
+    return cost
+
+
+def _support(mechanism: str, size: int, epsilon: float) -> tuple[float, float]:
+    odds = math.exp(epsilon)
+    if mechanism == "krr":
+        return odds / (odds + size - 1), 1 / (odds + size - 1)
+    if mechanism == "sue":
+        root = math.exp(epsilon / 2)
+        return root / (root + 1), 1 / (root + 1)
+    if mechanism == "oue":
+        return 0.5, 1 / (odds + 1)
+    if mechanism == "lh":
+        buckets = min(PRIMES, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
+        return odds / (odds + buckets - 1), 1 / buckets
+    raise EpsilonError(f"mechanism must be one of krr, sue, oue, lh or auto, not {mechanism!r}")
+
+
+def allocate(total_micro_epsilon: int, costs: Sequence[Cost]) -> list[int]:
+    """Split a total over questions so that the sum of their costs is least; the parts sum to the total exactly.
+
+    >>> allocate(1_000_000, [unary_cost(8), unary_cost(8)])
+    [500000, 500000]
+    >>> allocate(1_000_000, [unary_cost(8), unary_cost(64)])         # near the k^(1/3) rule: 1/3 and 2/3
+    [333337, 666663]
+    """
+    if not costs:
+        raise EpsilonError("costs must name at least one question, not none")
+    if total_micro_epsilon < len(costs):
+        raise EpsilonError(
+            f"total epsilon {epsilon_text(total_micro_epsilon)} is too small to split over {len(costs)} questions"
+        )
+    total = total_micro_epsilon / MICRO
+    low = min(_gain(cost, total) for cost in costs)
+    high = max(_gain(cost, total / (1000 * len(costs))) for cost in costs)
+    for _ in range(_ROUNDS):
+        middle = math.sqrt(low * high)
+        if sum(_part(cost, middle, total) for cost in costs) > total:
+            low = middle
+        else:
+            high = middle
+    return _whole([_part(cost, high, total) for cost in costs], total_micro_epsilon)
+
+
+def _gain(cost: Cost, epsilon: float) -> float:
+    """How fast the cost falls with ε."""
+    step = 1e-5 * epsilon
+    return (cost(epsilon - step) - cost(epsilon + step)) / (2 * step)
+
+
+def _part(cost: Cost, gain: float, total: float) -> float:
+    """Return the ε at which the cost falls no faster than the common gain any more."""
+    low, high = 1e-6 * total, total
+    if _gain(cost, high) >= gain:
+        return high
+    for _ in range(_ROUNDS):
+        middle = (low + high) / 2
+        if _gain(cost, middle) > gain:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _whole(parts: Sequence[float], total: int) -> list[int]:
+    """Scale to the total and round to whole micro-ε that sum to it exactly, largest remainders first."""
+    scale = total / sum(parts)
+    exact = [part * scale for part in parts]
+    whole = [max(1, math.floor(part)) for part in exact]
+    order = sorted(range(len(parts)), key=lambda place: whole[place] - exact[place])
+    missing = total - sum(whole)
+    for place in order[:missing] if missing >= 0 else ():
+        whole[place] += 1
+    if sum(whole) != total:
+        raise EpsilonError(
+            f"epsilon {epsilon_text(total)} leaves a question less than a millionth; ask fewer questions"
+        )
+    return whole
+
+
+def cube_root_rule(total_micro_epsilon: int, sizes: Sequence[int]) -> list[int]:
+    """Split in proportion to k^(1/3), the optimum of unary encoding for small ε.
+
+    >>> cube_root_rule(1_000_000, [8, 64])
+    [333333, 666667]
+    """
+    return _whole([size ** (1 / 3) for size in sizes], total_micro_epsilon)
+
+
+def fraction_levels(micro_epsilon: int, fractions: Mapping[str, Fraction] = LEVEL_FRACTIONS) -> tuple[Level, ...]:
+    """Return levels whose ε are fractions of a question's, rounded down, strictest first.
+
+    >>> [str(level) for level in fraction_levels(900_000)]
+    ['high (ε = 0.3)', 'mid (ε = 0.45)', 'low (ε = 0.9)']
+    """
+    levels = []
+    for name, fraction in fractions.items():
+        micro = math.floor(micro_epsilon * fraction)
+        if not 0 < fraction <= 1 or micro < 1:
+            raise EpsilonError(
+                f"level {name} must be a fraction above 0 and at most 1 that leaves a millionth of epsilon"
+            )
+        levels.append(Level(name, micro))
+    return tuple(sorted(levels, key=lambda level: level.micro_epsilon))
