@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -82,10 +84,11 @@ def test_unknown_words_are_refused_without_repeating_the_value(commute: Survey) 
         with pytest.raises(AnswerError, match=r"^value must be one of the 6 labels[^\n]*$") as caught:
             device.answer("mode", value, "strict")
         assert str(value) not in str(caught.value).replace("question 'mode'", "")
-    with pytest.raises(AnswerError, match="question must be one of mode, late, not 'age'"):
-        device.answer("age", "bike")
-    with pytest.raises(AnswerError, match="level must be one of strict, standard, open in question 'mode', not 'none'"):
-        device.answer("mode", "bike", "none")
+    for question, value in (("bike", "mode"), (["bike"], "mode")):  # swapped arguments: the answer is not repeated
+        with pytest.raises(AnswerError, match=r"^question must be one of mode, late; what came is not$"):
+            device.answer(question, value)
+    with pytest.raises(AnswerError, match="level must be one of strict, standard, open in question 'mode'; what came"):
+        device.answer("mode", "bike", "bike")
     with pytest.raises(AnswerError, match="at least one question"):
         device.answer_all({})
     with pytest.raises(EpsilonError):
@@ -105,7 +108,7 @@ def test_state_survives_a_restart_and_holds_no_raw_value(commute: Survey, tmp_pa
     assert later.answer("mode", "I work at home", "open").answers == first.answers
     assert later.ledger.total == 2_000_000
     assert "work at home" not in state.read_text()
-    assert list(tmp_path.iterdir()) == [state]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["device.json", "device.json.lock"]
 
 
 def test_a_cap_can_be_tightened_but_not_loosened(commute: Survey, tmp_path: Path) -> None:
@@ -124,15 +127,105 @@ def test_a_broken_state_file_is_refused_and_kept(commute: Survey, tmp_path: Path
     assert state.read_text() == content
 
 
-def test_a_failed_write_loses_nothing_and_charges_nothing(commute: Survey, tmp_path: Path) -> None:
-    state = tmp_path / "gone" / "device.json"
+def test_a_failed_write_loses_nothing_and_charges_nothing(commute: Survey, tmp_path: Path, monkeypatch) -> None:
+    state = tmp_path / "device.json"
     device = Device(commute, state=state)
-    with pytest.raises(FileNotFoundError):
-        device.answer("mode", "bike", "open")
+    before = state.read_text()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            device.answer("mode", "bike", "open")
     assert device.ledger.total == 0
-    state.parent.mkdir()
+    assert state.read_text() == before
     assert device.answer("mode", "bike", "open").answers
     assert device.ledger.total == 2_000_000
+    with pytest.raises(DeviceStateError, match="cannot be kept there"):
+        Device(commute, state=tmp_path / "gone" / "device.json")
+
+
+def test_64_threads_on_one_state_file_spend_exactly_what_is_allowed(tmp_path: Path) -> None:
+    labels = [str(number) for number in range(64)]
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1}}\nquestions=[{{name="q",values={labels}}}]')
+    device = Device(survey, state=tmp_path / "device.json", cap=10)
+    outcomes: list[bool] = []
+
+    def answer(label: str) -> None:
+        try:
+            device.answer("q", label)
+            outcomes.append(True)
+        except BudgetError:
+            outcomes.append(False)
+
+    with ThreadPoolExecutor(64) as pool:
+        list(pool.map(answer, labels))
+    assert sum(outcomes) == 10
+    assert Device(survey, state=tmp_path / "device.json").ledger.total == 10_000_000
+
+
+def test_two_programs_of_one_person_share_cap_and_memo(commute: Survey, tmp_path: Path) -> None:
+    state = tmp_path / "device.json"
+    one, two = Device(commute, state=state, cap=2), Device(commute, state=state)
+    first = one.answer("mode", "bike", "open")
+    assert two.answer("mode", "bike", "open").answers == first.answers
+    with pytest.raises(BudgetError, match="leaves 0 of 2"):
+        two.answer("late", "yes", "strict")
+
+
+def test_a_cap_is_kept_even_if_nothing_was_spent(commute: Survey, tmp_path: Path) -> None:
+    state = tmp_path / "device.json"
+    Device(commute, state=state, cap="0.1")
+    with pytest.raises(BudgetError, match=r"leaves 0\.1 of 0\.1"):
+        Device(commute, state=state).answer("mode", "bike", "strict")
+
+
+def test_a_planted_file_does_not_loosen_the_permissions(commute: Survey, tmp_path: Path) -> None:
+    planted = tmp_path / "device.json.new"
+    planted.write_text("")
+    planted.chmod(0o644)
+    Device(commute, state=tmp_path / "device.json").answer("mode", "bike")
+    assert (tmp_path / "device.json").stat().st_mode & 0o077 == 0
+
+
+def test_editing_the_survey_does_not_renew_the_memo(commute: Survey, tmp_path: Path) -> None:
+    state = tmp_path / "device.json"
+    first = Device(commute, state=state).answer("mode", "bike", "open")
+    for edit in range(5):
+        edited = replace(commute, title=f"edition {edit}")
+        assert edited.hash != commute.hash
+        assert Device(edited, state=state).answer("mode", "bike", "open").answers == first.answers
+    assert Device(commute, state=state).ledger.total == 2_000_000
+
+
+def test_labels_and_outputs_never_share_a_memo_key() -> None:
+    """Levels named like value indices, and one named level: each draw is charged and follows its own channel."""
+    survey = loads(
+        'pldp=1\ntitle="t"\nhide_level={epsilon=1}\nlevels={"0"=0.1,"level"=0.2}\n'
+        'questions=[{name="q",values=["x","y"],mechanism="krr"}]'
+    )
+    zeros = 0
+    for seed in range(600):
+        device = Device(survey, random=np.random.default_rng(seed).bytes)
+        device.answer("q", "y", "0")
+        zeros += device.answer("q", "x", "level").answers[0].output == 0
+        assert device.ledger.total == 300_000
+    truth = float(survey.question("q").channels[1].truth_support)
+    assert abs(zeros / 600 - truth) < 4.9 * np.sqrt(truth * (1 - truth) / 600)
+
+
+def test_one_label_serves_all_questions_of_a_level() -> None:
+    questions = ",".join(f'{{name="q{number}",values=["x","y"],mechanism="krr"}}' for number in range(10))
+    survey = loads(f'pldp=1\ntitle="t"\nhide_level={{epsilon=0.3}}\nlevels={{a=0.5,b=1,c=2}}\nquestions=[{questions}]')
+    for seed in range(30):
+        device = Device(survey, random=np.random.default_rng(seed).bytes)
+        report = device.answer_all({f"q{number}": "x" for number in range(10)}, "b")
+        assert len({answer.level for answer in report.answers}) == 1
+    assert survey.level_leak() == survey.level_channel.micro_epsilon + 10 * (
+        survey.level_leak("q0") - survey.level_channel.micro_epsilon
+    )
 
 
 def test_explain_states_the_odds_of_both_answers(commute: Survey, every_form: Survey) -> None:

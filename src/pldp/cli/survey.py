@@ -92,10 +92,13 @@ def _show(console: Console, survey: Survey) -> None:
         leak, joint = survey.level_leak(question.name), survey.value_and_level_epsilon(question.name)
         if leak is not None:
             console.print(
-                f"{question.name}: levels are hidden; label and report together tell about the level at most "
+                f"{question.name}: levels are hidden; label and this answer together tell about the level at most "
                 f"ε = {epsilon_text(leak)}, about the pair of value and level ε = {epsilon_text(joint)}",
                 markup=False,
             )
+    if survey.level_channel is not None and len(survey.questions) > 1:
+        total = epsilon_text(survey.level_leak())
+        console.print(f"all answers at one level together tell about the level at most ε = {total}", markup=False)
 
 
 def _key(args: argparse.Namespace) -> None:

@@ -44,7 +44,8 @@ class Device:
     """Answers one survey for one person.
 
     Asking again for the same question, level and value gives the same permanent output and costs nothing more, so
-    that repeating a question reveals nothing new. A new draw is charged to the person's ledger first.
+    that repeating a question reveals nothing new about an unchanged answer, also in an edited survey of the same
+    collector. A new draw is charged to the person's ledger first. (That an answer has changed does show.)
 
     Parameters
     ----------
@@ -81,7 +82,7 @@ class Device:
     ) -> None:
         self.survey = survey
         self._random = random
-        self._state = DeviceState.open(state, cap=None if cap is None else micro_epsilon(cap), random=random)
+        self._state = DeviceState(state, cap=None if cap is None else micro_epsilon(cap), random=random)
 
     @property
     def ledger(self) -> Ledger:
@@ -99,6 +100,10 @@ class Device:
         """
         if not values:
             raise AnswerError("values must answer at least one question, not none")
+        with self._state.locked():
+            return self._answer_locked(values, levels)
+
+    def _answer_locked(self, values: Mapping[str, str], levels: Mapping[str, str | None] | str | None) -> Report:
         asked = [self._asked(name, value, levels) for name, value in values.items()]
         new = [each for each in asked if self._state.recall(each.key) is None]
         spends = [each.spend for each in new]
@@ -107,7 +112,7 @@ class Device:
         drawn = {each.key: each.channel.draw(each.value, self._random) for each in new}
         if self.survey.level_channel is not None:
             for each in asked:
-                if self._state.recall(each.level_key) is None:
+                if self._state.recall(each.level_key) is None and each.level_key not in drawn:
                     drawn[each.level_key] = self.survey.level_channel.draw(each.level, self._random)
         if drawn:
             self._state.remember(drawn, spends, survey_cap=self.survey.total_micro_epsilon)
@@ -118,10 +123,13 @@ class Device:
         index = question.value_index(value)
         level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
         chosen = question.levels[level].name
-        key = self._state.key(self.survey.hash, question.name, chosen, str(index))
+        # What is asked, not the survey's hash: a new title must not renew the memo.
+        key = self._state.key("output", self.survey.collector, question.identity(level), str(index))
         level_key = ""
         if self.survey.level_channel is not None:
-            level_key = self._state.key(self.survey.hash, question.name, "level", chosen)
+            # One label per level for all questions: several would tell more about it.
+            names = [each.name for each in question.levels]
+            level_key = self._state.key("label", self.survey.collector, str(self.survey.level_channel), *names, chosen)
         return _Asked(question, index, level, key, level_key, self.survey.hash)
 
     def _recalled(self, asked: _Asked) -> Answer:

@@ -32,13 +32,15 @@ def explain_level(survey: Survey, question: Question, level: int) -> str:
 
 
 def _about_the_level(survey: Survey, question: Question) -> str:
-    leak, joint = survey.level_leak(question.name), survey.value_and_level_epsilon(question.name)
+    leak, joint = survey.level_leak(), survey.value_and_level_epsilon(question.name)
     if leak is None or joint is None:
         return "Your report shows the level that you chose."
+    answers = "this answer" if len(survey.questions) == 1 else f"all {len(survey.questions)} answers at one level"
     return (
-        f"Your level is hidden: label and report together change the odds between any two levels at most "
-        f"{math.exp(leak / MICRO):.3g} times (ε = {epsilon_text(leak)}),\n"
-        f"and between any two pairs of answer and level at most {math.exp(joint / MICRO):.3g} times "
+        f"Your level is hidden: label and {answers} together change the odds between any two levels at most "
+        f"{math.exp(leak / MICRO):.3g} times (ε = {epsilon_text(leak)});\n"
+        f"label and this answer, between any two pairs of answer and level, at most "
+        f"{math.exp(joint / MICRO):.3g} times "
         f"(ε = {epsilon_text(joint)})."
     )
 

@@ -1,7 +1,10 @@
 """What a device remembers: its secret, the memo of earlier answers and the ledger; in memory or in one file.
 
-The memo maps HMAC(secret, survey, question, level, value) to the output drawn the first time. Whoever reads the file
-without the secret learns no value from the keys; the secret is in the same file, so the file stays on the device.
+The memo maps HMAC(secret, what was asked, value) to the output drawn the first time. Whoever reads the file without the
+secret learns no value from the keys; the secret is in the same file, so the file stays on the device.
+
+Every answer holds a lock (between threads, and between processes through the file), reads the file again, and writes
+it before anything leaves, so that two programs of one person cannot spend the same budget twice.
 """
 
 from __future__ import annotations
@@ -9,6 +12,9 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -17,44 +23,81 @@ from pldp.device.ledger import Ledger, Spend
 from pldp.errors import DeviceStateError
 from pldp.mechanisms import Output, RandomBytes
 
+try:
+    import fcntl
+except ImportError:  # Windows: threads are kept apart, processes are not
+    fcntl = None  # type: ignore[assignment]
+
 STATE_SCHEMA: Final = 1
 SECRET_BYTES: Final = 32
+OWNER_ONLY: Final = 0o600
 
 
 class DeviceState:
-    """Secret, memo and ledger of one person."""
+    """Secret, memo and ledger of one person.
 
-    def __init__(self, secret: bytes, memo: dict[str, Output], ledger: Ledger, path: Path | None) -> None:
-        self._secret = secret
-        self._memo = memo
-        self.ledger = ledger
-        self.path = path
+    Parameters
+    ----------
+    path
+        File that keeps them; without it they live in memory only.
+    cap
+        Lifetime cap in micro-ε. The tightest one ever given is kept.
+    random
+        Source of the secret of a new state.
+    """
 
-    @classmethod
-    def open(cls, path: str | Path | None, *, cap: int | None, random: RandomBytes) -> DeviceState:
-        """Load the state from a file, or start a new one; without a path it lives in memory only."""
-        path = None if path is None else Path(path)
-        if path is None or not path.exists():
-            return cls(random(SECRET_BYTES), {}, Ledger(cap=cap), path)
+    def __init__(self, path: str | Path | None, *, cap: int | None, random: RandomBytes) -> None:
+        self.path = None if path is None else Path(path)
+        self._secret = random(SECRET_BYTES)
+        self._memo: dict[str, Output] = {}
+        self.ledger = Ledger(cap=cap)
+        self._lock = threading.RLock()
+        with self.locked():
+            known = [limit for limit in (self.ledger.cap, cap) if limit is not None]
+            tightest = min(known, default=None)
+            if self.path is not None and (not self.path.exists() or tightest != self.ledger.cap):
+                self.ledger.cap = tightest
+                self._write(self.path)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others out, and see what they wrote before."""
+        with self._lock:
+            if self.path is None:
+                yield
+                return
+            if fcntl is None:
+                self._read(self.path)
+                yield
+                return
+            try:
+                guard = self.path.with_name(self.path.name + ".lock").open("a")
+            except OSError as error:
+                raise DeviceStateError(f"{self.path}: the state cannot be kept there ({error.strerror})") from None
+            with guard:
+                fcntl.flock(guard, fcntl.LOCK_EX)
+                self._read(self.path)
+                yield
+
+    def _read(self, path: Path) -> None:
+        if not path.exists():
+            return
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            return cls._from_mapping(content, path, cap)
+            self._from_mapping(content, path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DeviceStateError(f"{path}: is not a readable device state ({type(error).__name__})") from None
 
-    @classmethod
-    def _from_mapping(cls, content: dict[str, Any], path: Path, cap: int | None) -> DeviceState:
+    def _from_mapping(self, content: dict[str, Any], path: Path) -> None:
         if content["pldp_device"] != STATE_SCHEMA:
             raise DeviceStateError(f"{path}: pldp_device must be {STATE_SCHEMA}")
         memo = {key: bytes.fromhex(out) if isinstance(out, str) else int(out) for key, out in content["memo"].items()}
-        stored = content["cap"]
-        caps = [limit for limit in (stored, cap) if limit is not None]
-        ledger = Ledger((Spend(**entry) for entry in content["ledger"]), cap=min(caps, default=None))
-        return cls(bytes.fromhex(content["secret"]), memo, ledger, path)
+        ledger = Ledger((Spend(**entry) for entry in content["ledger"]), cap=content["cap"])
+        self._secret, self._memo, self.ledger = bytes.fromhex(content["secret"]), memo, ledger
 
     def key(self, *parts: str) -> str:
-        """Return the memo's key of survey, question, level and value: an HMAC that only this device can make."""
-        return hmac.digest(self._secret, "\x00".join(parts).encode(), "sha256").hex()
+        """Return the memo's key of what was asked and answered: an HMAC that only this device can make."""
+        return hmac.digest(self._secret, json.dumps(parts).encode(), "sha256").hex()
 
     def recall(self, key: str) -> Output | None:
         """Return the output drawn earlier under this key, if there is one."""
@@ -62,16 +105,18 @@ class DeviceState:
 
     def remember(self, drawn: dict[str, Output], spends: list[Spend], *, survey_cap: int | None) -> None:
         """Charge the ledger, store the memo and write the file; all or nothing, before any report is handed out."""
-        before = self.ledger.spends
+        before = self.ledger
+        ledger = Ledger(before.spends, cap=before.cap)
+        ledger.spend(*spends, survey_cap=survey_cap)
+        self.ledger = ledger
+        self._memo.update(drawn)
         try:
-            self.ledger.spend(*spends, survey_cap=survey_cap)
-            self._memo.update(drawn)
             if self.path is not None:
                 self._write(self.path)
         except BaseException:
-            self.ledger = Ledger(before, cap=self.ledger.cap)
+            self.ledger = before
             for key in drawn:
-                self._memo.pop(key, None)
+                del self._memo[key]
             raise
 
     def _write(self, path: Path) -> None:
@@ -84,8 +129,16 @@ class DeviceState:
         }
         # A new file in the same folder, synced and then renamed: a crash leaves the old state or the new one.
         fresh = path.with_name(path.name + ".new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        fresh.unlink(missing_ok=True)
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(content, file)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(path)
+        if hasattr(os, "O_DIRECTORY"):
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)

@@ -23,7 +23,9 @@ INFINITE = None
 """The ε of a channel that can rule a value out: there is no finite one."""
 
 # 60 digits: weights have 16 to 20, so a logarithm is known far beyond the six decimals that are kept.
+# Never the caller's context: its precision and rounding are not ours.
 _EXACT = Context(prec=60)
+_FLOOR = Context(prec=10_000, rounding=ROUND_FLOOR)
 _GUARD = Decimal(1).scaleb(-40)
 
 
@@ -43,13 +45,13 @@ def micro_epsilon(epsilon: float | str | Decimal) -> int:
     try:
         # str() of a float is its shortest exact spelling: 0.1 means one tenth, as the user wrote it.
         exact = Decimal(str(epsilon))
-    except InvalidOperation:
+    except (InvalidOperation, ValueError):
         raise EpsilonError(f"{rule} {str(epsilon)[:40]!r}") from None
     if not exact.is_finite() or exact <= 0 or exact > LARGEST_EPSILON:
-        raise EpsilonError(f"{rule} {epsilon}")
-    micro = int((exact * MICRO).to_integral_value(rounding=ROUND_FLOOR))
+        raise EpsilonError(f"{rule} {str(epsilon)[:40]}")
+    micro = int(exact.scaleb(6, _FLOOR).to_integral_value(ROUND_FLOOR, _FLOOR)) if exact.adjusted() >= -6 else 0
     if micro == 0:
-        raise EpsilonError(f"epsilon must be at least 0.000001, not {epsilon}")
+        raise EpsilonError(f"epsilon must be at least 0.000001, not {str(epsilon)[:40]}")
     return micro
 
 
@@ -61,7 +63,7 @@ def epsilon_text(micro: int | None) -> str:
     """
     if micro is None:
         return "infinite"
-    return f"{(Decimal(micro) / MICRO).normalize():f}"
+    return f"{_EXACT.normalize(_EXACT.divide(Decimal(micro), Decimal(MICRO))):f}"
 
 
 def exp_micro(micro: int, parts: int = 1) -> Decimal:
@@ -69,9 +71,11 @@ def exp_micro(micro: int, parts: int = 1) -> Decimal:
     return _EXACT.exp(_EXACT.divide(Decimal(micro), Decimal(MICRO * parts)))
 
 
-def share_rounded_up(total: int, denominator: Decimal) -> int:
-    """Return the smallest integer weight that is at least total/denominator."""
-    return int(_EXACT.divide(Decimal(total), denominator).to_integral_value(rounding=ROUND_CEILING))
+def share_rounded_up(total: int, odds: Decimal, others: int) -> int:
+    """Return the smallest integer weight that is at least total/(odds + others)."""
+    return int(
+        _EXACT.divide(Decimal(total), _EXACT.add(odds, Decimal(others))).to_integral_value(ROUND_CEILING, _EXACT)
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -101,4 +105,5 @@ def micro_epsilon_of_powers(factors: Iterable[tuple[Fraction, int]]) -> int:
     if logarithm <= 0:
         return 0
     # Rounding up a value that is short by less than the guard could understate it; the guard rounds against us.
-    return int((logarithm * MICRO + _GUARD).to_integral_value(rounding=ROUND_CEILING))
+    millionths = _EXACT.add(_EXACT.multiply(logarithm, Decimal(MICRO)), _GUARD)
+    return int(millionths.to_integral_value(ROUND_CEILING, _EXACT))

@@ -19,6 +19,9 @@ INDEX_BITS = 128
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 """Numbers of buckets on offer; beyond 61 (ε above 4) randomized response or unary encoding serve better."""
 
+LARGEST_TABLE = 2**27
+"""Outputs that a collector counts one by one; more buckets than that allows are not used by choice."""
+
 LARGEST_OUTPUT = 2**53
 """Outputs stay exact in JavaScript numbers."""
 
@@ -79,7 +82,8 @@ class LinearHashing(Channel):
         """Build the channel with the least variance (or so many buckets) whose true ε is at most the given one."""
         if buckets is None:
             odds = float(exp_micro(micro_epsilon))
-            buckets = min(PRIMES, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
+            small = [g for g in PRIMES if _outputs(g, size) <= LARGEST_TABLE] or [PRIMES[0]]
+            buckets = min(small, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
         return cls(size, buckets, RandomizedResponse.of(buckets, micro_epsilon).other_weight)
 
     @cached_property
@@ -90,15 +94,12 @@ class LinearHashing(Channel):
     @cached_property
     def digits(self) -> int:
         """t, the number of base-g digits of a value."""
-        digits = 1
-        while self.buckets**digits < self.size:
-            digits += 1
-        return digits
+        return _digits(self.buckets, self.size)
 
     @property
     def output_count(self) -> int:
         """Number of different outputs: g^t vectors times g buckets."""
-        return int(self.buckets ** (self.digits + 1))
+        return _outputs(self.buckets, self.size)
 
     @property
     def micro_epsilon(self) -> int | None:
@@ -150,6 +151,17 @@ class LinearHashing(Channel):
     def weights(self) -> Mapping[str, int]:
         """Return the number of buckets and the weight of each wrong bucket in units of 2⁻⁵³."""
         return {"buckets": self.buckets, "other": self.other_weight}
+
+
+def _digits(buckets: int, size: int) -> int:
+    digits = 1
+    while buckets**digits < size:
+        digits += 1
+    return digits
+
+
+def _outputs(buckets: int, size: int) -> int:
+    return int(buckets ** (_digits(buckets, size) + 1))
 
 
 def _as_int(output: Output) -> int:

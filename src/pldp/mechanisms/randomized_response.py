@@ -66,7 +66,7 @@ class RandomizedResponse(Channel):
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> RandomizedResponse:
         """Build the most accurate channel whose true ε is at most the given one."""
-        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon) + (size - 1))
+        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon), size - 1)
         if TOTAL - (size - 1) * other_weight <= other_weight:
             raise EpsilonError(
                 f"epsilon {epsilon_text(micro_epsilon)} is too small for {size} values: "

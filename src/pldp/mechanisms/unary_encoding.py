@@ -134,7 +134,7 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> SymmetricUnaryEncoding:
         """Build the most accurate channel whose true ε is at most the given one."""
-        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon, 2) + 1)
+        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon, 2), 1)
         return cls(size, _above(TOTAL - other_weight, other_weight, micro_epsilon), other_weight)
 
 
@@ -153,7 +153,7 @@ class OptimisedUnaryEncoding(UnaryEncoding):
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> OptimisedUnaryEncoding:
         """Build the most accurate channel whose true ε is at most the given one."""
-        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon) + 1)
+        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon), 1)
         return cls(size, _above(TOTAL // 2, other_weight, micro_epsilon), other_weight)
 
 

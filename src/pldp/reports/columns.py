@@ -76,12 +76,17 @@ def to_batch(survey: Survey, reports: Sequence[Report]) -> pa.RecordBatch:
 
 
 def write_parquet(path: str | Path, survey: Survey, batches: Iterable[pa.RecordBatch]) -> int:
-    """Write batches to one Parquet file and return the number of reports."""
+    """Write batches to one Parquet file, whole or not at all, and return the number of reports."""
     count = 0
-    with pq.ParquetWriter(path, schema(survey), compression="zstd") as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            count += batch.num_rows
+    fresh = Path(f"{path}.new")
+    try:
+        with pq.ParquetWriter(fresh, schema(survey), compression="zstd", write_page_checksum=True) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+                count += batch.num_rows
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
     return count
 
 
@@ -89,11 +94,11 @@ def read_parquet(path: str | Path) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file batch by batch; a broken file gets one clear error."""
     path = Path(path)
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield from file.iter_batches(batch_size=BATCH_ROWS)
     except FileNotFoundError:
         raise ReportError(f"{path}: there is no such file") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         first = str(error).splitlines()[0][:160]
         raise ReportError(f"{path}: is not a complete Parquet file of reports ({first})") from None
 
@@ -105,7 +110,7 @@ def survey_of_parquet(path: str | Path) -> Survey:
         metadata = pq.read_schema(path).metadata or {}
     except FileNotFoundError:
         raise ReportError(f"{path}: there is no such file") from None
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise ReportError(f"{path}: is not a complete Parquet file of reports") from None
     if _SURVEY_KEY not in metadata:
         raise ReportError(f"{path}: does not carry its survey; name the survey file")

@@ -101,7 +101,9 @@ def read_report(survey: Survey, content: str | bytes | dict[str, Any]) -> Report
     return Report(entry["survey"], entry["id"], read)
 
 
-def _parse(content: str | bytes) -> dict[str, Any]:
+def _parse(content: object) -> dict[str, Any]:
+    if not isinstance(content, str | bytes):
+        raise ReportRejected(Rejection.MALFORMED, "neither JSON text nor an object")
     try:
         entry = json.loads(content)
     except (ValueError, RecursionError):

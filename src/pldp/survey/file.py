@@ -44,6 +44,7 @@ from pldp.survey.signature import Signature, verify
 LONGEST_NAME: Final = 64
 LONGEST_TEXT: Final = 2000
 MOST_VALUES: Final = 1_000_000
+MOST_LEVELS: Final = 100
 LEAST_LABEL_EPSILON: Final = 10_000
 """Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
 
@@ -81,11 +82,22 @@ def loads(text: str, *, trusted_key: str | None = None) -> Survey:
 
 def _parse_json(text: str) -> Any:
     try:
-        return json.loads(text, parse_float=Decimal)
+        return json.loads(text, parse_float=Decimal, object_pairs_hook=_without_repeated_keys)
     except json.JSONDecodeError as error:
         raise SurveyError(f"line {error.lineno}: not valid JSON: {error.msg}") from None
+    except SurveyError:
+        raise
+    except (ValueError, ArithmeticError):
+        raise SurveyError("not valid JSON: a number is too long") from None
     except RecursionError:
         raise SurveyError("nested too deeply") from None
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        raise SurveyError("not valid JSON: a key comes twice in one table")
+    return table
 
 
 def _parse_toml(text: str) -> Any:
@@ -95,6 +107,8 @@ def _parse_toml(text: str) -> Any:
         return tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise SurveyError(f"not valid TOML: {error}") from None
+    except (ValueError, ArithmeticError):
+        raise SurveyError("not valid TOML: a number is too long") from None
     except RecursionError:
         raise SurveyError("nested too deeply") from None
 
@@ -108,7 +122,7 @@ def survey_from_mapping(document: object) -> Survey:
     questions = survey["questions"]
     if not isinstance(questions, list) or not questions:
         _fail("questions", "must be a list with at least one question", questions)
-    hiding = _hiding(survey.get("hide_level"), levels)
+    hiding = _hiding(survey.get("hide_level"), levels, len(questions))
     built = tuple(_question(entry, f"questions[{index}]", levels, hiding) for index, entry in enumerate(questions))
     _distinct([question.name for question in built], "questions", "names")
     total = _total(survey.get("total_epsilon"), built)
@@ -128,6 +142,8 @@ def survey_from_mapping(document: object) -> Survey:
 def _levels(entry: object) -> tuple[Level, ...]:
     if not isinstance(entry, dict) or not entry:
         _fail("levels", "must be a table with at least one level, such as strict = 0.5", entry)
+    if len(entry) > MOST_LEVELS:
+        _fail("levels", f"must be at most {MOST_LEVELS}", len(entry))
     levels = []
     for name, content in entry.items():
         key = f"levels.{name}"
@@ -246,9 +262,17 @@ class _Hiding(NamedTuple):
     micro_epsilon: int | None
     leak_cap: int | None
     weights: object
+    questions: int
+
+    @property
+    def room(self) -> int | None:
+        """What the output of each question may tell about the level: an equal part of what the label leaves."""
+        if self.leak_cap is None:
+            return None
+        return (self.leak_cap - (self.micro_epsilon or LEAST_LABEL_EPSILON)) // self.questions
 
 
-def _hiding(entry: object, levels: tuple[Level, ...]) -> _Hiding | None:
+def _hiding(entry: object, levels: tuple[Level, ...], questions: int) -> _Hiding | None:
     if entry is None:
         return None
     table = _table(entry, "hide_level", {"epsilon", "leak_cap", "mechanism", "weights"}, required=())
@@ -264,7 +288,7 @@ def _hiding(entry: object, levels: tuple[Level, ...]) -> _Hiding | None:
         None if table.get(name) is None else _epsilon(table[name], f"hide_level.{name}")
         for name in ("epsilon", "leak_cap")
     )
-    return _Hiding(epsilon, cap, table.get("weights"))
+    return _Hiding(epsilon, cap, table.get("weights"), questions)
 
 
 def _hidden_channels(
@@ -278,7 +302,7 @@ def _hidden_channels(
     except EpsilonError as error:
         raise SurveyError(f"{key}: {error}") from None
     leaks = {channels: level_leak(channels) for channels in sets}
-    allowed = [channels for channels in sets if _within_cap(leaks[channels], hiding)]
+    allowed = [channels for channels in sets if hiding.room is None or leaks[channels] <= hiding.room]
     if not allowed:
         known = ", ".join(f"{channels[0].mechanism} {epsilon_text(leak)}" for channels, leak in leaks.items())
         raise SurveyError(
@@ -288,18 +312,12 @@ def _hidden_channels(
     return max(allowed, key=lambda channels: sum(1 / channel.variance(1 / size) for channel in channels))
 
 
-def _within_cap(leak: int, hiding: _Hiding) -> bool:
-    if hiding.leak_cap is None:
-        return True
-    return leak + (hiding.micro_epsilon or LEAST_LABEL_EPSILON) <= hiding.leak_cap
-
-
 def _level_channel(hiding: _Hiding, levels: tuple[Level, ...], questions: tuple[Question, ...]) -> tuple[int, Channel]:
-    """Build the channel of the label; its ε is the one asked for, or what the cap leaves beside the largest leak."""
-    worst = 0
+    """Build the channel of the label; its ε is the one asked for, or what the cap leaves beside all outputs."""
+    outputs = 0
     for question in questions:
         try:
-            worst = max(worst, level_leak(question.channels))
+            outputs += level_leak(question.channels)
         except EpsilonError:
             names = ", ".join(channel.mechanism for channel in question.channels)
             _fail(
@@ -307,13 +325,13 @@ def _level_channel(hiding: _Hiding, levels: tuple[Level, ...], questions: tuple[
                 "must give reports of one form at every level, or their form shows the level",
                 names,
             )
-    if not _within_cap(worst, hiding):
+    if hiding.leak_cap is not None and outputs + (hiding.micro_epsilon or LEAST_LABEL_EPSILON) > hiding.leak_cap:
         _fail(
             "hide_level.leak_cap",
-            f"must leave room for epsilon beside the {epsilon_text(worst)} that reports alone tell about the level",
+            f"must leave room for epsilon beside the {epsilon_text(outputs)} that outputs alone tell about the level",
             epsilon_text(hiding.leak_cap),
         )
-    micro = hiding.micro_epsilon if hiding.micro_epsilon is not None else (hiding.leak_cap or 0) - worst
+    micro = hiding.micro_epsilon if hiding.micro_epsilon is not None else (hiding.leak_cap or 0) - outputs
     try:
         if hiding.weights is None:
             return micro, RandomizedResponse.of(len(levels), micro)
@@ -338,7 +356,7 @@ def _text(entry: object, key: str, longest: int, *, empty: bool = False) -> str:
     if not isinstance(entry, str) or len(entry) > longest or (not entry.strip() and not empty):
         _fail(key, f"must be text of at most {longest} characters" + ("" if empty else ", not empty"), entry)
     if entry != unicodedata.normalize("NFC", entry) or any(
-        unicodedata.category(c) == "Cc" and c != "\n" for c in entry
+        unicodedata.category(c) in {"Cc", "Cs"} and c != "\n" for c in entry
     ):
         _fail(key, "must be text in Unicode form NFC without control characters", entry)
     return entry

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pldp.budgets import Level, epsilon_text
-from pldp.errors import AnswerError
+from pldp.errors import AnswerError, SurveyError
 from pldp.mechanisms import Channel, level_leak, value_and_level_epsilon
 
 SCHEMA: Final = 1
@@ -44,6 +44,15 @@ class Question:
 
     kind: str = "choice"
 
+    def __post_init__(self) -> None:
+        """Refuse a channel that does not keep its level's promise, however the question was made."""
+        for level, channel in zip(self.levels, self.channels, strict=True):
+            if channel.micro_epsilon is None or channel.micro_epsilon > level.micro_epsilon:
+                raise SurveyError(
+                    f"question {self.name}, level {level.name}: weights must keep the promised epsilon "
+                    f"{epsilon_text(level.micro_epsilon)}, not {epsilon_text(channel.micro_epsilon)}"
+                )
+
     @cached_property
     def _value_index(self) -> Mapping[str, int]:
         return {label: index for index, label in enumerate(self.values)}
@@ -52,6 +61,18 @@ class Question:
     def level_index(self) -> Mapping[str, int]:
         """Place of each level's name in `levels`."""
         return {level.name: index for index, level in enumerate(self.levels)}
+
+    def identity(self, level: int) -> str:
+        """Return what a device's memo knows an answer by: question, labels, level and the channel's weights."""
+        return self._identities[level]
+
+    @cached_property
+    def _identities(self) -> list[str]:
+        shared = json.dumps([self.name, self.kind, self.values])
+        return [
+            hashlib.sha256(f"{shared}{level.name!r}{channel!r}".encode()).hexdigest()
+            for level, channel in zip(self.levels, self.channels, strict=True)
+        ]
 
     def value_index(self, value: str) -> int:
         """Return the place of a label; the label itself never appears in the error."""
@@ -66,10 +87,10 @@ class Question:
         """Return the place of a level; the strictest one if no name is given."""
         if name is None:
             return 0
-        index = self.level_index.get(name)
+        index = self.level_index.get(name) if isinstance(name, str) else None
         if index is None:
             names = ", ".join(level.name for level in self.levels)
-            raise AnswerError(f"level must be one of {names} in question {self.name!r}, not {str(name)[:60]!r}")
+            raise AnswerError(f"level must be one of {names} in question {self.name!r}; what came is not")
         return index
 
 
@@ -115,10 +136,10 @@ class Survey:
 
     def question(self, name: str) -> Question:
         """Return the question of this name."""
-        found = self._by_name.get(name)
+        found = self._by_name.get(name) if isinstance(name, str) else None
         if found is None:
-            names = ", ".join(self._by_name)
-            raise AnswerError(f"question must be one of {names}, not {str(name)[:60]!r}")
+            # What came is not repeated: with swapped arguments it would be the answer.
+            raise AnswerError(f"question must be one of {', '.join(self._by_name)}; what came is not")
         return found
 
     @cached_property
@@ -147,14 +168,16 @@ class Survey:
                 document["hide_level"]["leak_cap"] = epsilon_text(self.leak_cap)
         return document
 
-    def level_leak(self, question: str) -> int | None:
-        """Return in micro-ε what label and output of one answer tell together about a hidden level; `None` if shown.
+    def level_leak(self, question: str | None = None) -> int | None:
+        """Return in micro-ε what label and outputs tell together about a hidden level; `None` if levels are shown.
 
-        That is ε of the label plus the leak of the output, see `pldp.mechanisms.level_leak`.
+        That is ε of the label plus the leak of the output of one question, or of all questions together, each answered
+        once at the same level; see `pldp.mechanisms.level_leak`.
         """
         if self.level_channel is None or self.level_channel.micro_epsilon is None:
             return None
-        return self.level_channel.micro_epsilon + level_leak(self.question(question).channels)
+        asked = self.questions if question is None else (self.question(question),)
+        return self.level_channel.micro_epsilon + sum(level_leak(each.channels) for each in asked)
 
     def value_and_level_epsilon(self, question: str) -> int | None:
         """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""

@@ -6,6 +6,7 @@ The signed bytes are `Survey.canonical`. Needs the package `cryptography` (extra
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -87,9 +88,6 @@ def verify(survey: Survey, signature: Signature | None, *, trusted_key: str | No
 
 
 def _hex(entry: object, key: str, length: int) -> str:
-    if isinstance(entry, str) and len(entry) == 2 * length:
-        try:
-            return bytes.fromhex(entry).hex()
-        except ValueError:
-            pass
+    if isinstance(entry, str) and re.fullmatch(f"[0-9a-fA-F]{{{2 * length}}}", entry):
+        return entry.lower()
     raise SignatureError(f"{key}: must be {2 * length} hexadecimal digits")

@@ -11,13 +11,11 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel, UnaryEncoding
+from pldp.mechanisms.linear_hashing import LARGEST_TABLE
 from pldp.reports.record import output_count
 
 IntArray = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.uint8]
-
-LARGEST_TABLE = 1 << 27
-"""Most outputs that are counted one by one (1 GiB of counters)."""
 
 BIT_OF_BYTE: npt.NDArray[np.float64] = np.unpackbits(
     np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
@@ -87,14 +85,15 @@ class BitCounts:
 
     @classmethod
     def merge(cls, parts: Sequence[BitCounts]) -> BitCounts:
-        """Add the counts; rows stay only if every part has them."""
+        """Add the counts; rows stay only if every part with reports has them."""
         if len(parts) == 1:
             return parts[0]
         reports = sum(part.reports for part in parts)
         ones = np.asarray(np.sum([part.ones for part in parts], axis=0, dtype=np.int64))
-        rows = [part.patterns for part in parts if part.patterns is not None]
-        row_counts = [part.pattern_counts for part in parts if part.pattern_counts is not None]
-        if len(rows) < len(parts):
+        filled = [part for part in parts if part.reports] or parts[:1]
+        rows = [part.patterns for part in filled if part.patterns is not None]
+        row_counts = [part.pattern_counts for part in filled if part.pattern_counts is not None]
+        if len(rows) < len(filled):
             return cls(reports, ones)
         return cls(reports, ones, *_distinct(np.concatenate(rows), np.concatenate(row_counts)))
 
@@ -140,6 +139,8 @@ def counts_from_arrays(channel: Channel, arrays: Mapping[str, npt.NDArray[Any]])
             return BitCounts(reports, ones)
         _require(rows.dtype == np.uint8 and rows.shape == (len(row_counts), channel.output_bytes))
         _require(int(row_counts.sum()) == reports)
+        again = BitCounts.of_rows(np.repeat(rows, row_counts, axis=0), channel.size, patterns=False)
+        _require(bool((again.ones == ones).all()))
         return BitCounts(reports, ones, rows, row_counts.astype(np.int64))
     counts = arrays["counts"].astype(np.int64)
     _require(counts.shape == (output_count(channel),) and bool((counts >= 0).all()))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,17 @@ Progress = Callable[[int], None]
 """Called with the number of rows read so far."""
 
 MERGE_EVERY = 64
-"""Batches counted before their tallies are merged: bounds memory and keeps sorting of rows rare."""
+"""Batches counted before their tallies are merged: keeps sorting of rows rare."""
+
+PENDING_COUNTERS = 1 << 24
+"""Counters in tallies that wait to be merged, at most (or those of one tally): bounds memory."""
 
 ID_BYTES = 16
+RECORDS_AT_ONCE = 65_536
 
 _REASONS = tuple(Rejection)
 _ACCEPTED = 255
+_UNKNOWN, _NO_TEXT = -1, -2
 
 
 def tally(survey: Survey, reports: Reports, *, patterns: bool = False, progress: Progress | None = None) -> Tally:
@@ -62,12 +66,14 @@ def tally(survey: Survey, reports: Reports, *, patterns: bool = False, progress:
     # Hidden levels need the likelihood, which needs whole rows.
     patterns = patterns or survey.level_channel is not None
     merged = [Tally.empty(survey, patterns=patterns)]
+    counters = sum(array.size for counts in merged[0].counts.values() for array in counts.arrays().values())
+    merge_every = max(1, min(MERGE_EVERY, PENDING_COUNTERS // counters))
     pending: list[Tally] = []
     rows = 0
     for part in _parts(survey, reports, patterns=patterns):
         pending.append(part)
         rows += part.reports + part.rejected
-        if len(pending) == MERGE_EVERY:
+        if len(pending) >= merge_every:
             merged, pending = [Tally.merge([*merged, *pending])], []
         if progress is not None:
             progress(rows)
@@ -81,21 +87,26 @@ def _parts(survey: Survey, reports: Reports, *, patterns: bool) -> Iterator[Tall
         reports = [reports]
     elif isinstance(reports, pa.Table):
         reports = reports.to_batches(max_chunksize=BATCH_ROWS)
-    iterator = iter(reports)
-    while chunk := list(islice(iterator, 1)):
-        if isinstance(chunk[0], pa.RecordBatch):
-            yield tally_batch(survey, chunk[0], patterns=patterns)
-        else:
-            chunk += islice(iterator, 65_535)
-            yield _tally_records(survey, chunk, patterns=patterns)
+    if isinstance(reports, Report | Mapping | bytes) or not isinstance(reports, Iterable):
+        raise ReportError(f"reports must be many: an iterable, Arrow data or a path, not {type(reports).__name__}")
+    records: list[Any] = []
+    for report in reports:
+        if isinstance(report, pa.RecordBatch):
+            yield tally_batch(survey, report, patterns=patterns)
+            continue
+        records.append(report)
+        if len(records) == RECORDS_AT_ONCE:
+            yield _tally_records(survey, records, patterns=patterns)
+            records = []
+    if records:
+        yield _tally_records(survey, records, patterns=patterns)
 
 
 def _tally_records(survey: Survey, reports: list[Any], *, patterns: bool) -> Tally:
     accepted, rejections = [], Counter[Rejection]()
     for report in reports:
         try:
-            content = report.to_mapping() if isinstance(report, Report) else report
-            accepted.append(read_report(survey, content))
+            accepted.append(read_report(survey, report.to_mapping() if isinstance(report, Report) else report))
         except ReportRejected as rejected:
             rejections[rejected.reason] += 1
     counted = tally_batch(survey, to_batch(survey, accepted), patterns=patterns)
@@ -147,8 +158,9 @@ class _QuestionColumns:
         names = [level.name for level in question.levels]
         column = _column(batch, f"{question.name}.level")
         self.level = _codes(column, f"{question.name}.level", names)
-        self.answered = _valid(column)
-        _reject(reasons, self.answered & (self.level < 0), Rejection.UNKNOWN_LEVEL)
+        self.answered = self.level != _NO_TEXT
+        _reject(reasons, self.level == _UNKNOWN, Rejection.UNKNOWN_LEVEL)
+        self.level = np.maximum(self.level, np.int16(-1))
         self.output: npt.NDArray[Any] | None = None
         self.rows: ByteArray | None = None
         if integer_channels(question):
@@ -256,7 +268,9 @@ def _integers(column: pa.Array, name: str) -> _Integers:
 
 
 def _codes(column: pa.Array, name: str, known: list[str]) -> npt.NDArray[np.int16]:
-    """Return per row the place of its text in `known`, −1 for null or unknown text."""
+    """Return per row the place of its text in `known`, −1 for unknown text, −2 for none."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), _NO_TEXT, np.int16)
     if not pa.types.is_dictionary(column.type):
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             raise ReportError(f"column {name} must hold text, not {column.type}")
@@ -265,7 +279,7 @@ def _codes(column: pa.Array, name: str, known: list[str]) -> npt.NDArray[np.int1
     words = column.dictionary.to_pylist()
     if any(word is not None and not isinstance(word, str) for word in words):
         raise ReportError(f"column {name} must hold text, not {column.dictionary.type}")
-    translate = np.array([*(places.get(word, -1) for word in words), -1], np.int16)
+    translate = np.array([*(_NO_TEXT if word is None else places.get(word, -1) for word in words), _NO_TEXT], np.int16)
     indices = column.indices
     if indices.null_count:
         indices = indices.fill_null(len(words)) if len(words) <= 127 else indices.cast(pa.int32()).fill_null(len(words))
