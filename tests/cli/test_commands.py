@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pldp import Survey, Tally
+from pldp import Survey, Tally, tally
 from pldp.cli import main, make_parser
 from pldp.device import Device
+from pldp.simulate import Population, simulate_reports
 
 SURVEY = "examples/commute.toml"
 
@@ -169,11 +170,19 @@ def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None
         (["tally", "none.jsonl", "--survey", SURVEY, "--out", "OUT"], "none.jsonl: there is no such file"),
         (["tally", "pyproject.toml", "--out", "OUT"], "not a complete Parquet file"),
         (["estimate", "none.tally"], "none.tally: there is no such file"),
+        (["survey", "check", "docs/images/demo.png"], "cannot be read as UTF-8"),
+        (
+            ["simulate", SURVEY, "--people", "5", "--level-mix", "MIX.json", "--out", "OUT"],
+            "must be an object of numbers",
+        ),
+        (["simulate", SURVEY, "--people", "99999999999999", "--out", "OUT"], "too large for the memory"),
         (["estimate", "pyproject.toml"], "not a complete tally file"),
     ],
 )
 def test_bad_input_gets_one_clear_line_and_code_two(capsys, tmp_path: Path, arguments: list, words: str) -> None:
-    arguments = [str(tmp_path / "out") if word == "OUT" else word for word in arguments]
+    (tmp_path / "MIX.json").write_text('["strict"]')
+    places = {"OUT": str(tmp_path / "out"), "MIX.json": str(tmp_path / "MIX.json")}
+    arguments = [places.get(word, word) for word in arguments]
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("pldp: ")
@@ -188,6 +197,8 @@ def test_counts_files_are_checked_line_by_line(capsys, tmp_path: Path) -> None:
         ("question,value,people\nlate,yes,many\n", "line 2: people must be a whole number"),
         ("question,value,people\nlate,yes,1\nmode,car,2\n", "same number of people for every question"),
         ("question,value,people\nlate,perhaps,1\n", "labels of question 'late'"),
+        ("question,value,people\nlate,yes,1\nlate,no,1\nlate,yes,1\n", "line 4: this value has come before"),
+        ("question,value,people\nlate,yes,²\n", "line 2: people must be a whole number"),
     ):
         (tmp_path / "people.csv").write_text(content)
         code, _, err = run(capsys, "simulate", SURVEY, "--counts", tmp_path / "people.csv", "--out", tmp_path / "r")
@@ -200,8 +211,36 @@ def test_estimates_of_nothing_and_too_many_pictures_are_refused(capsys, tmp_path
     Tally.empty(Survey.load(SURVEY)).save(tmp_path / "t.tally")
     code, _, err = run(capsys, "estimate", tmp_path / "t.tally")
     assert (code, "has no reports" in err) == (2, True)
+    people = Population.of_shares(Survey.load(SURVEY), 500, seed=1)
+    tally(Survey.load(SURVEY), simulate_reports(Survey.load(SURVEY), people, seed=1)).save(tmp_path / "t.tally")
     code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--plot", tmp_path / "p.png")
     assert (code, "--plot draws one question" in err) == (2, True)
+    code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--question", "late", "--plot", tmp_path / "p.xyz")
+    assert (code, "must end in .png, .svg, .pdf" in err) == (2, True)
+
+
+def test_a_question_without_reports_is_left_out_and_named(capsys, tmp_path: Path) -> None:
+    survey = Survey.load(SURVEY)
+    people = Population.of_counts(survey, {"late": {"yes": 50, "no": 50}}, seed=1)
+    tally(survey, simulate_reports(survey, people, seed=1)).save(tmp_path / "t.tally")
+    code, out, err = run(capsys, "estimate", tmp_path / "t.tally", "--json", "-")
+    assert code == 0
+    assert [question["name"] for question in json.loads(out)["questions"]] == ["late"]
+    assert err == "pldp: question 'mode' has no reports and is left out\n"
+
+
+def test_levels_that_disagree_show_both_poolings(capsys, tmp_path: Path) -> None:
+    survey = Survey.load(SURVEY)
+    mix = {"yes": {"strict": 0.9, "open": 0.1}, "no": {"strict": 0.1, "open": 0.9}}
+    people = Population.of_counts(survey, {"late": {"yes": 9000, "no": 9000}}, level_mix=mix, seed=1)
+    tally(survey, simulate_reports(survey, people, seed=1)).save(tmp_path / "t.tally")
+    for method in ("unbiased", "likelihood"):
+        page = tmp_path / "e.html"
+        code, out, _ = run(capsys, "estimate", tmp_path / "t.tally", "--method", method, "--html", page)
+        assert code == 0
+        assert out.startswith("Warning: people of different levels answer differently")
+        assert "pooled by size" in out
+        assert "pooled by size:" in page.read_text()
 
 
 def test_every_verb_has_help(capsys) -> None:

@@ -71,7 +71,7 @@ def test_products_are_those_of_the_enumerated_likelihood(name: str, size: int, e
     assert np.allclose(found.backward(weights), built.T @ weights)
     shares = np.random.default_rng(2).dirichlet(np.ones(size))
     scaled = built / (built @ shares)[:, None] * np.sqrt(found.cells)[:, None]
-    assert np.allclose(found.information(shares), scaled.T @ scaled)
+    assert np.allclose(found.observed_information(shares), scaled.T @ scaled)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

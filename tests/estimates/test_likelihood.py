@@ -16,7 +16,7 @@ from pldp.estimates.pooling import pooled_shares, precision_weights
 from pldp.mechanisms import MECHANISMS, channel, micro_epsilon
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
-from pldp.tallies import OutputCounts
+from pldp.tallies import OutputCounts, Tally
 
 MIXES = {
     **{name: [(name, "0.5", 3000), (name, "1", 3000), (name, "2", 3000)] for name in MECHANISMS},
@@ -145,6 +145,26 @@ def test_rows_that_were_not_kept_are_asked_for() -> None:
     counted = tally(SURVEY, simulate_reports(SURVEY, people, seed=1))
     with pytest.raises(EstimateError, match="tally them with patterns"):
         frequencies(counted, "q", method="likelihood")
+
+
+@pytest.mark.parametrize(
+    ("counts", "epsilon"),
+    [([600, 300, 0], "5"), ([60, 30, 0, 0], "2"), ([1, 0, 0], "1"), ([5000, 0, 0, 0, 0, 1], "10")],
+)
+def test_outputs_that_never_came_are_neither_stalled_on_nor_taken_for_certain(counts: list, epsilon: str) -> None:
+    labels = [str(number) for number in range(len(counts))]
+    survey = loads(
+        f'pldp=1\ntitle="t"\nlevels={{a={epsilon}}}\nquestions=[{{name="q",values={labels},mechanism="krr"}}]'
+    )
+    counted = Tally(survey, {("q", "a"): OutputCounts(np.array(counts))}, sum(counts))
+    estimate = frequencies(counted, "q", method="likelihood")
+    assert estimate.fit.converged
+    assert (estimate.standard_error > 0).all()
+
+
+def test_a_likelihood_cannot_be_pooled_by_size() -> None:
+    with pytest.raises(EstimateError, match="pool must be precision"):
+        frequencies(Tally.empty(SURVEY), "q", method="likelihood", pool="size")
 
 
 def test_no_reports_have_no_likelihood() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from samples import sample, zipf
 from scipy import stats
 
 from claims import FALSE_ALARM, mean_is
 from conftest import runs
 from pldp import Estimate, Survey, frequencies, tally
 from pldp.errors import AnswerError, EstimateError
+from pldp.estimates.pooling import homogeneity_test
 from pldp.mechanisms import MECHANISMS
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
@@ -106,6 +108,19 @@ def test_the_homogeneity_test_keeps_its_false_alarm_rate() -> None:
     assert mean_is(found, 0.5)
     alarms = sum(p_value < 0.01 for p_value in found)
     assert stats.binom.sf(alarms - 1, len(found), 0.01) > FALSE_ALARM
+
+
+@pytest.mark.parametrize(("mechanism", "size"), [("krr", 1000), ("lh", 1000), ("oue", 400)])
+def test_the_homogeneity_test_keeps_its_rate_where_only_some_values_are_tested(mechanism: str, size: int) -> None:
+    """What chooses the tested values must not depend on the differences that are tested."""
+    specs = [(mechanism, "0.8", 20_000), (mechanism, "2.5", 20_000)]
+    found = [
+        homogeneity_test(sample(specs, zipf(size), np.random.default_rng(seed))).p_value
+        for seed in range(runs(60, 600))
+    ]
+    alarms = sum(p_value < 0.01 for p_value in found)
+    assert stats.binom.sf(alarms - 1, len(found), 0.01) > FALSE_ALARM
+    assert mean_is(found, 0.5)
 
 
 def test_levels_chosen_by_value_are_noticed_and_pooled_by_size() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 
@@ -112,11 +112,24 @@ def test_the_logarithm_is_rounded_up(numerator: int, denominator: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "epsilon", [0, -1, "nan", "inf", float("nan"), float("inf"), 1e9, 21, "0.0000001", "x", "", True]
+    "epsilon", [0, -1, "nan", "inf", float("nan"), float("inf"), 1e9, 21, "0.0000001", "1e-99999999", "x", "", True]
 )
 def test_bad_epsilon_gets_one_clear_line(epsilon: object) -> None:
     with pytest.raises(EpsilonError, match=r"^epsilon must be [^\n]+$"):
         micro_epsilon(epsilon)
+
+
+def test_the_callers_decimal_context_changes_nothing() -> None:
+    """Weights of a true ε of 1.0004 must not pass for 1 because somebody set a low precision."""
+    beyond = channel("krr", 3, 1_000_400)
+    micro_epsilon_of_ratio.cache_clear()
+    with localcontext() as context:
+        context.prec = 3
+        assert beyond.micro_epsilon > 1_000_000
+        assert channel("krr", 3, 1_000_400).weights() == beyond.weights()
+        assert epsilon_text(1_234_567) == "1.234567"
+        assert micro_epsilon("1.234567") == 1_234_567
+    assert micro_epsilon("0." + "9" * 35) == 999_999
 
 
 def test_epsilon_text_is_exact() -> None:

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pldp.budgets import Level
 from pldp.errors import SignatureError, SurveyError
-from pldp.mechanisms import MECHANISMS
-from pldp.survey import Survey, loads, make_key, sign
+from pldp.mechanisms import MECHANISMS, channel
+from pldp.survey import Question, Survey, loads, make_key, sign
 
 GOOD = {
     "pldp": 1,
@@ -60,6 +61,7 @@ BROKEN = {
     ),
     "form NFC": changed(title="e\u0301"),
     "without control characters": changed(title="a\x07"),
+    "title: must be text in Unicode form NFC": changed(title="\ud800"),
     "weights: must keep the promised epsilon 0.5": question(
         mechanism={"strict": "krr"}, weights={"strict": {"other": 2**40}}
     ),
@@ -70,6 +72,10 @@ BROKEN = {
     "survey: must be a table": json.dumps(
         {"signature": {"algorithm": "ed25519", "public_key": "0" * 64, "signature": "0" * 128}}
     ),
+    "a number is too long": '{"pldp": ' + "9" * 5000 + "}",
+    "not valid TOML: a number is too long": "pldp = " + "9" * 5000,
+    "a key comes twice": '{"pldp": 1, "pldp": 1}',
+    "levels: must be at most 100": changed(levels={str(number): 1 for number in range(101)}),
     "nested too deeply": '{"a":' + "[" * 100_000,
 }
 
@@ -127,6 +133,11 @@ def test_the_spelled_out_form_is_a_survey_with_the_same_hash(commute: Survey, ev
 def test_the_hash_is_pinned(commute: Survey) -> None:
     """The meaning of a survey must never change silently: this constant may change only with the example file."""
     assert commute.hash == "8713b218ae8fe95c1d09e0609eaf71f102e03d66014d801da3023b0ad2a51a1b"
+
+
+def test_a_promise_that_the_weights_do_not_keep_cannot_be_built() -> None:
+    with pytest.raises(SurveyError, match=r"weights must keep the promised epsilon 0\.1, not 5"):
+        Question("q", "", ("x", "y"), (Level("a", 100_000),), (channel("krr", 2, 5_000_000),))
 
 
 def test_any_change_of_content_changes_the_hash() -> None:

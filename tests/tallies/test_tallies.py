@@ -16,6 +16,7 @@ from pldp.errors import ReportError, TallyError
 from pldp.reports import Rejection
 from pldp.reports.columns import read_parquet, survey_of_parquet, to_batch, write_parquet
 from pldp.simulate import Population, simulate_reports
+from pldp.survey import loads
 from pldp.tallies import BitCounts, OutputCounts
 from pldp.tallies.kernel import tally_batch
 
@@ -265,6 +266,48 @@ def test_tallies_of_different_surveys_do_not_add(every_form: Survey, commute: Su
         Tally.merge([])
     with pytest.raises(TypeError):
         Tally.empty(commute) + 1
+
+
+def test_nothing_is_lost_by_adding_to_an_empty_tally(every_form: Survey, batches: list) -> None:
+    kept = tally(every_form, batches, patterns=True)
+    assert sum([kept], Tally.empty(every_form)) == kept
+    assert Tally.empty(every_form) + kept == kept
+
+
+def test_what_is_no_set_of_reports_gets_one_clear_line(every_form: Survey) -> None:
+    report = Device(every_form).answer("direct", "a")
+    for single in (report, report.to_mapping(), b"{}", 3):
+        with pytest.raises(ReportError, match="reports must be many"):
+            tally(every_form, single)
+    assert tally(every_form, [1, None, report]).rejections == {Rejection.MALFORMED: 2}
+
+
+def test_records_and_batches_can_come_together(every_form: Survey, batches: list) -> None:
+    report = Device(every_form).answer("direct", "a")
+    assert tally(every_form, [report, batches[0], report]).reports == batches[0].num_rows + 2
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_corrupt_tally_file_is_refused_or_harmless(every_form: Survey, batches: list, tmp_path, seed: int) -> None:
+    path = tmp_path / "t.tally"
+    tally(every_form, batches[:1], patterns=True).save(path)
+    content, generator = bytearray(path.read_bytes()), np.random.default_rng(seed)
+    for place in generator.integers(0, len(content), 4):
+        content[place] ^= int(generator.integers(1, 256))
+    path.write_bytes(content)
+    try:
+        loaded = Tally.load(path)
+    except TallyError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+    else:
+        assert loaded.reports >= 0
+
+
+def test_a_large_hash_table_does_not_pile_up_in_memory() -> None:
+    labels = json.dumps([str(number) for number in range(20_000)])
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=4}}\nquestions=[{{name="q",mechanism="lh",values={labels}}}]')
+    people = Population.of_shares(survey, 700, seed=1)
+    assert tally(survey, simulate_reports(survey, people, seed=1, batch_rows=10)).reports == 700
 
 
 def test_progress_counts_rows(every_form: Survey, batches: list) -> None:

@@ -35,17 +35,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = make_parser().parse_args(arguments)
     try:
         parsed.run(parsed)
-    except PldpError as error:
-        sys.stderr.write(f"pldp: {error}\n")
-        return BAD_INPUT
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except OSError as error:
-        words = f"{error.filename}: {error.strerror}" if error.filename else str(error).splitlines()[0]
-        sys.stderr.write(f"pldp: {words}\n")
-        return BAD_INPUT
     except KeyboardInterrupt:
         sys.stderr.write("pldp: interrupted\n")
         return INTERRUPTED
+    except (PldpError, OSError, UnicodeDecodeError, MemoryError, OverflowError) as error:
+        sys.stderr.write(f"pldp: {_words(error)}\n")
+        return BAD_INPUT
     return 0
+
+
+def _words(error: Exception) -> str:
+    """Say in one line what is wrong with the input."""
+    if isinstance(error, PldpError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}" if error.filename else str(error).splitlines()[0]
+    if isinstance(error, UnicodeDecodeError):
+        return "a file that should be UTF-8 text is not"
+    return "this is too large for the memory of this machine"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from pldp.cli.page import write_page
 from pldp.errors import UsageError
 from pldp.estimates import Estimate, frequencies
 from pldp.tallies import Tally
+
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def add_to(verbs: Any) -> None:
@@ -44,9 +47,11 @@ def add_to(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     tally = Tally.load(args.tally)
-    names = args.question or [question.name for question in tally.survey.questions]
+    names = args.question or _answered(tally)
     if args.plot and len(names) > 1:
         raise UsageError("--plot draws one question; name it with --question")
+    if args.plot and Path(args.plot).suffix not in PICTURES:
+        raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
     estimates = [_estimate(tally, name, args) for name in names]
     if args.json:
         questions = [estimate.to_mapping(args.confidence) for estimate in estimates]
@@ -58,6 +63,18 @@ def _run(args: argparse.Namespace) -> None:
         write_page(Path(args.html), tally.survey.title, estimates, tally=tally, confidence=args.confidence)
     if args.plot:
         estimates[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+
+
+def _answered(tally: Tally) -> list[str]:
+    """Return the questions that have reports, or the first one if none has: its error says so."""
+    names = [question.name for question in tally.survey.questions]
+    found = [
+        name for name in names if any(counts.reports for (asked, _), counts in tally.counts.items() if asked == name)
+    ]
+    for name in names:
+        if found and name not in found:
+            sys.stderr.write(f"pldp: question {name!r} has no reports and is left out\n")
+    return found or names[:1]
 
 
 def _estimate(tally: Tally, name: str, args: argparse.Namespace) -> Estimate:

@@ -19,6 +19,9 @@ from rich.table import Table
 from pldp.estimates import Estimate
 from pldp.tallies import Tally
 
+MOST_ROWS = 100
+"""Values that a table for people shows."""
+
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Give a verb the option `--json FILE`, with `-` for standard output."""
@@ -77,7 +80,10 @@ def show_estimate(console: Console, estimate: Estimate, confidence: float, truth
     names = ["truth"] if truth is not None else []
     for name in (*names, "share", "std. error", f"{confidence:.0%} interval", "consistent"):
         table.add_column(name, justify="right")
-    for index, row in enumerate(estimate.rows(confidence)):
+    rows = estimate.rows(confidence)
+    shown = sorted(sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS])
+    for index in shown:
+        row = rows[index]
         known = [] if truth is None else [f"{truth[index]:.4f}"]
         interval = f"{row['low']:+.4f} … {row['high']:+.4f}"
         cells = [
@@ -89,6 +95,10 @@ def show_estimate(console: Console, estimate: Estimate, confidence: float, truth
         ]
         table.add_row(escape(row["value"]), *cells)
     console.print(table)
+    if len(shown) < len(rows):
+        console.print(f"(the {len(shown)} largest of {len(rows):,} values; --json has all)")
+    if estimate.by_size is not None:
+        _show_by_size(console, estimate.by_size, confidence, shown)
     if estimate.groups:
         console.print(_groups_table(estimate))
     for level in estimate.levels:
@@ -98,6 +108,19 @@ def show_estimate(console: Console, estimate: Estimate, confidence: float, truth
             markup=False,
         )
     _show_footing(console, estimate)
+
+
+def _show_by_size(console: Console, estimate: Estimate, confidence: float, shown: list[int]) -> None:
+    """Print the shares pooled by size beside those that the levels contradict."""
+    table = Table(title="the same, pooled by size", title_justify="left", header_style="bold")
+    table.add_column("value")
+    for name in ("share", "std. error", f"{confidence:.0%} interval"):
+        table.add_column(name, justify="right")
+    rows = estimate.rows(confidence)
+    for row in (rows[index] for index in shown):
+        interval = f"{row['low']:+.4f} … {row['high']:+.4f}"
+        table.add_row(escape(row["value"]), f"{row['estimate']:.4f}", f"{row['standard_error']:.4f}", interval)
+    console.print(table)
 
 
 def _groups_table(estimate: Estimate) -> Table:

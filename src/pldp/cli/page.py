@@ -57,7 +57,8 @@ def _section(estimate: Estimate, confidence: float, truth: Any) -> str:
     forged = f"One forged report can count as {estimate.manipulation:.1f} people. "
     return (
         f"<h2>{escape(estimate.question)}</h2>{warnings}{_picture(estimate, confidence, truth)}"
-        f"{_values_table(estimate, confidence, truth)}{_levels_table(estimate)}{_agreement(estimate)}"
+        f"{_values_table(estimate, confidence, truth)}{_by_size(estimate, confidence, truth)}"
+        f"{_levels_table(estimate)}{_agreement(estimate)}"
         f'<p class="note">{forged}Errors assume: {assumptions}.</p>'
     )
 
@@ -96,6 +97,12 @@ def _values_table(estimate: Estimate, confidence: float, truth: Any) -> str:
         ]
         rows.append(_row([escape(row["value"]), *cells]))
     return _table(heads, rows)
+
+
+def _by_size(estimate: Estimate, confidence: float, truth: Any) -> str:
+    if estimate.by_size is None:
+        return ""
+    return f"<p>The same, pooled by size:</p>{_values_table(estimate.by_size, confidence, truth)}"
 
 
 def _levels_table(estimate: Estimate) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -82,9 +83,12 @@ def _level_mix(text: str | None) -> Any:
         return None
     if text.endswith(".json"):
         try:
-            return json.loads(Path(text).read_text(encoding="utf-8"))
+            mix = json.loads(Path(text).read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:
             raise UsageError(f"--level-mix: {text}, line {error.lineno}: not valid JSON") from None
+        if not _is_mix(mix):
+            raise UsageError(f"--level-mix: {text} must be an object of numbers, or of such objects per value")
+        return mix
     mix = {}
     for part in text.split(","):
         name, _, weight = part.partition("=")
@@ -95,6 +99,13 @@ def _level_mix(text: str | None) -> Any:
     return mix
 
 
+def _is_mix(mix: object) -> bool:
+    """Tell whether this is {level: number} or {value: {level: number}}."""
+    return isinstance(mix, dict) and all(
+        isinstance(entry, int | float) or (isinstance(entry, dict) and _is_mix(entry)) for entry in mix.values()
+    )
+
+
 def _read_counts(survey: Survey, path: str) -> dict[str, dict[str, int]]:
     counts: dict[str, dict[str, int]] = {}
     with Path(path).open(encoding="utf-8", newline="") as file:
@@ -103,9 +114,11 @@ def _read_counts(survey: Survey, path: str) -> dict[str, dict[str, int]]:
             raise UsageError(f"--counts: {path} must have the columns question, value, people")
         for line, row in enumerate(reader, start=2):
             question = row.get("question") or survey.questions[0].name
-            if not (row["people"] or "").isdigit():
+            if not re.fullmatch("[0-9]{1,12}", row["people"] or ""):
                 raise UsageError(f"--counts: {path}, line {line}: people must be a whole number")
-            counts.setdefault(question, {})[row["value"]] = int(row["people"])
+            if row["value"] in counts.setdefault(question, {}):
+                raise UsageError(f"--counts: {path}, line {line}: this value has come before")
+            counts[question][row["value"]] = int(row["people"])
     if len({sum(each.values()) for each in counts.values()}) > 1:
         raise UsageError(f"--counts: {path} must have the same number of people for every question")
     return counts

@@ -91,7 +91,8 @@ class Device:
 
     def answer(self, question: str, value: str, level: str | None = None) -> Report:
         """Perturb one answer at this level (the strictest if none is named) and return the report to send."""
-        return self.answer_all({question: value}, {question: level})
+        name = self.survey.question(question).name
+        return self.answer_all({name: value}, {name: level})
 
     def answer_all(self, values: Mapping[str, str], levels: Mapping[str, str | None] | str | None = None) -> Report:
         """Perturb several answers into one report; a level per question, one for all, or the strictest.

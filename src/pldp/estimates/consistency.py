@@ -53,6 +53,8 @@ def base_cut(shares: npt.ArrayLike, standard_error: npt.ArrayLike, *, alpha: flo
     array([0.5, 0. , 0.2])
     """
     given = _checked(shares)
+    if not np.isfinite(standard_error).all():
+        raise EstimateError("base-cut needs a finite standard error of every share")
     threshold = NormalDist().inv_cdf(1 - alpha / len(given)) * np.asarray(standard_error, np.float64)
     return np.where(given > threshold, given, 0.0)
 

@@ -108,7 +108,8 @@ class Estimate:
     assumptions, warnings
         What must hold for the errors to be right; what a reader must know first.
     manipulation
-        People that one forged report can count as, at the level where it does most harm.
+        People that one forged report can count as in the unbiased shares, at the level where it does most harm; a
+        likelihood fit moves by about as much.
     by_size
         The same shares pooled by size, present where the levels do not agree.
     fit

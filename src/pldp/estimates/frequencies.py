@@ -79,6 +79,8 @@ def frequencies(
     True
     """
     asked = tally.survey.question(question)
+    if pool == "size" and (method == "likelihood" or (method is None and tally.survey.level_channel is not None)):
+        raise EstimateError("pool must be precision for a likelihood, which cannot pool by size")
     _one_of("method", method or "unbiased", ("unbiased", "likelihood"))
     _one_of("pool", pool, ("precision", "size"))
     _one_of("target", target, ("population", "respondents"))
@@ -89,9 +91,9 @@ def frequencies(
     if not groups:
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     likelihood = _likelihood(groups, gap, progress)
-    if method == "likelihood":
-        return _fitted(asked, named, likelihood(), target)
-    return _unbiased(asked, named, pool, target, likelihood)
+    if method != "likelihood":
+        return _unbiased(asked, named, pool, target, likelihood)
+    return _fitted(asked, named, likelihood, target)
 
 
 def _one_of(argument: str, given: str, known: tuple[str, ...]) -> None:
@@ -121,7 +123,7 @@ def _unbiased(
     reports = sum(each.reports for each in groups)
     by_size = size_weights(groups)
     weights = precision_weights(groups) if pool == "precision" else by_size
-    test = homogeneity_test(groups, pooled_shares(groups, by_size))
+    test = homogeneity_test(groups)
     shares = pooled_shares(groups, weights)
     variance, covariance = _errors(groups, weights, shares, pool, target)
     beside = None
@@ -182,10 +184,11 @@ def _errors(
     return np.maximum(variance, 0.0), covariance
 
 
-def _fitted(question: Question, named: Named, fit: Fit, target: Target) -> Estimate:
+def _fitted(question: Question, named: Named, likelihood: Callable[[], Fit], target: Target) -> Estimate:
+    fit = likelihood()
     groups = [each for _, each in named]
     reports = sum(each.reports for each in groups)
-    test = homogeneity_test(groups, pooled_shares(groups, size_weights(groups)))
+    test = homogeneity_test(groups)
     warnings = _warnings(named, test, "precision")
     if not fit.converged:
         warnings = (f"the fit did not converge: gap {fit.gap:.1e} after {fit.steps} steps", *warnings)
@@ -208,6 +211,7 @@ def _fitted(question: Question, named: Named, fit: Fit, target: Target) -> Estim
         homogeneity=test,
         assumptions=(about_people(target), SAME_SHARES, HONEST_DEVICES, INTERIOR),
         warnings=warnings,
+        by_size=_unbiased(question, named, "size", target, likelihood) if test is not None and test.rejected else None,
         fit=fit,
         _covariance=None if known is None else lambda: known,
     )

@@ -10,7 +10,7 @@ counts N_c, and the probability of a cell is linear in the shares, Pr(c) ∝ Σ_
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import ClassVar
 
 import numpy as np
@@ -94,10 +94,19 @@ class Group(ABC):
     def support_pairs(self, weights: FloatArray) -> FloatArray:
         """Return, for every two values, the sum of the weights of the cells that support both, k × k."""
 
-    def information(self, shares: FloatArray) -> FloatArray:
+    def observed_information(self, shares: FloatArray) -> FloatArray:
         """Return the observed information of the shares: Σ_c N_c L_c L_cᵀ / (L_c·f)², k × k."""
-        cells = self.forward(shares)
-        weights = self.cells / cells**2
+        return self._information(self.cells / self.forward(shares) ** 2)
+
+    def information(self, shares: FloatArray) -> FloatArray:
+        """Return the information that standard errors rest on: with expected counts n·Pr(c) where cells can be listed.
+
+        Expected counts are never 0, so that an output that never came does not pass for certainty.
+        """
+        chance = self.forward(shares)
+        return self._information(self.reports / (chance * chance.sum()))
+
+    def _information(self, weights: FloatArray) -> FloatArray:
         return self.weighted_products(weights * self.low**2, weights * self.low * self.step, weights * self.step**2)
 
     def weighted_products(self, constant: FloatArray, cross: FloatArray, square: FloatArray) -> FloatArray:
@@ -258,6 +267,10 @@ class UnaryGroup(Group):
             total += counts[column]
         return total
 
+    def information(self, shares: FloatArray) -> FloatArray:
+        """Rows cannot be listed, so the observed information has to do; two bits of every kind are seen soon."""
+        return self.observed_information(shares)
+
     def packed_rows(self) -> npt.NDArray[np.uint8]:
         """Repeat each distinct row as often as it came."""
         return np.repeat(self._rows.T, self.cells.astype(np.int64), axis=0)
@@ -291,6 +304,10 @@ class HashGroup(Group):
 
     def support(self) -> FloatArray:
         """A report supports all values of its bucket; one transform finds all counts."""
+        return self._support
+
+    @cached_property
+    def _support(self) -> FloatArray:
         return np.rint(self.support_total(self._counts))
 
     @property

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -114,10 +115,15 @@ class HiddenReports:
 class Moments:
     """Shares by moments (AUEM) with the distribution of levels they rest on and their covariance."""
 
+    hidden: HiddenReports
     shares: FloatArray
     levels: FloatArray
-    covariance: FloatArray
     projected_levels: bool
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of the shares by the delta method, k × k."""
+        return _moments_covariance(self.hidden, self.shares, self.levels)
 
 
 def moments(hidden: HiddenReports) -> Moments:
@@ -137,7 +143,7 @@ def moments(hidden: HiddenReports) -> Moments:
         levels = norm_sub(levels)
     contrast = float(levels @ contrasts)
     shares = (hidden.support() / hidden.reports - levels @ hidden.other_supports) / contrast
-    return Moments(shares, levels, _moments_covariance(hidden, shares, levels), projected)
+    return Moments(hidden, shares, levels, projected)
 
 
 def _moments_covariance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:
@@ -163,10 +169,10 @@ def _moments_covariance(hidden: HiddenReports, shares: FloatArray, levels: Float
 
 
 def moments_manipulation(hidden: HiddenReports, found: Moments) -> float:
-    """Return the people that one forged report, label included, can count as: the largest (1 − h_i(s)) / Σρ(p−q)."""
+    """Return the people that one forged report can count as: the largest |1[supports i] − h_i(s)| / Σρ(p−q)."""
     q, d = hidden.other_supports, hidden.truth_supports - hidden.other_supports
     taken = _taken_by_labels(hidden, q[:, None] + d[:, None] * found.shares)
-    return float((1 - taken.min()) / (found.levels @ d))
+    return float(max(1 - taken.min(), taken.max()) / (found.levels @ d))
 
 
 def _taken_by_labels(hidden: HiddenReports, slopes: FloatArray) -> FloatArray:
@@ -279,7 +285,7 @@ class HiddenLikelihood:
         """
         if len(point) > LARGEST_HESSIAN:
             return None
-        matrix = self._outer(point, share_block=self._share_block)
+        matrix = self._outer(point, self.weights, share_block=self._share_block)
         costly = sum(len(weight) for weight in self.weights) * self.hidden.size**2 > COSTLY_PRODUCTS
         if costly and self._share_block is None:
             self._share_block = matrix[self.blocks[0], self.blocks[0]].copy()
@@ -295,10 +301,16 @@ class HiddenLikelihood:
         return matrix
 
     def information(self, point: FloatArray) -> FloatArray:
-        """Return the observed information of (f, ρ), Σ N_c ∇P_c∇P_cᵀ/P_c²."""
-        return self.reports * self._outer(point)
+        """Return the information of (f, ρ), Σ N_c ∇P_c∇P_cᵀ/P_c², with expected counts where cells can be listed."""
+        self._evaluate(point)
+        if any(each.ones() is not None for each in self.groups):
+            return self.reports * self._outer(point, self.weights)
+        total = sum(float(cell.sum()) for cell in self._cells)
+        return self.reports * self._outer(point, [cell / total for cell in self._cells])
 
-    def _outer(self, point: FloatArray, *, share_block: FloatArray | None = None) -> FloatArray:
+    def _outer(
+        self, point: FloatArray, weights: Sequence[FloatArray], *, share_block: FloatArray | None = None
+    ) -> FloatArray:
         """Σ w_c ∇P_c∇P_cᵀ/P_c² per report, with the block of the shares as given or computed."""
         self._evaluate(point)
         shares, levels = self.split(point)
@@ -307,7 +319,7 @@ class HiddenLikelihood:
             matrix[self.blocks[0], self.blocks[0]] = share_block
         for place, each in enumerate(self.groups):
             low, step, classes = self._low[place], self._step[place], self._classes[place]
-            weight = ratio(ratio(self.weights[place], self._cells[place]), self._cells[place])
+            weight = ratio(ratio(weights[place], self._cells[place]), self._cells[place])
             a, b = (low @ levels)[classes], (step @ levels)[classes]
             if share_block is None:
                 products = each.weighted_products(weight * a * a, weight * a * b, weight * b * b)
@@ -340,10 +352,15 @@ def _level_tables(each: Group, channels: Sequence[Channel]) -> tuple[npt.NDArray
 class HiddenFit:
     """A joint fit: shares with convergence, the level distribution, their covariance, and whether all starts agreed."""
 
+    model: HiddenLikelihood
     fit: Fit
     levels: FloatArray
-    covariance: FloatArray
     starts_agree: bool
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of the shares from the information, k × k."""
+        return _joint_covariance(self.model, np.concatenate([self.fit.shares, self.levels]))
 
 
 def joint_likelihood(
@@ -371,7 +388,7 @@ def joint_likelihood(
     agree = all(other.objective - best.objective <= AGREE for other in found)
     shares, rho = model.split(best.point)
     fit = Fit(shares.copy(), best.gap, best.steps, best.converged, -best.objective * model.reports)
-    return HiddenFit(fit, rho.copy(), _joint_covariance(model, best.point), agree)
+    return HiddenFit(model, fit, rho.copy(), agree)
 
 
 def _joint_covariance(model: HiddenLikelihood, point: FloatArray) -> FloatArray:

@@ -7,10 +7,10 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import HONEST_DEVICES, INTERIOR, UNTESTED_CHOICE, about_people
 from pldp.estimates.estimate import Estimate, LevelShare, standard_errors
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.hidden import HiddenFit, HiddenReports, joint_likelihood, moments, moments_manipulation
+from pldp.estimates.groups import LARGEST_DENSE, FloatArray
+from pldp.estimates.hidden import HiddenFit, HiddenReports, Moments, joint_likelihood, moments, moments_manipulation
 from pldp.estimates.likelihood import FitProgress
-from pldp.estimates.pooling import sampling_covariance
+from pldp.estimates.pooling import ENOUGH_SUPPORT, sampling_covariance
 from pldp.survey import Question
 from pldp.tallies import Tally
 
@@ -41,7 +41,7 @@ def _by_moments(hidden: HiddenReports, question: Question, target: str) -> Estim
         question=question.name,
         values=question.values,
         shares=found.shares,
-        standard_error=standard_errors(_for_target(found.covariance, found.shares, hidden, target)),
+        standard_error=_standard_error(found, found.shares, hidden, target),
         reports=hidden.reports,
         method="approximately unbiased, hidden levels",
         target=target,
@@ -62,12 +62,11 @@ def _by_likelihood(hidden: HiddenReports, question: Question, target: str, found
         warnings.insert(0, "the likelihood has more than one maximum; the best one found is shown")
     if not found.fit.converged:
         warnings.insert(0, f"the fit did not converge: gap {found.fit.gap:.1e} after {found.fit.steps} steps")
-    covariance = _for_target(found.covariance, found.fit.shares, hidden, target)
     return Estimate(
         question=question.name,
         values=question.values,
         shares=found.fit.shares,
-        standard_error=standard_errors(covariance),
+        standard_error=_standard_error(found, found.fit.shares, hidden, target),
         reports=hidden.reports,
         method="joint maximum likelihood of shares and hidden levels",
         target=target,
@@ -78,8 +77,14 @@ def _by_likelihood(hidden: HiddenReports, question: Question, target: str, found
         manipulation=moments_manipulation(hidden, moments(hidden)),
         levels=_levels(question, found.levels),
         fit=found.fit,
-        _covariance=lambda: covariance,
+        _covariance=lambda: _for_target(found.covariance, found.fit.shares, hidden, target),
     )
+
+
+def _standard_error(found: Moments | HiddenFit, shares: FloatArray, hidden: HiddenReports, target: str) -> FloatArray:
+    if hidden.size > LARGEST_DENSE:
+        return np.full(hidden.size, np.nan)
+    return standard_errors(_for_target(found.covariance, shares, hidden, target))
 
 
 def _for_target(covariance: FloatArray, shares: FloatArray, hidden: HiddenReports, target: str) -> FloatArray:
@@ -94,7 +99,11 @@ def _levels(question: Question, shares: FloatArray) -> tuple[LevelShare, ...]:
 
 
 def _level_warnings(hidden: HiddenReports, levels: FloatArray) -> tuple[str, ...]:
-    """Say so where the labels barely tell how people chose: then the scale of all shares is uncertain."""
+    """Say so where reports are few, or labels barely tell how people chose: then the scale of all shares is unsure."""
+    if hidden.size > LARGEST_DENSE:
+        return (f"no standard errors: more than {LARGEST_DENSE:,} values",)
+    if hidden.reports * float(hidden.other_supports.min()) < ENOUGH_SUPPORT:
+        return ("too few reports for a normal approximation: errors are rough",)
     contrasts = hidden.truth_supports - hidden.other_supports
     label_contrast = float(hidden.label_channel.truth_support - hidden.label_channel.other_support)
     spread = float(np.std(contrasts)) / (label_contrast * np.sqrt(hidden.reports))

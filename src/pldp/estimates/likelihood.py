@@ -38,6 +38,11 @@ GAP: Final = 1e-8
 MOST_STEPS: Final = 500
 _MOST_PRODUCTS: Final = 60
 _MOST_PIVOTS: Final = 12
+_SMALL: Final = 256
+_CHEAP: Final = 5e7
+"""Values, and multiplications, up to which a Hessian is built as a matrix."""
+_RIDGE: Final = 1e-12
+"""Added to the Hessian in products: outputs that never came leave directions without curvature."""
 
 FitProgress = Callable[[int, float], None]
 """Called with the number of steps and the gap."""
@@ -187,9 +192,12 @@ class _KnownChannels:
 
         return product
 
-    def hessian(self, point: FloatArray) -> None:  # noqa: ARG002
-        """Not needed: a few products do."""
-        return
+    def hessian(self, point: FloatArray) -> FloatArray | None:
+        """Return the matrix where it is cheap: it may be singular, when some outputs never came."""
+        size = len(point)
+        if size > _SMALL or size**2 * sum(map(len, self.weights)) > _CHEAP:
+            return None
+        return np.asarray(sum(group.observed_information(point) for group in self.groups) / self.reports)
 
 
 def minus_log(weights: FloatArray, cells: FloatArray) -> float:
@@ -234,8 +242,11 @@ def _step(model: Likelihood, point: FloatArray, scores: FloatArray, value: float
     direction = target - point
     slope = float((1 - scores) @ direction)
     length = 1.0
-    while slope < 0 and length > 1e-3:
-        trial = _normalised(model, point + length * direction)
+    while np.isfinite(slope) and slope < 0 and length > 1e-3:
+        trial = point + length * direction
+        if not all(trial[block].sum() > 0 for block in model.blocks):
+            break
+        trial = _normalised(model, trial)
         reached = model.objective(trial)
         if reached <= value + 1e-4 * length * slope:
             return trial, reached
@@ -294,7 +305,7 @@ def _conjugate_gradients(
     for _ in range(_MOST_PRODUCTS):
         if size <= goal or size == 0:
             break
-        image = np.where(free, curvature(direction), 0.0)
+        image = np.where(free, curvature(direction) + _RIDGE * direction, 0.0)
         bend = float(direction @ image)
         if bend <= 0:
             break

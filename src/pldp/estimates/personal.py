@@ -28,7 +28,10 @@ def personal_support(mechanism: str, size: int, epsilon: FloatArray) -> tuple[Fl
         other += size - 1
         np.divide(RESPONSE_TOTAL, other, out=other)
         np.ceil(other, out=other)
-        return RESPONSE_TOTAL - (size - 1) * other, other
+        truth = RESPONSE_TOTAL - (size - 1) * other
+        if len(truth) and bool((truth <= other).any()):
+            raise EstimateError(f"epsilon is too small for {size:,} values: integer weights cannot tell them apart")
+        return truth, other
     if mechanism == "sue":
         other = np.ceil(UNARY_TOTAL / (np.exp(epsilon / 2) + 1))
         return UNARY_TOTAL - other, other

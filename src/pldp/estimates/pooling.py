@@ -58,7 +58,7 @@ def has_enough_support(group: Group) -> bool:
     return bool(group.reports * group.other_support >= ENOUGH_SUPPORT)
 
 
-def homogeneity_test(groups: Sequence[Group], shares: FloatArray) -> Homogeneity | None:
+def homogeneity_test(groups: Sequence[Group]) -> Homogeneity | None:
     """Test whether all groups have the same shares: Cochran's Q for vectors, referred to χ².
 
     Q = Σ_g (f_g − f̄)ᵀ Σ_g⁻¹ (f_g − f̄) with f̄ the matrix-weighted mean and covariances at the pooled shares.
@@ -67,6 +67,8 @@ def homogeneity_test(groups: Sequence[Group], shares: FloatArray) -> Homogeneity
     tested = [group for group in groups if has_enough_support(group)]
     if len(tested) < 2:
         return None
+    # Pooled by precision: differences between groups are then independent of what chooses the tested values.
+    shares = pooled_shares(tested, precision_weights(tested))
     feasible = norm_sub(shares)
     # One value less than all: the shares of k-RR sum to 1 exactly.
     chosen: npt.NDArray[np.intp] = np.argsort(-shares, kind="stable")[: min(len(shares) - 1, TESTED_VALUES)]
