@@ -161,8 +161,8 @@ mechanism = "%s"
 """
 
 
-def collect(mechanism: str, people: int, **options) -> Tally:
-    survey = loads(HIDING % mechanism)
+def collect(mechanism: str, people: int, *, label: str = "0.8", **options) -> Tally:
+    survey = loads(HIDING.replace("0.8", label) % mechanism)
     asked = Population.of_shares(survey, people, {"q": SHARES}, seed=3, **options)
     return tally(survey, simulate_reports(survey, asked, seed=3))
 
@@ -201,7 +201,7 @@ def test_all_people_of_one_level_are_handled() -> None:
 def test_few_reports_are_estimated_with_a_warning() -> None:
     estimate = frequencies(collect("krr", 12), "q")
     assert "too few reports" in estimate.warnings[0]
-    estimate = frequencies(collect("krr", 70), "q")
+    estimate = frequencies(collect("krr", 400, label="0.02"), "q")
     assert "labels say too little" in estimate.warnings[0]
     assert np.isfinite(estimate.standard_error).all()
 
