@@ -65,6 +65,10 @@ class Ledger:
         self.check(*spends, survey_cap=survey_cap)
         self._spends.extend(spends)
 
+    def take_back(self, count: int) -> None:
+        """Remove the latest spends again: they could not be stored, and nothing was sent."""
+        del self._spends[len(self._spends) - count :]
+
 
 def _refuse_above(cap: int, spent: int, cost: int, name: str) -> None:
     if spent + cost > cap:

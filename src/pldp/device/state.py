@@ -14,7 +14,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -59,24 +59,21 @@ class DeviceState:
                 self.ledger.cap = tightest
                 self._write(self.path)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[Any]:
         """Keep others out, and see what they wrote before."""
+        return self._lock if self.path is None else self._locked_file(self.path)
+
+    @contextmanager
+    def _locked_file(self, path: Path) -> Iterator[None]:
         with self._lock:
-            if self.path is None:
-                yield
-                return
-            if fcntl is None:
-                self._read(self.path)
-                yield
-                return
             try:
-                guard = self.path.with_name(self.path.name + ".lock").open("a")
+                guard = path.with_name(path.name + ".lock").open("a")
             except OSError as error:
-                raise DeviceStateError(f"{self.path}: the state cannot be kept there ({error.strerror})") from None
+                raise DeviceStateError(f"{path}: the state cannot be kept there ({error.strerror})") from None
             with guard:
-                fcntl.flock(guard, fcntl.LOCK_EX)
-                self._read(self.path)
+                if fcntl is not None:
+                    fcntl.flock(guard, fcntl.LOCK_EX)
+                self._read(path)
                 yield
 
     def _read(self, path: Path) -> None:
@@ -96,8 +93,11 @@ class DeviceState:
         self._secret, self._memo, self.ledger = bytes.fromhex(content["secret"]), memo, ledger
 
     def key(self, *parts: str) -> str:
-        """Return the memo's key of what was asked and answered: an HMAC that only this device can make."""
-        return hmac.digest(self._secret, json.dumps(parts).encode(), "sha256").hex()
+        """Return the memo's key of what was asked and answered: an HMAC that only this device can make.
+
+        Parts are joined by a zero character, which no text of a survey can contain.
+        """
+        return hmac.digest(self._secret, "\x00".join(parts).encode(), "sha256").hex()
 
     def recall(self, key: str) -> Output | None:
         """Return the output drawn earlier under this key, if there is one."""
@@ -105,16 +105,14 @@ class DeviceState:
 
     def remember(self, drawn: dict[str, Output], spends: list[Spend], *, survey_cap: int | None) -> None:
         """Charge the ledger, store the memo and write the file; all or nothing, before any report is handed out."""
-        before = self.ledger
-        ledger = Ledger(before.spends, cap=before.cap)
-        ledger.spend(*spends, survey_cap=survey_cap)
-        self.ledger = ledger
+        self.ledger.spend(*spends, survey_cap=survey_cap)
         self._memo.update(drawn)
+        if self.path is None:
+            return
         try:
-            if self.path is not None:
-                self._write(self.path)
+            self._write(self.path)
         except BaseException:
-            self.ledger = before
+            self.ledger.take_back(len(spends))
             for key in drawn:
                 del self._memo[key]
             raise
