@@ -133,7 +133,7 @@ def errors(mechanism: str, repeats: int, people: int = 12_000, **options) -> dic
 
 @pytest.mark.parametrize("mechanism", FORMS)
 def test_standard_errors_have_the_stated_size_and_cover(mechanism: str) -> None:
-    for standardised in errors(mechanism, runs(200, 2000)).values():
+    for standardised in errors(mechanism, runs(500, 2000)).values():
         assert mean_is((standardised**2).mean(axis=1), 1.0)
         covered = np.abs(standardised) < stats.norm.ppf(0.975)
         assert 0.93 <= covered.mean() <= 0.97
