@@ -119,11 +119,11 @@ def ppda(ones: npt.NDArray[np.int64], reports: int, size: int) -> FloatArray:
     return np.asarray((rate[:size] - q) / (1 - 2 * q))
 
 
-def rcf(groups: Sequence[Group], *, recycle: np.random.Generator | None) -> FloatArray:
+def rcf(groups: Sequence[Group], *, recycle: np.random.Generator | None = None) -> FloatArray:
     """Shares per exact level, combined with inverse-variance weights (RCF, the recycle and combination framework).
 
-    As published (`recycle`), each report is also perturbed further down to every stricter level and counted there.
-    Recycled reports carry nothing new and depend on the originals, so combination alone (`None`) is more accurate.
+    With `recycle`, each report is also perturbed further down to every stricter level and counted there. Recycled
+    reports carry nothing new and depend on the originals, so combination alone (the default) is more accurate.
     """
     used = [each for each in groups if each.reports]
     if recycle is not None:
@@ -139,7 +139,7 @@ def apldp_channel(size: int, micro_epsilon: int) -> Channel:
 
 def apldp(groups: Sequence[Group]) -> FloatArray:
     """Shares of groups that used `apldp_channel`, combined like `rcf` without recycling."""
-    return rcf(groups, recycle=None)
+    return rcf(groups)
 
 
 def exact_likelihood(groups: Sequence[Group]) -> FloatArray:
