@@ -13,7 +13,7 @@ from pldp.device.explain import explain_level
 from pldp.device.ledger import Ledger, Spend
 from pldp.device.state import DeviceState
 from pldp.errors import AnswerError, DeviceStateError
-from pldp.mechanisms import Channel, RandomBytes, epsilon_text
+from pldp.mechanisms import PureChannel, RandomBytes, epsilon_text
 from pldp.reports import Answer, Report
 from pldp.survey import Question, Survey
 
@@ -31,7 +31,7 @@ class _Asked(NamedTuple):
     survey: str
 
     @property
-    def channel(self) -> Channel:
+    def channel(self) -> PureChannel:
         return self.question.channels[self.level]
 
     @property

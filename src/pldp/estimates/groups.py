@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, UnaryEncoding
+from pldp.mechanisms import Channel, LinearHashing, PureChannel, RandomizedResponse, UnaryEncoding
 from pldp.tallies import BitCounts, Counts, OutputCounts
 from pldp.tallies.counts import BIT_OF_BYTE
 
@@ -42,7 +42,7 @@ class Group(ABC):
         Counts of the distinct outputs, in the order of `forward`'s result.
     """
 
-    channel: Channel
+    channel: PureChannel
     reports: int
 
     has_likelihood: ClassVar[bool] = True

@@ -25,7 +25,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
 from pldp.estimates.likelihood import GAP, MOST_STEPS, Fit, FitProgress, Product, interior, maximise, minus_log, ratio
-from pldp.mechanisms import Channel, RandomizedResponse
+from pldp.mechanisms import PureChannel, RandomizedResponse
 from pldp.tallies import Counts
 from pldp.tallies.counts import no_counts
 
@@ -53,12 +53,12 @@ class HiddenReports:
         The reports of each label; a group's own channel only says which form its outputs have.
     """
 
-    channels: tuple[Channel, ...]
-    label_channel: Channel
+    channels: tuple[PureChannel, ...]
+    label_channel: PureChannel
     groups: tuple[Group, ...]
 
     @classmethod
-    def of(cls, channels: Sequence[Channel], label_channel: Channel, counts: Sequence[Counts]) -> HiddenReports:
+    def of(cls, channels: Sequence[PureChannel], label_channel: PureChannel, counts: Sequence[Counts]) -> HiddenReports:
         """Pair the counts of each label with the channels of all levels."""
         if not isinstance(label_channel, RandomizedResponse) or label_channel.size != len(channels):
             raise EstimateError("label_channel must be a k-RR over the levels")
@@ -182,7 +182,7 @@ def _taken_by_labels(hidden: HiddenReports, slopes: FloatArray) -> FloatArray:
     return np.asarray((slopes - label_q * slopes.sum(axis=0)) / label_d)
 
 
-def _support_products(channel: Channel, shares: FloatArray) -> FloatArray:
+def _support_products(channel: PureChannel, shares: FloatArray) -> FloatArray:
     """E[1[supports i]·1[supports j]] of one report of this channel."""
     one = group(channel, no_counts(channel))
     one.reports = 1
@@ -334,7 +334,7 @@ class HiddenLikelihood:
         return matrix
 
 
-def _level_tables(each: Group, channels: Sequence[Channel]) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
+def _level_tables(each: Group, channels: Sequence[PureChannel]) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
     """Return the class of every cell and, per class and level, base·low and base·step (up to a factor per class)."""
     twins = [group(channel, no_counts(channel)) for channel in channels]
     low, step = np.array([twin.low for twin in twins]), np.array([twin.step for twin in twins])

@@ -25,7 +25,7 @@ from pldp.estimates import norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
 from pldp.estimates.hidden import HiddenReports, moments
 from pldp.experiments.verdicts import Verdict
-from pldp.mechanisms import MICRO, Channel, LinearHashing, RandomizedResponse, SymmetricUnaryEncoding
+from pldp.mechanisms import MICRO, PureChannel, RandomizedResponse, SymmetricUnaryEncoding
 from pldp.papers import febsf
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts, Counts, OutputCounts
@@ -149,11 +149,11 @@ def hide(
     )
 
 
-def counted(channel: Channel, outputs: Any) -> Counts:
+def counted(channel: PureChannel, outputs: Any) -> Counts:
     """Count the outputs of one channel, keeping whole rows of bits."""
     if outputs.ndim == 2:
         return BitCounts.of_rows(outputs, channel.size, patterns=True)
-    size = channel.output_count if isinstance(channel, LinearHashing) else channel.size
+    size = channel.output_count
     return OutputCounts(np.bincount(outputs, minlength=size))
 
 

@@ -7,7 +7,7 @@
 """
 
 from pldp.mechanisms.catalogue import MECHANISMS, channel, channel_from_weights, hideable_channels, most_accurate
-from pldp.mechanisms.channel import Channel, Output, RandomBytes
+from pldp.mechanisms.channel import Channel, Output, PureChannel, RandomBytes
 from pldp.mechanisms.epsilon import (
     INFINITE,
     LARGEST_EPSILON,
@@ -30,6 +30,7 @@ __all__ = [
     "LinearHashing",
     "OptimisedUnaryEncoding",
     "Output",
+    "PureChannel",
     "RandomBytes",
     "RandomizedResponse",
     "SymmetricUnaryEncoding",

@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel
+from pldp.mechanisms.channel import PureChannel
 from pldp.mechanisms.linear_hashing import PRIMES, LinearHashing
 from pldp.mechanisms.randomized_response import RandomizedResponse
 from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding
 
-_BUILDERS: Final[Mapping[str, Callable[[int, int], Channel]]] = {
+_BUILDERS: Final[Mapping[str, Callable[[int, int], PureChannel]]] = {
     "krr": RandomizedResponse.of,
     "sue": SymmetricUnaryEncoding.of,
     "oue": OptimisedUnaryEncoding.of,
     "lh": LinearHashing.of,
 }
-_READERS: Final[Mapping[str, Callable[[int, Mapping[str, int]], Channel]]] = {
+_READERS: Final[Mapping[str, Callable[[int, Mapping[str, int]], PureChannel]]] = {
     "krr": lambda size, w: RandomizedResponse(size, w["other"]),
     "sue": lambda size, w: SymmetricUnaryEncoding(size, w["truth"], w["other"]),
     "oue": lambda size, w: OptimisedUnaryEncoding(size, w["truth"], w["other"]),
@@ -31,7 +31,7 @@ LARGE_DOMAIN = 1000
 """From this many values on, `auto` prefers one hashed integer to a bit per value."""
 
 
-def channel(mechanism: str, size: int, micro_epsilon: int) -> Channel:
+def channel(mechanism: str, size: int, micro_epsilon: int) -> PureChannel:
     """Build the named mechanism for so many values at this budget; `"auto"` picks the most accurate.
 
     >>> channel("krr", 4, 1_000_000).mechanism, channel("auto", 4, 1_000_000).mechanism
@@ -46,8 +46,8 @@ def channel(mechanism: str, size: int, micro_epsilon: int) -> Channel:
     return _BUILDERS[mechanism](size, micro_epsilon)
 
 
-def channel_from_weights(mechanism: str, size: int, weights: Mapping[str, int]) -> Channel:
-    """Rebuild a channel from the integers that define it (the inverse of `Channel.weights`)."""
+def channel_from_weights(mechanism: str, size: int, weights: Mapping[str, int]) -> PureChannel:
+    """Rebuild a channel from the integers that define it (the inverse of `PureChannel.weights`)."""
     if mechanism not in _READERS:
         raise EpsilonError(f"mechanism must be one of {', '.join(MECHANISMS)}, not {mechanism!r}")
     try:
@@ -59,13 +59,13 @@ def channel_from_weights(mechanism: str, size: int, weights: Mapping[str, int]) 
     return built
 
 
-def most_accurate(size: int, micro_epsilon: int) -> Channel:
+def most_accurate(size: int, micro_epsilon: int) -> PureChannel:
     """Return the channel with the least variance at equal shares 1/k (small domains: k-RR; middle: OUE; large: LH)."""
     names = ("krr", "oue") if size < LARGE_DOMAIN else ("krr", "lh")
     return min((_BUILDERS[name](size, micro_epsilon) for name in names), key=lambda built: built.variance(1 / size))
 
 
-def hideable_channels(mechanism: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+def hideable_channels(mechanism: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[PureChannel, ...]]:
     """Yield sets of channels, one per level, whose outputs have one form, so that the form does not show the level.
 
     `"auto"` yields a set for each mechanism that suits the size; linear hashing yields one per number of buckets.

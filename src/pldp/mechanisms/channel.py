@@ -1,7 +1,7 @@
 """What every mechanism is: a channel Q(output | value) with integer weights.
 
 A *value* is the index 0 … size-1 of a label. An *output* is what a report carries: an `int` or packed `bytes`.
-An output *supports* some of the values; a channel is *pure* when
+An output of a categorical channel *supports* some of the values; a channel is *pure* when
 
     Pr(output supports i | value i) = truth_support      for every i,
     Pr(output supports i | value j) = other_support      for every j ≠ i,
@@ -56,14 +56,14 @@ class Channel(ABC):
         return float("inf") if self.micro_epsilon is None else self.micro_epsilon / MICRO
 
     @property
-    @abstractmethod
-    def truth_support(self) -> Fraction:
-        """Probability that an output supports the value it was made from (p)."""
+    def output_count(self) -> int:
+        """Number of outputs."""
+        return self.size
 
     @property
-    @abstractmethod
-    def other_support(self) -> Fraction:
-        """Probability that an output supports a given value it was not made from (q)."""
+    def output_bytes(self) -> int:
+        """Length of an output that is packed bits; 0 where outputs are the integers below `output_count`."""
+        return 0
 
     @abstractmethod
     def draw(self, value: int, random: RandomBytes) -> Output:
@@ -74,16 +74,31 @@ class Channel(ABC):
         """Q(output | value), exact: the likelihood of the value."""
 
     @abstractmethod
-    def supports(self, output: Output, value: int) -> bool:
-        """Tell whether the output counts for the value."""
-
-    @abstractmethod
     def outputs(self) -> Iterator[Output]:
         """Enumerate every output that can occur (for audits of small domains)."""
 
     @abstractmethod
     def weights(self) -> Mapping[str, int]:
         """Return the integers that define the channel: what a survey publishes and a device checks."""
+
+
+@dataclass(frozen=True)
+class PureChannel(Channel):
+    """A channel whose outputs support values with the same two probabilities for all values."""
+
+    @property
+    @abstractmethod
+    def truth_support(self) -> Fraction:
+        """Probability that an output supports the value it was made from (p)."""
+
+    @property
+    @abstractmethod
+    def other_support(self) -> Fraction:
+        """Probability that an output supports a given value it was not made from (q)."""
+
+    @abstractmethod
+    def supports(self, output: Output, value: int) -> bool:
+        """Tell whether the output counts for the value."""
 
     def variance(self, share: float, reports: int = 1) -> float:
         """Return the variance of the unbiased estimate of a share from so many reports of a random sample.

@@ -12,14 +12,14 @@ from fractions import Fraction
 from itertools import permutations
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel
+from pldp.mechanisms.channel import PureChannel
 from pldp.mechanisms.epsilon import micro_epsilon_of_powers
 from pldp.mechanisms.linear_hashing import LinearHashing
 from pldp.mechanisms.randomized_response import RandomizedResponse
 from pldp.mechanisms.unary_encoding import UnaryEncoding
 
 
-def level_leak(channels: Sequence[Channel]) -> int:
+def level_leak(channels: Sequence[PureChannel]) -> int:
     """Return in micro-ε how much an output tells about the level of a person with a known value, rounded up.
 
     >>> from pldp.mechanisms import channel
@@ -32,7 +32,7 @@ def level_leak(channels: Sequence[Channel]) -> int:
     return max((micro_epsilon_of_powers(_same_value(one, two)) for one, two in permutations(channels, 2)), default=0)
 
 
-def value_and_level_epsilon(channels: Sequence[Channel], label_micro_epsilon: int = 0) -> int:
+def value_and_level_epsilon(channels: Sequence[PureChannel], label_micro_epsilon: int = 0) -> int:
     """Return in micro-ε how much output and label tell together about the pair (value, level), rounded up.
 
     ln max Q_τ(y|x)/Q_τ'(y|x') over outputs, values and levels, plus ε of the label where the levels differ: at least
@@ -48,7 +48,7 @@ def _best(one: Fraction, two: Fraction) -> Fraction:
     return max(one / two, (1 - one) / (1 - two))
 
 
-def _same_form(one: Channel, two: Channel) -> Channel:
+def _same_form(one: PureChannel, two: PureChannel) -> PureChannel:
     """Return the perturbation that decides: the bucket's for hashing; refuse outputs of different form."""
     if isinstance(one, LinearHashing) and isinstance(two, LinearHashing) and one.buckets == two.buckets:
         return one.bucket_channel
@@ -59,7 +59,7 @@ def _same_form(one: Channel, two: Channel) -> Channel:
     return one
 
 
-def _same_value(one: Channel, two: Channel) -> list[tuple[Fraction, int]]:
+def _same_value(one: PureChannel, two: PureChannel) -> list[tuple[Fraction, int]]:
     """Ratios to multiply for the output that speaks most for the first channel, the value being the same."""
     if isinstance(_same_form(one, two), RandomizedResponse):
         first, second = _responses(one, two)
@@ -68,7 +68,7 @@ def _same_value(one: Channel, two: Channel) -> list[tuple[Fraction, int]]:
     return [(_best(p, other_p), 1), (_best(q, other_q), one.size - 1)]
 
 
-def _other_value(one: Channel, two: Channel) -> list[tuple[Fraction, int]]:
+def _other_value(one: PureChannel, two: PureChannel) -> list[tuple[Fraction, int]]:
     """The same, the values being different."""
     if isinstance(_same_form(one, two), RandomizedResponse):
         first, second = _responses(one, two)
@@ -78,7 +78,7 @@ def _other_value(one: Channel, two: Channel) -> list[tuple[Fraction, int]]:
     return [(_best(p, other_q), 1), (_best(q, other_p), 1), (_best(q, other_q), one.size - 2)]
 
 
-def _responses(one: Channel, two: Channel) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
+def _responses(one: PureChannel, two: PureChannel) -> tuple[tuple[Fraction, Fraction], tuple[Fraction, Fraction]]:
     """(truth, other) probabilities of both, of the buckets in the case of hashing."""
     inner = [each.bucket_channel if isinstance(each, LinearHashing) else each for each in (one, two)]
     first, second = ((each.truth_support, each.other_support) for each in inner)

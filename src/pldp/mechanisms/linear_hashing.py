@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Output, RandomBytes
+from pldp.mechanisms.channel import Output, PureChannel, RandomBytes
 from pldp.mechanisms.epsilon import exp_micro
 from pldp.mechanisms.randomized_response import RandomizedResponse
 
@@ -27,7 +27,7 @@ LARGEST_OUTPUT = 2**53
 
 
 @dataclass(frozen=True)
-class LinearHashing(Channel):
+class LinearHashing(PureChannel):
     """LH: hash the value into one of g buckets with a random linear function, then perturb the bucket with k-RR.
 
     Write the value as t digits x_1 … x_t in base g (g prime, g^t ≥ k) and pick a random vector a of t digits.

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Output, RandomBytes
+from pldp.mechanisms.channel import Output, PureChannel, RandomBytes
 from pldp.mechanisms.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 
 TOTAL = 2**53
@@ -24,7 +24,7 @@ def draw_53_bits(random: RandomBytes) -> int:
 
 
 @dataclass(frozen=True)
-class RandomizedResponse(Channel):
+class RandomizedResponse(PureChannel):
     """k-RR (GRR, KRR; RR for k = 2): the truth with p = e^ε/(e^ε+k−1), every other value with q = 1/(e^ε+k−1).
 
     Q(y|x) = truth_weight/2⁵³ if y = x, else other_weight/2⁵³, and ε = ln(truth_weight/other_weight).

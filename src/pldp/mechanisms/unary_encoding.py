@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Output, RandomBytes
+from pldp.mechanisms.channel import Output, PureChannel, RandomBytes
 from pldp.mechanisms.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 
 BITS = 32
@@ -19,7 +19,7 @@ TOTAL = 2**BITS
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(Channel):
+class UnaryEncoding(PureChannel):
     """One-hot bits; the bit of the true value is sent as 1 with p, every other bit with q.
 
     Q(z|x) = Π_i q^{z_i}(1−q)^{1−z_i} with p in the place of q for i = x, and ε = ln p(1−q)/(q(1−p)).
@@ -66,6 +66,11 @@ class UnaryEncoding(Channel):
     def other_support(self) -> Fraction:
         """Probability that the bit of another value is 1 (q)."""
         return Fraction(self.other_weight, TOTAL)
+
+    @property
+    def output_count(self) -> int:
+        """2^k."""
+        return 1 << self.size
 
     @property
     def output_bytes(self) -> int:

@@ -29,7 +29,7 @@ from pldp.estimates import maximum_likelihood, norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
 from pldp.estimates.hidden import HiddenReports, joint_likelihood, moments
 from pldp.estimates.pooling import pooled_shares, precision_weights
-from pldp.mechanisms import Channel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
+from pldp.mechanisms import PureChannel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
 from pldp.tallies import BitCounts
 
 __all__ = [
@@ -131,7 +131,7 @@ def rcf(groups: Sequence[Group], *, recycle: np.random.Generator | None = None) 
     return pooled_shares(used, precision_weights(used))
 
 
-def apldp_channel(size: int, micro_epsilon: int) -> Channel:
+def apldp_channel(size: int, micro_epsilon: int) -> PureChannel:
     """Return the better of k-RR and symmetric unary encoding for one level, by variance at equal shares (APLDP)."""
     choices = (RandomizedResponse.of(size, micro_epsilon), SymmetricUnaryEncoding.of(size, micro_epsilon))
     return min(choices, key=lambda channel: channel.variance(1 / size))

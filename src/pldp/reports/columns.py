@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pldp.errors import ReportError, SurveyError
-from pldp.mechanisms import Channel, UnaryEncoding
-from pldp.reports.record import Report, output_count
+from pldp.mechanisms import Channel
+from pldp.reports.record import Report
 from pldp.survey import SCHEMA, Question, Survey, loads
 
 _NAMES: Final = pa.dictionary(pa.int8(), pa.string())
@@ -25,14 +25,14 @@ BATCH_ROWS: Final = 1 << 18
 """Rows per batch when files are read: bounded memory, whatever the file."""
 
 
-def bit_channel(question: Question) -> UnaryEncoding | None:
+def bit_channel(question: Question) -> Channel | None:
     """Return a channel of the question whose outputs are packed bits, if it has one."""
-    return next((channel for channel in question.channels if isinstance(channel, UnaryEncoding)), None)
+    return next((channel for channel in question.channels if channel.output_bytes), None)
 
 
 def integer_channels(question: Question) -> list[Channel]:
     """Return the channels of the question whose outputs are integers."""
-    return [channel for channel in question.channels if not isinstance(channel, UnaryEncoding)]
+    return [channel for channel in question.channels if not channel.output_bytes]
 
 
 def schema(survey: Survey) -> pa.Schema:
@@ -42,7 +42,7 @@ def schema(survey: Survey) -> pa.Schema:
         fields.append((f"{question.name}.level", _NAMES))
         integers = integer_channels(question)
         if integers:
-            fields.append((f"{question.name}.output", _integer_type(max(map(output_count, integers)))))
+            fields.append((f"{question.name}.output", _integer_type(max(channel.output_count for channel in integers))))
         bits = bit_channel(question)
         if bits is not None:
             fields.append((f"{question.name}.bits", pa.binary(bits.output_bytes)))

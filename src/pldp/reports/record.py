@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pldp.mechanisms import Channel, LinearHashing, Output, UnaryEncoding
+from pldp.mechanisms import Channel, Output
 from pldp.reports.rejection import Rejection, ReportRejected
 from pldp.survey import SCHEMA, Question, Survey
 
@@ -129,18 +129,18 @@ def _read_output(question: Question, level: str, content: object) -> Output:
     if index is None:
         raise ReportRejected(Rejection.UNKNOWN_LEVEL, f"question {question.name!r} offers no such level")
     channel = question.channels[index]
-    return _read_bits(channel, content) if isinstance(channel, UnaryEncoding) else _read_integer(channel, content)
+    return _read_bits(channel, content) if channel.output_bytes else _read_integer(channel, content)
 
 
 def _read_integer(channel: Channel, content: object) -> int:
     if type(content) is not int:
         raise ReportRejected(Rejection.WRONG_TYPE, "output must be an integer")
-    if not 0 <= content < output_count(channel):
+    if not 0 <= content < channel.output_count:
         raise ReportRejected(Rejection.OUT_OF_RANGE, "output is none that the channel can make")
     return content
 
 
-def _read_bits(channel: UnaryEncoding, content: object) -> bytes:
+def _read_bits(channel: Channel, content: object) -> bytes:
     if not isinstance(content, str):
         raise ReportRejected(Rejection.WRONG_TYPE, "output must be hexadecimal text")
     if len(content) != 2 * channel.output_bytes:
@@ -154,8 +154,3 @@ def _read_bits(channel: UnaryEncoding, content: object) -> bytes:
     if bits[-1] >> ((channel.size - 1) % 8 + 1):
         raise ReportRejected(Rejection.OUT_OF_RANGE, "output has a bit beyond the last value")
     return bits
-
-
-def output_count(channel: Channel) -> int:
-    """Return the number of outputs of a channel whose outputs are integers."""
-    return channel.output_count if isinstance(channel, LinearHashing) else channel.size

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
-from pldp.mechanisms import UnaryEncoding
 from pldp.reports.columns import BATCH_ROWS, bit_channel, integer_channels, schema
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
@@ -153,12 +152,12 @@ def _question_columns(
     if bits is None:
         outputs = perturb(question.channels, values, generator, level=level)
         return {**columns, f"{question.name}.output": pa.array(outputs)}
-    is_bits = np.array([isinstance(channel, UnaryEncoding) for channel in question.channels])[level]
+    is_bits = np.array([channel.output_bytes > 0 for channel in question.channels])[level]
     rows = np.zeros((len(values), bits.output_bytes), np.uint8)
     outputs = np.zeros(len(values), np.uint64)
     for place, channel in enumerate(question.channels):
         chosen = level == place
-        target = rows if isinstance(channel, UnaryEncoding) else outputs
+        target = rows if channel.output_bytes else outputs
         target[chosen] = perturb(channel, values[chosen], generator)
     packed = pa.FixedSizeBinaryArray.from_buffers(
         pa.binary(bits.output_bytes), len(rows), [_validity(is_bits), pa.py_buffer(rows)]

@@ -30,7 +30,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 from pldp.budgets import Level, micro_epsilon
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import (
-    Channel,
+    PureChannel,
     RandomizedResponse,
     channel,
     channel_from_weights,
@@ -216,7 +216,7 @@ def _per_level(entry: object, key: str, levels: tuple[Level, ...], *, default: o
     return {name: entry.get(name, default) for name in known}
 
 
-def _channel(key: str, size: int, level: Level, mechanism: object, weights: object) -> Channel:
+def _channel(key: str, size: int, level: Level, mechanism: object, weights: object) -> PureChannel:
     where = f"{key}, level {level.name}"
     if not isinstance(mechanism, str):
         _fail(f"{where}: mechanism", "must be a name", mechanism)
@@ -228,7 +228,7 @@ def _channel(key: str, size: int, level: Level, mechanism: object, weights: obje
         raise SurveyError(f"{where}: {error}") from None
 
 
-def _checked_channel(where: str, mechanism: str, size: int, micro: int, weights: object) -> Channel:
+def _checked_channel(where: str, mechanism: str, size: int, micro: int, weights: object) -> PureChannel:
     """Rebuild a published channel and refuse it if its true ε is above the level's: nobody has to believe the file."""
     if not isinstance(weights, dict) or not all(type(weight) is int for weight in weights.values()):
         _fail(f"{where}: weights", "must be a table of integers", weights)
@@ -293,7 +293,7 @@ def _hiding(entry: object, levels: tuple[Level, ...], questions: int) -> _Hiding
 
 def _hidden_channels(
     key: str, size: int, levels: tuple[Level, ...], mechanism: object, hiding: _Hiding
-) -> tuple[Channel, ...]:
+) -> tuple[PureChannel, ...]:
     """Choose the most accurate channels of one form whose leak about the level stays within the cap."""
     if not isinstance(mechanism, str):
         _fail(f"{key}.mechanism", "must be a name", mechanism)
@@ -312,7 +312,9 @@ def _hidden_channels(
     return max(allowed, key=lambda channels: sum(1 / channel.variance(1 / size) for channel in channels))
 
 
-def _level_channel(hiding: _Hiding, levels: tuple[Level, ...], questions: tuple[Question, ...]) -> tuple[int, Channel]:
+def _level_channel(
+    hiding: _Hiding, levels: tuple[Level, ...], questions: tuple[Question, ...]
+) -> tuple[int, PureChannel]:
     """Build the channel of the label; its ε is the one asked for, or what the cap leaves beside all outputs."""
     outputs = 0
     for question in questions:

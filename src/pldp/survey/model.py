@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, SurveyError
-from pldp.mechanisms import Channel, level_leak, value_and_level_epsilon
+from pldp.mechanisms import PureChannel, level_leak, value_and_level_epsilon
 
 SCHEMA: Final = 1
 """Number of the survey and report format; a change of meaning gets a new number."""
@@ -40,7 +40,7 @@ class Question:
     text: str
     values: tuple[str, ...]
     levels: tuple[Level, ...]
-    channels: tuple[Channel, ...]
+    channels: tuple[PureChannel, ...]
 
     kind: str = "choice"
 
@@ -119,7 +119,7 @@ class Survey:
     levels: tuple[Level, ...]
     questions: tuple[Question, ...]
     total_micro_epsilon: int | None = None
-    level_channel: Channel | None = None
+    level_channel: PureChannel | None = None
     level_micro_epsilon: int | None = None
     leak_cap: int | None = None
 

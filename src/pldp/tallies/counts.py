@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import TallyError
-from pldp.mechanisms import Channel, UnaryEncoding
+from pldp.mechanisms import Channel
 from pldp.mechanisms.linear_hashing import LARGEST_TABLE
-from pldp.reports.record import output_count
 
 IntArray = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.uint8]
@@ -37,7 +36,7 @@ class OutputCounts:
     @classmethod
     def none(cls, channel: Channel) -> OutputCounts:
         """Return zero counts for this channel."""
-        outputs = output_count(channel)
+        outputs = channel.output_count
         if outputs > LARGEST_TABLE:
             raise TallyError(f"a channel with {outputs:,} outputs is too large to count ({LARGEST_TABLE:,} at most)")
         return cls(np.zeros(outputs, np.int64))
@@ -69,7 +68,7 @@ class BitCounts:
     pattern_counts: IntArray | None = None
 
     @classmethod
-    def none(cls, channel: UnaryEncoding, *, patterns: bool) -> BitCounts:
+    def none(cls, channel: Channel, *, patterns: bool) -> BitCounts:
         """Return zero counts for this channel."""
         return cls.of_rows(np.zeros((0, channel.output_bytes), np.uint8), channel.size, patterns=patterns)
 
@@ -111,7 +110,7 @@ Counts = OutputCounts | BitCounts
 
 def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
     """Return counts of no reports of this channel."""
-    if isinstance(channel, UnaryEncoding):
+    if channel.output_bytes:
         return BitCounts.none(channel, patterns=patterns)
     return OutputCounts.none(channel)
 
@@ -131,7 +130,7 @@ def _distinct(rows: ByteArray, counts: IntArray) -> tuple[ByteArray, IntArray]:
 
 def counts_from_arrays(channel: Channel, arrays: Mapping[str, npt.NDArray[Any]]) -> Counts:
     """Rebuild stored counts and refuse what does not fit the channel."""
-    if isinstance(channel, UnaryEncoding):
+    if channel.output_bytes:
         ones, reports = arrays["ones"].astype(np.int64), int(arrays["reports"])
         _require(ones.shape == (channel.size,) and bool((ones >= 0).all() and (ones <= reports).all()))
         rows, row_counts = arrays.get("patterns"), arrays.get("pattern_counts")
@@ -143,7 +142,7 @@ def counts_from_arrays(channel: Channel, arrays: Mapping[str, npt.NDArray[Any]])
         _require(bool((again.ones == ones).all()))
         return BitCounts(reports, ones, rows, row_counts.astype(np.int64))
     counts = arrays["counts"].astype(np.int64)
-    _require(counts.shape == (output_count(channel),) and bool((counts >= 0).all()))
+    _require(counts.shape == (channel.output_count,) and bool((counts >= 0).all()))
     return OutputCounts(counts)
 
 

@@ -13,10 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pldp.errors import ReportError
-from pldp.mechanisms import UnaryEncoding
 from pldp.reports import Rejection, Report, ReportRejected, read_report
 from pldp.reports.columns import BATCH_ROWS, bit_channel, integer_channels, read_parquet, to_batch
-from pldp.reports.record import output_count
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.tallies.counts import BitCounts, ByteArray, Counts, OutputCounts
 from pldp.tallies.tally import Cell, Tally
@@ -178,8 +176,8 @@ class _QuestionColumns:
         name = f"{self.question.name}.output"
         outputs = _integers(_column(batch, name), name)
         channels = self.question.channels
-        wanted = self._takes(np.array([not isinstance(channel, UnaryEncoding) for channel in channels]))
-        limits = [0 if isinstance(channel, UnaryEncoding) else output_count(channel) for channel in channels]
+        wanted = self._takes(np.array([not channel.output_bytes for channel in channels]))
+        limits = [0 if channel.output_bytes else channel.output_count for channel in channels]
         if not outputs.all_valid:
             _reject(reasons, wanted & ~outputs.valid, Rejection.WRONG_TYPE)
         if len(set(limits)) == 1:
@@ -195,7 +193,7 @@ class _QuestionColumns:
         channel = bit_channel(self.question)
         if channel is None:
             return
-        wanted = self._takes(np.array([isinstance(each, UnaryEncoding) for each in self.question.channels]))
+        wanted = self._takes(np.array([each.output_bytes > 0 for each in self.question.channels]))
         valid = _valid(column)
         _reject(reasons, wanted & ~valid, Rejection.WRONG_TYPE)
         self.rows, right_length = _packed_rows(column, name, channel.output_bytes)
@@ -210,11 +208,11 @@ class _QuestionColumns:
         table = self._integer_table(level)
         counts: dict[Cell, Counts] = {}
         for index, (named, channel) in enumerate(zip(self.question.levels, self.question.channels, strict=True)):
-            if isinstance(channel, UnaryEncoding):
+            if channel.output_bytes:
                 rows = self.rows[level == index] if self.rows is not None else np.zeros((0, 0), np.uint8)
                 counts[self.question.name, named.name] = BitCounts.of_rows(rows, channel.size, patterns=patterns)
             elif table is not None:
-                counts[self.question.name, named.name] = OutputCounts(table[index, : output_count(channel)])
+                counts[self.question.name, named.name] = OutputCounts(table[index, : channel.output_count])
         return counts
 
     def _integer_table(self, level: npt.NDArray[np.int16]) -> npt.NDArray[np.int64] | None:
@@ -222,8 +220,8 @@ class _QuestionColumns:
         if self.output is None:
             return None
         levels = len(self.question.levels)
-        width = max(map(output_count, integer_channels(self.question)))
-        use = self._takes(np.array([not isinstance(channel, UnaryEncoding) for channel in self.question.channels]))
+        width = max(channel.output_count for channel in integer_channels(self.question))
+        use = self._takes(np.array([not channel.output_bytes for channel in self.question.channels]))
         use &= level >= 0
         if not use.all():
             level, output = level[use], self.output[use]
