@@ -24,7 +24,7 @@ from pldp.tallies.kernel import tally_batch
 @pytest.fixture
 def batches(every_form: Survey) -> list[pa.RecordBatch]:
     people = Population.of_shares(every_form, 3000, seed=4)
-    return list(simulate_reports(every_form, people, seed=4, batch_rows=700))
+    return list(simulate_reports(every_form, people, seed=4, rows=700))
 
 
 def with_column(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
@@ -307,7 +307,7 @@ def test_a_large_hash_table_does_not_pile_up_in_memory() -> None:
     labels = json.dumps([str(number) for number in range(20_000)])
     survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=4}}\nquestions=[{{name="q",mechanism="lh",values={labels}}}]')
     people = Population.of_shares(survey, 700, seed=1)
-    assert tally(survey, simulate_reports(survey, people, seed=1, batch_rows=10)).reports == 700
+    assert tally(survey, simulate_reports(survey, people, seed=1, rows=10)).reports == 700
 
 
 def test_progress_counts_rows(every_form: Survey, batches: list) -> None:

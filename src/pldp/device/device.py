@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -89,13 +90,27 @@ class Device:
         """What this person has spent."""
         return self._state.ledger
 
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the questions that this person is asked: all, or as many as the survey says, picked at random.
+
+        The pick depends on the device's secret only, never on an answer, and stays the same as long as the state is
+        kept, so that nobody can draw again until a question suits them.
+        """
+        names = [question.name for question in self.survey.questions]
+        if self.survey.ask is None:
+            return tuple(names)
+        order = {name: self._state.key("ask", self.survey.collector, name) for name in names}
+        picked = set(sorted(names, key=order.__getitem__)[: self.survey.ask])
+        return tuple(name for name in names if name in picked)
+
     def answer(self, question: str, value: str, level: str | None = None) -> Report:
         """Perturb one answer at this level (the strictest if none is named) and return the report to send."""
         name = self.survey.question(question).name
         return self.answer_all({name: value}, {name: level})
 
     def answer_all(self, values: Mapping[str, str], levels: Mapping[str, str | None] | str | None = None) -> Report:
-        """Perturb several answers into one report; a level per question, one for all, or the strictest.
+        """Perturb several answers into one report; a level for each question, one for all, or the strictest.
 
         Either every answer fits the ledger, or none is drawn.
         """
@@ -121,6 +136,10 @@ class Device:
 
     def _asked(self, name: str, value: str, levels: Mapping[str, str | None] | str | None) -> _Asked:
         question = self.survey.question(name)
+        if name not in self.asked:
+            raise AnswerError(f"question must be one that this person is asked ({', '.join(self.asked)}), not {name!r}")
+        if isinstance(levels, Mapping) and name not in levels:
+            raise AnswerError(f"levels must name a level for every question answered; {name!r} has none")
         index = question.value_index(value)
         level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
         chosen = question.levels[level].name

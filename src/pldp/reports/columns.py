@@ -22,7 +22,8 @@ from pldp.survey import SCHEMA, Question, Survey, loads
 _NAMES: Final = pa.dictionary(pa.int8(), pa.string())
 _SURVEY_KEY: Final = b"pldp.survey"
 BATCH_ROWS: Final = 1 << 18
-"""Rows per batch when files are read: bounded memory, whatever the file."""
+BATCH_BYTES: Final = 1 << 26
+"""Rows and bytes of a batch, at most: bounded memory, whatever the file."""
 
 
 def bit_channel(question: Question) -> Channel | None:
@@ -47,6 +48,12 @@ def schema(survey: Survey) -> pa.Schema:
         if bits is not None:
             fields.append((f"{question.name}.bits", pa.binary(bits.output_bytes)))
     return pa.schema(fields, metadata={_SURVEY_KEY: survey.canonical})
+
+
+def batch_rows(columns: pa.Schema) -> int:
+    """Return how many rows of these columns make a batch."""
+    width = sum(field.type.bit_width // 8 for field in columns if pa.types.is_fixed_size_binary(field.type))
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, width + 2 * len(columns))))
 
 
 def _integer_type(count: int) -> pa.DataType:
@@ -95,7 +102,7 @@ def read_parquet(path: str | Path) -> Iterator[pa.RecordBatch]:
     path = Path(path)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            yield from file.iter_batches(batch_size=BATCH_ROWS)
+            yield from file.iter_batches(batch_size=batch_rows(file.schema_arrow))
     except FileNotFoundError:
         raise ReportError(f"{path}: there is no such file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

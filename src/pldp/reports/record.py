@@ -95,6 +95,8 @@ def read_report(survey: Survey, content: str | bytes | dict[str, Any]) -> Report
         raise ReportRejected(Rejection.NO_ANSWER, "answers must not be empty")
     if len(answers) > len(survey.questions):
         raise ReportRejected(Rejection.REPEATED_QUESTION, "there are more answers than questions")
+    if survey.ask is not None and len(answers) > survey.ask:
+        raise ReportRejected(Rejection.TOO_MANY_ANSWERS, f"a person is asked {survey.ask} questions")
     read = tuple(_read_answer(survey, answer) for answer in answers)
     if len({answer.question for answer in read}) < len(read):
         raise ReportRejected(Rejection.REPEATED_QUESTION, "a question is answered twice")

@@ -24,6 +24,8 @@ class Rejection(StrEnum):
     """A question that the survey does not ask."""
     REPEATED_QUESTION = "repeated_question"
     """One question answered twice in one report."""
+    TOO_MANY_ANSWERS = "too_many_answers"
+    """More questions answered than a person is asked."""
     UNKNOWN_LEVEL = "unknown_level"
     """A level that the question does not offer."""
     WRONG_TYPE = "wrong_type"

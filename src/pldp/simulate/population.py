@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
-from pldp.reports.columns import BATCH_ROWS, bit_channel, integer_channels, schema
+from pldp.reports.columns import batch_rows, bit_channel, integer_channels, schema
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
 
@@ -103,16 +103,17 @@ class Population:
 
 
 def simulate_reports(
-    survey: Survey, population: Population, *, seed: int = 0, batch_rows: int = BATCH_ROWS
+    survey: Survey, population: Population, *, seed: int = 0, rows: int | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the reports that these people's devices would send, as Arrow batches.
+    """Yield the reports that these people's devices would send, as Arrow batches of so many rows.
 
     The same seed gives the same reports. The ids are random too, but seeded: they are for simulation only.
     """
-    seeds = np.random.SeedSequence([seed, 2]).spawn(-(-population.size // batch_rows))
+    rows = rows or batch_rows(schema(survey))
+    seeds = np.random.SeedSequence([seed, 2]).spawn(-(-population.size // rows))
     for number, child in enumerate(seeds):
         generator = np.random.default_rng(child)
-        part = slice(number * batch_rows, min((number + 1) * batch_rows, population.size))
+        part = slice(number * rows, min((number + 1) * rows, population.size))
         yield _batch(survey, population, part, generator)
 
 
@@ -126,16 +127,38 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
         ),
     }
     fields = schema(survey)
-    for question in survey.questions:
+    asked = _asked(survey, rows, generator)
+    for place, question in enumerate(survey.questions):
         if question.name in population.values:
-            level = population.levels[question.name][part]
-            columns |= _question_columns(survey, question, population.values[question.name][part], level, generator)
+            values, level = population.values[question.name][part], population.levels[question.name][part]
+            if asked is None:
+                columns |= _question_columns(survey, question, values, level, generator)
+                continue
+            own = asked[:, place]
+            some = _question_columns(survey, question, values[own], level[own], generator)
+            columns |= {name: _spread(array, own) for name, array in some.items()}
     arrays = [columns.get(field.name, None) for field in fields]
     filled = [
         pa.nulls(rows, field.type) if array is None else array.cast(field.type)
         for field, array in zip(fields, arrays, strict=True)
     ]
     return pa.RecordBatch.from_arrays(filled, schema=fields)
+
+
+def _asked(survey: Survey, rows: int, generator: np.random.Generator) -> npt.NDArray[np.bool_] | None:
+    """Pick the questions of each person at random, people × questions; `None` where all are asked."""
+    if survey.ask is None:
+        return None
+    order = generator.random((rows, len(survey.questions)), np.float32)
+    asked = np.zeros(order.shape, bool)
+    picked = np.argpartition(order, survey.ask - 1, axis=1)[:, : survey.ask]
+    np.put_along_axis(asked, picked, values=True, axis=1)
+    return asked
+
+
+def _spread(array: pa.Array, rows: npt.NDArray[np.bool_]) -> pa.Array:
+    """Put the entries of some rows in their places, nulls elsewhere."""
+    return array.take(pa.array(np.cumsum(rows) - 1, mask=~rows))
 
 
 def _question_columns(

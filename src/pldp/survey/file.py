@@ -38,6 +38,7 @@ from pldp.mechanisms import (
     hideable_channels,
     level_leak,
 )
+from pldp.survey.budgets import with_budgets
 from pldp.survey.model import SCHEMA, Question, Survey
 from pldp.survey.signature import Signature, verify
 
@@ -48,7 +49,7 @@ MOST_LEVELS: Final = 100
 LEAST_LABEL_EPSILON: Final = 10_000
 """Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
 
-_SURVEY_KEYS: Final = {"pldp", "title", "collector", "levels", "questions", "total_epsilon", "hide_level"}
+_SURVEY_KEYS: Final = {"pldp", "title", "collector", "levels", "questions", "total_epsilon", "ask", "hide_level"}
 _QUESTION_KEYS: Final = {"name", "text", "kind", "values", "levels", "mechanism", "weights"}
 
 
@@ -118,14 +119,16 @@ def survey_from_mapping(document: object) -> Survey:
     survey = _table(document, "survey", _SURVEY_KEYS, required=("pldp", "title", "levels", "questions"))
     if survey["pldp"] != SCHEMA or isinstance(survey["pldp"], bool):
         _fail("pldp", f"must be {SCHEMA}, the number of this format", survey["pldp"])
+    survey = with_budgets(survey)
     levels = _levels(survey["levels"])
     questions = survey["questions"]
     if not isinstance(questions, list) or not questions:
         _fail("questions", "must be a list with at least one question", questions)
-    hiding = _hiding(survey.get("hide_level"), levels, len(questions))
+    ask = _ask(survey.get("ask"), len(questions))
+    hiding = _hiding(survey.get("hide_level"), levels, ask or len(questions))
     built = tuple(_question(entry, f"questions[{index}]", levels, hiding) for index, entry in enumerate(questions))
     _distinct([question.name for question in built], "questions", "names")
-    total = _total(survey.get("total_epsilon"), built)
+    total = _total(survey.get("total_epsilon"), built, ask)
     level_micro, level_channel = (None, None) if hiding is None else _level_channel(hiding, levels, built)
     return Survey(
         title=_text(survey["title"], "title", LONGEST_TEXT),
@@ -133,6 +136,7 @@ def survey_from_mapping(document: object) -> Survey:
         levels=levels,
         questions=built,
         total_micro_epsilon=total,
+        ask=ask,
         level_channel=level_channel,
         level_micro_epsilon=level_micro,
         leak_cap=None if hiding is None else hiding.leak_cap,
@@ -149,7 +153,7 @@ def _levels(entry: object) -> tuple[Level, ...]:
         key = f"levels.{name}"
         _text(name, key, LONGEST_NAME)
         table = content if isinstance(content, dict) else {"epsilon": content}
-        _table(table, key, {"epsilon", "text"}, required=("epsilon",))
+        _table(table, key, {"epsilon", "fraction", "text"}, required=("epsilon",))
         text = _text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True)
         levels.append(Level(name, _epsilon(table["epsilon"], key), text))
     return tuple(sorted(levels, key=lambda level: (level.micro_epsilon, level.name)))
@@ -242,15 +246,27 @@ def _checked_channel(where: str, mechanism: str, size: int, micro: int, weights:
     return built
 
 
-def _total(entry: object, questions: tuple[Question, ...]) -> int | None:
+def _ask(entry: object, questions: int) -> int | None:
+    """Return how many questions each person is asked, `None` where everybody may answer all."""
+    if entry is None:
+        return None
+    if type(entry) is not int or not 1 <= entry <= questions:
+        _fail("ask", f"must be a whole number from 1 to the {questions} questions", entry)
+    return entry if entry < questions else None
+
+
+def _total(entry: object, questions: tuple[Question, ...], ask: int | None) -> int | None:
     if entry is None:
         return None
     total = _epsilon(entry, "total_epsilon")
     least = min(question.levels[0].micro_epsilon for question in questions)
+    if ask is not None:  # whoever is asked the dearest questions must be able to answer them
+        least = sum(sorted(question.levels[0].micro_epsilon for question in questions)[-ask:])
     if total < least:
         _fail(
             "total_epsilon",
-            f"must allow at least one answer at the strictest level ({epsilon_text(least)})",
+            f"must allow {'at least one answer' if ask is None else f'any {ask} answers'} at the strictest level "
+            f"({epsilon_text(least)})",
             entry,
         )
     return total
@@ -316,10 +332,10 @@ def _level_channel(
     hiding: _Hiding, levels: tuple[Level, ...], questions: tuple[Question, ...]
 ) -> tuple[int, PureChannel]:
     """Build the channel of the label; its ε is the one asked for, or what the cap leaves beside all outputs."""
-    outputs = 0
+    leaks = []
     for question in questions:
         try:
-            outputs += level_leak(question.channels)
+            leaks.append(level_leak(question.channels))
         except EpsilonError:
             names = ", ".join(channel.mechanism for channel in question.channels)
             _fail(
@@ -327,6 +343,7 @@ def _level_channel(
                 "must give reports of one form at every level, or their form shows the level",
                 names,
             )
+    outputs = sum(sorted(leaks)[-hiding.questions :])
     if hiding.leak_cap is not None and outputs + (hiding.micro_epsilon or LEAST_LABEL_EPSILON) > hiding.leak_cap:
         _fail(
             "hide_level.leak_cap",

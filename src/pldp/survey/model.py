@@ -108,6 +108,8 @@ class Survey:
         What is asked.
     total_micro_epsilon
         The most that one person may spend on this survey, or `None`.
+    ask
+        How many questions each person is asked, picked at random by the device; `None`: all.
     level_channel
         The channel that perturbs the chosen level itself, or `None` if reports show the level.
     level_micro_epsilon, leak_cap
@@ -119,6 +121,7 @@ class Survey:
     levels: tuple[Level, ...]
     questions: tuple[Question, ...]
     total_micro_epsilon: int | None = None
+    ask: int | None = None
     level_channel: PureChannel | None = None
     level_micro_epsilon: int | None = None
     leak_cap: int | None = None
@@ -158,6 +161,8 @@ class Survey:
             document["collector"] = self.collector
         if self.total_micro_epsilon is not None:
             document["total_epsilon"] = epsilon_text(self.total_micro_epsilon)
+        if self.ask is not None:
+            document["ask"] = self.ask
         if self.level_channel is not None:
             document["hide_level"] = {
                 "epsilon": epsilon_text(self.level_micro_epsilon),
@@ -171,13 +176,14 @@ class Survey:
     def level_leak(self, question: str | None = None) -> int | None:
         """Return in micro-ε what label and outputs tell together about a hidden level; `None` if levels are shown.
 
-        That is ε of the label plus the leak of the output of one question, or of all questions together, each answered
-        once at the same level; see `pldp.mechanisms.level_leak`.
+        That is ε of the label plus the leak of the output of one question, or of all questions that a person is asked
+        (those that tell most), each answered once at the same level; see `pldp.mechanisms.level_leak`.
         """
         if self.level_channel is None or self.level_channel.micro_epsilon is None:
             return None
         asked = self.questions if question is None else (self.question(question),)
-        return self.level_channel.micro_epsilon + sum(level_leak(each.channels) for each in asked)
+        leaks = sorted(level_leak(each.channels) for each in asked)
+        return self.level_channel.micro_epsilon + sum(leaks[-(self.ask or len(leaks)) :])
 
     def value_and_level_epsilon(self, question: str) -> int | None:
         """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""

@@ -115,10 +115,12 @@ def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False
     """Count one Arrow batch. This is the whole kernel: other engines run it on their partitions and add the results."""
     reasons = _check_envelope(survey, batch)
     read = [_QuestionColumns(question, batch, reasons) for question in survey.questions]
-    answered = np.zeros(batch.num_rows, bool)
+    answered = np.zeros(batch.num_rows, np.uint16)
     for columns in read:
-        answered |= columns.answered
-    reasons[~answered & (reasons == _ACCEPTED)] = _REASONS.index(Rejection.NO_ANSWER)
+        answered += columns.answered
+    _reject(reasons, answered == 0, Rejection.NO_ANSWER)
+    if survey.ask is not None:
+        _reject(reasons, answered > survey.ask, Rejection.TOO_MANY_ANSWERS)
     counts: dict[Cell, Counts] = {}
     for columns in read:
         counts |= columns.count(reasons == _ACCEPTED, patterns=patterns)

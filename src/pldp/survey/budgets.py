@@ -1,0 +1,113 @@
+"""Levels as fractions: turn one total ε into an ε for every question and level.
+
+A file may give its levels as fractions of a question's budget instead of ε. The budgets come from `total_epsilon`:
+where everybody answers all questions they are the split that makes the summed variances least; where each person is
+asked only some (`ask`), every question gets an equal part, because any of them may be the ones asked.
+
+>>> spelled = with_budgets({
+...     "levels": {"high": {"fraction": "1/3"}, "low": {"fraction": 1}},
+...     "total_epsilon": 3,
+...     "questions": [{"name": "a", "values": ["x", "y"]}, {"name": "b", "values": ["x", "y"]}],
+... })
+>>> spelled["levels"]["high"], spelled["questions"][0]["levels"]
+({'epsilon': '1'}, {'high': '0.5', 'low': '1.5'})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from pldp.budgets import allocate, fraction_levels, micro_epsilon, variance_cost
+from pldp.errors import EpsilonError, SurveyError
+from pldp.mechanisms import MECHANISMS, epsilon_text
+
+
+def with_budgets(survey: dict[str, Any]) -> dict[str, Any]:
+    """Return the same survey with every fraction replaced by its ε; one without fractions is returned as it is."""
+    levels = survey.get("levels")
+    if not isinstance(levels, dict) or not any(_is_fraction(entry) for entry in levels.values()):
+        return survey
+    fractions = {name: _fraction(entry, f"levels.{name}") for name, entry in levels.items()}
+    if "total_epsilon" not in survey:
+        raise SurveyError("total_epsilon: is missing; levels that are fractions are fractions of it")
+    if not isinstance(survey["total_epsilon"], int | str | Decimal):
+        raise SurveyError("total_epsilon: must be a number")
+    questions = survey.get("questions")
+    if not isinstance(questions, list) or not all(isinstance(entry, dict) for entry in questions):
+        return survey  # the reader says what is wrong
+    try:
+        total = micro_epsilon(survey["total_epsilon"])
+        budgets = _budgets(total, questions, survey.get("ask"))
+        in_all = {level.name: level.micro_epsilon for level in fraction_levels(total, fractions)}
+        spelled = [
+            entry if budget is None else entry | {"levels": _levels(budget, fractions)}
+            for entry, budget in zip(questions, budgets, strict=True)
+        ]
+    except EpsilonError as error:
+        raise SurveyError(f"total_epsilon: {error}") from None
+    named = {
+        name: {key: text for key, text in levels[name].items() if key != "fraction"}
+        | {"epsilon": epsilon_text(in_all[name])}
+        for name in levels
+    }
+    return {**survey, "levels": named, "questions": spelled}
+
+
+def _is_fraction(entry: object) -> bool:
+    return isinstance(entry, dict) and "fraction" in entry
+
+
+def _fraction(entry: object, key: str) -> Fraction:
+    if not isinstance(entry, dict) or "fraction" not in entry or "epsilon" in entry:
+        raise SurveyError(f"{key}: must be a fraction of the question's budget, as other levels are, and nothing else")
+    given = entry["fraction"]
+    try:
+        fraction = Fraction(given) if type(given) in {int, str, Decimal} else Fraction(0)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        fraction = Fraction(0)
+    if not 0 < fraction <= 1:
+        raise SurveyError(f'{key}.fraction: must be above 0 and at most 1, such as "1/3", not {str(given)[:40]!r}')
+    return fraction
+
+
+def _budgets(total: int, questions: list[dict[str, Any]], ask: object) -> list[int | None]:
+    """Return the budget of each question that does not bring levels of its own."""
+    free = [entry for entry in questions if "levels" not in entry]
+    if type(ask) is int and 0 < ask < len(questions):
+        parts = [total // ask] * len(free)
+    else:
+        left = total - sum(_fixed(entry) for entry in questions if "levels" in entry)
+        if left <= 0:
+            raise EpsilonError(
+                f"must leave something for the {len(free)} questions without levels of their own, "
+                f"not {epsilon_text(total)}"
+            )
+        parts = allocate(left, [variance_cost(_mechanism(entry), _size(entry)) for entry in free]) if free else []
+    fresh = iter(parts)
+    return [None if "levels" in entry else next(fresh) for entry in questions]
+
+
+def _fixed(entry: dict[str, Any]) -> int:
+    """Return the most that a question with levels of its own can cost; the reader reports what is wrong with them."""
+    levels = entry["levels"]
+    try:
+        return max(map(micro_epsilon, levels.values())) if isinstance(levels, dict) and levels else 0
+    except (EpsilonError, TypeError):
+        return 0
+
+
+def _mechanism(entry: dict[str, Any]) -> str:
+    named = entry.get("mechanism")
+    return named if isinstance(named, str) and named in MECHANISMS else "auto"
+
+
+def _size(entry: dict[str, Any]) -> int:
+    values = entry.get("values")
+    return max(2, len(values)) if isinstance(values, list) else 2
+
+
+def _levels(budget: int, fractions: Mapping[str, Fraction]) -> dict[str, str]:
+    return {level.name: epsilon_text(level.micro_epsilon) for level in fraction_levels(budget, fractions)}
