@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from pldp.device import Device
     from pldp.errors import PldpError
     from pldp.estimates import Estimate, frequencies
+    from pldp.planning import Plan, plan
     from pldp.reports import Report
     from pldp.survey import Survey
     from pldp.tallies import Tally, tally
@@ -20,23 +21,27 @@ __version__ = "0.1.0"
 __all__ = [
     "Device",
     "Estimate",
+    "Plan",
     "PldpError",
     "Report",
     "Survey",
     "Tally",
     "__version__",
     "frequencies",
+    "plan",
     "tally",
 ]
 
 _HOMES = {
     "Device": "pldp.device",
     "Estimate": "pldp.estimates",
+    "Plan": "pldp.planning",
     "PldpError": "pldp.errors",
     "Report": "pldp.reports",
     "Survey": "pldp.survey",
     "Tally": "pldp.tallies",
     "frequencies": "pldp.estimates",
+    "plan": "pldp.planning",
     "tally": "pldp.tallies",
 }
 

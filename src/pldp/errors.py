@@ -53,5 +53,9 @@ class SimulationError(PldpError, ValueError):
     """A population or a level mix that makes no sense."""
 
 
+class PlanError(PldpError, ValueError):
+    """A plan that makes no sense: no people, shares or a level mix that do not fit the survey."""
+
+
 class UsageError(PldpError, ValueError):
     """A command line that asks for something that cannot be done."""

@@ -256,3 +256,46 @@ def test_a_closed_pipe_is_no_error() -> None:
     ended = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert ended.stdout == "{\n"
     assert "Traceback" not in ended.stderr
+
+
+def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
+    counts = tmp_path / "earlier.csv"
+    counts.write_text("question,value,people\nlate,yes,30\nlate,no,70\n")
+    result = run_json(
+        capsys, "plan", SURVEY, "--people", 5000, "--level-mix", "strict=1,open=1", "--shares", counts, "--error", 0.02
+    )
+    assert [question["question"] for question in result["questions"]] == ["mode", "late"]
+    assert [row["share"] for row in result["questions"][1]["rows"]] == [0.3, 0.7]
+    assert result["people_needed"].keys() == {"mode", "late"}
+    assert result["designs"][0]["ask"] == 1
+    picture, best = tmp_path / "plan.svg", tmp_path / "best.json"
+    code, out, _ = run(
+        capsys, "plan", SURVEY, "--people", 5000, "--error", 0.02, "--hide-level", 1, "--plot", picture, "--out", best
+    )
+    assert code == 0
+    assert "1 of 2 questions" in out
+    assert "hiding" in out
+    assert "<svg" in picture.read_text()
+    again = run_json(capsys, "plan", best, "--people", 5000)
+    assert again["designs"][0]["split"] == "given"
+    assert "is the best of these designs" in run(capsys, "plan", best, "--people", 5000)[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--plot", "x.txt"], "--plot: the name must end in"),
+        (["--level-mix", "mix.json"], "--level-mix: a plan takes one weight per level"),
+        (["--shares", "wrong.csv"], "--shares: wrong.csv must name labels of question 'late' only"),
+        (["--people", "0"], "people must be a whole number"),
+    ],
+)
+def test_a_plan_that_makes_no_sense_gets_one_line(capsys, tmp_path: Path, monkeypatch, options, words) -> None:
+    survey = Path(SURVEY).resolve()
+    monkeypatch.chdir(tmp_path)
+    Path("mix.json").write_text('{"yes": {"open": 1}, "no": {"open": 1}}')
+    Path("wrong.csv").write_text("question,value,people\nlate,never,5\n")
+    code, out, err = run(capsys, "plan", survey, "--people", 100, *options)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"pldp: {words}")
+    assert err.count("\n") == 1

@@ -146,7 +146,7 @@ def test_more_answers_than_asked_are_rejected_in_both_forms() -> None:
     values = {question.name: question.values[0] for question in survey.questions}
     report = {**Device(free).answer_all(values).to_mapping(), "survey": survey.hash}
     for answer, question in zip(report["answers"], survey.questions, strict=True):
-        answer["output"] = Device(survey).survey.question(question.name).channels[0].draw(0, lambda n: bytes(n))
+        answer["output"] = Device(survey).survey.question(question.name).channels[0].draw(0, bytes)
         answer["output"] = answer["output"].hex() if isinstance(answer["output"], bytes) else answer["output"]
     with pytest.raises(ReportRejected) as rejected:
         read_report(survey, json.dumps(report))

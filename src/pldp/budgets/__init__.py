@@ -8,6 +8,7 @@
 
 from pldp.budgets.allocation import (
     LEVEL_FRACTIONS,
+    Cost,
     allocate,
     cube_root_rule,
     fraction_levels,
@@ -20,6 +21,7 @@ from pldp.mechanisms.epsilon import MICRO, epsilon_text, micro_epsilon
 __all__ = [
     "LEVEL_FRACTIONS",
     "MICRO",
+    "Cost",
     "Level",
     "allocate",
     "compose",

@@ -22,6 +22,7 @@ LEVEL_FRACTIONS = {"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fractio
 """Levels of protection as fractions of a question's ε (Feng, Zhang, "MPLDP", 2024)."""
 
 _ROUNDS = 60
+_PRECISION = 1e-9
 
 
 def unary_cost(size: int) -> Cost:
@@ -87,13 +88,18 @@ def allocate(total_micro_epsilon: int, costs: Sequence[Cost]) -> list[int]:
     total = total_micro_epsilon / MICRO
     low = min(_gain(cost, total) for cost in costs)
     high = max(_gain(cost, total / (1000 * len(costs))) for cost in costs)
+    # A larger common gain means smaller parts: the parts of both ends bracket those of every gain between.
+    least, most = [1e-6 * total] * len(costs), [total] * len(costs)
     for _ in range(_ROUNDS):
         middle = math.sqrt(low * high)
-        if sum(_part(cost, middle, total) for cost in costs) > total:
-            low = middle
+        parts = [_part(cost, middle, *ends) for cost, *ends in zip(costs, least, most, strict=True)]
+        if sum(parts) > total:
+            low, most = middle, parts
         else:
-            high = middle
-    return _whole([_part(cost, high, total) for cost in costs], total_micro_epsilon)
+            high, least = middle, parts
+        if sum(most) - sum(least) < _PRECISION * total:
+            break
+    return _whole(least, total_micro_epsilon)
 
 
 def _gain(cost: Cost, epsilon: float) -> float:
@@ -102,12 +108,12 @@ def _gain(cost: Cost, epsilon: float) -> float:
     return (cost(epsilon - step) - cost(epsilon + step)) / (2 * step)
 
 
-def _part(cost: Cost, gain: float, total: float) -> float:
-    """Return the ε at which the cost falls no faster than the common gain any more."""
-    low, high = 1e-6 * total, total
+def _part(cost: Cost, gain: float, low: float, high: float) -> float:
+    """Return the ε between these ends at which the cost falls no faster than the common gain any more."""
     if _gain(cost, high) >= gain:
         return high
-    for _ in range(_ROUNDS):
+    precision = _PRECISION * high
+    while high - low > precision:
         middle = (low + high) / 2
         if _gain(cost, middle) > gain:
             low = middle

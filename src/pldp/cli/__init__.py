@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from pldp import __version__
-from pldp.cli import demo, estimate, reproduce, simulate, survey, tally
+from pldp.cli import demo, estimate, plan, reproduce, simulate, survey, tally
 from pldp.errors import PldpError
 
 __all__ = ["main", "make_parser"]
@@ -25,7 +25,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pldp {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for module in (demo, survey, simulate, tally, estimate, reproduce):
+    for module in (demo, survey, plan, simulate, tally, estimate, reproduce):
         module.add_to(verbs)
     return parser
 

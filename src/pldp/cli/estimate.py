@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pldp.cli.output import (
+    PICTURES,
     add_json_option,
     console_for,
     emit_json,
@@ -19,8 +20,6 @@ from pldp.cli.page import write_page
 from pldp.errors import UsageError
 from pldp.estimates import Estimate, frequencies
 from pldp.tallies import Tally
-
-PICTURES = (".png", ".svg", ".pdf")
 
 
 def add_to(verbs: Any) -> None:

@@ -19,6 +19,9 @@ from rich.table import Table
 from pldp.estimates import Estimate
 from pldp.tallies import Tally
 
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of picture files."""
+
 MOST_ROWS = 100
 """Values that a table for people shows."""
 

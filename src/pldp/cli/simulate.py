@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import json
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from pldp.cli.arguments import read_counts, read_level_mix
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.errors import UsageError
 from pldp.reports.columns import write_parquet
@@ -41,11 +38,11 @@ def add_to(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
-    mix = _level_mix(args.level_mix)
+    mix = read_level_mix(args.level_mix)
     if args.seed < 0:
         raise UsageError(f"--seed must not be negative, not {args.seed}")
     if args.counts:
-        population = Population.of_counts(survey, _read_counts(survey, args.counts), level_mix=mix, seed=args.seed)
+        population = Population.of_counts(survey, read_counts(survey, args.counts), level_mix=mix, seed=args.seed)
     else:
         population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
     with progress_bar("simulating", population.size) as (progress, task):
@@ -76,49 +73,3 @@ def _summary(survey: Survey, population: Population, path: str, written: int) ->
         for name in population.values
     ]
     return {"reports": written, "file": path, "survey": survey.hash, "questions": questions}
-
-
-def _level_mix(text: str | None) -> Any:
-    if text is None:
-        return None
-    if text.endswith(".json"):
-        try:
-            mix = json.loads(Path(text).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise UsageError(f"--level-mix: {text}, line {error.lineno}: not valid JSON") from None
-        if not _is_mix(mix):
-            raise UsageError(f"--level-mix: {text} must be an object of numbers, or of such objects per value")
-        return mix
-    mix = {}
-    for part in text.split(","):
-        name, _, weight = part.partition("=")
-        try:
-            mix[name.strip()] = float(weight)
-        except ValueError:
-            raise UsageError(f"--level-mix must look like strict=0.5,open=0.5, not {text[:60]!r}") from None
-    return mix
-
-
-def _is_mix(mix: object) -> bool:
-    """Tell whether this is {level: number} or {value: {level: number}}."""
-    return isinstance(mix, dict) and all(
-        isinstance(entry, int | float) or (isinstance(entry, dict) and _is_mix(entry)) for entry in mix.values()
-    )
-
-
-def _read_counts(survey: Survey, path: str) -> dict[str, dict[str, int]]:
-    counts: dict[str, dict[str, int]] = {}
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        if not {"value", "people"} <= set(reader.fieldnames or ()):
-            raise UsageError(f"--counts: {path} must have the columns question, value, people")
-        for line, row in enumerate(reader, start=2):
-            question = row.get("question") or survey.questions[0].name
-            if not re.fullmatch("[0-9]{1,12}", row["people"] or ""):
-                raise UsageError(f"--counts: {path}, line {line}: people must be a whole number")
-            if row["value"] in counts.setdefault(question, {}):
-                raise UsageError(f"--counts: {path}, line {line}: this value has come before")
-            counts[question][row["value"]] = int(row["people"])
-    if len({sum(each.values()) for each in counts.values()}) > 1:
-        raise UsageError(f"--counts: {path} must have the same number of people for every question")
-    return counts

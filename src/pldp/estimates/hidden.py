@@ -391,6 +391,11 @@ def joint_likelihood(
     return HiddenFit(model, fit, rho.copy(), agree)
 
 
+def expected_covariance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:
+    """Return the covariance that a joint fit of so many reports would have if these shares and levels were true."""
+    return _joint_covariance(HiddenLikelihood(hidden), np.concatenate([shares, levels]))
+
+
 def _joint_covariance(model: HiddenLikelihood, point: FloatArray) -> FloatArray:
     """Return the covariance of the shares: the inverse information along both simplices."""
     information = model.information(point)

@@ -52,8 +52,8 @@ def schema(survey: Survey) -> pa.Schema:
 
 def batch_rows(columns: pa.Schema) -> int:
     """Return how many rows of these columns make a batch."""
-    width = sum(field.type.bit_width // 8 for field in columns if pa.types.is_fixed_size_binary(field.type))
-    return max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, width + 2 * len(columns))))
+    width: int = sum(field.type.bit_width // 8 for field in columns if pa.types.is_fixed_size_binary(field.type))
+    return max(1, min(BATCH_ROWS, BATCH_BYTES // (width + 2 * len(columns) + 1)))
 
 
 def _integer_type(count: int) -> pa.DataType:

@@ -1,0 +1,60 @@
+"""What several verbs read from their arguments."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from pldp.errors import UsageError
+from pldp.survey import Survey
+
+
+def read_level_mix(text: str | None) -> Any:
+    """Read `strict=0.5,open=0.5`, or a JSON file with such weights, or with such weights per value."""
+    if text is None:
+        return None
+    if text.endswith(".json"):
+        try:
+            mix = json.loads(Path(text).read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise UsageError(f"--level-mix: {text}, line {error.lineno}: not valid JSON") from None
+        if not _is_mix(mix):
+            raise UsageError(f"--level-mix: {text} must be an object of numbers, or of such objects per value")
+        return mix
+    mix = {}
+    for part in text.split(","):
+        name, _, weight = part.partition("=")
+        try:
+            mix[name.strip()] = float(weight)
+        except ValueError:
+            raise UsageError(f"--level-mix must look like strict=0.5,open=0.5, not {text[:60]!r}") from None
+    return mix
+
+
+def _is_mix(mix: object) -> bool:
+    """Tell whether this is {level: number} or {value: {level: number}}."""
+    return isinstance(mix, dict) and all(
+        isinstance(entry, int | float) or (isinstance(entry, dict) and _is_mix(entry)) for entry in mix.values()
+    )
+
+
+def read_counts(survey: Survey, path: str, option: str = "--counts") -> dict[str, dict[str, int]]:
+    """Read a CSV with the columns question, value, people."""
+    counts: dict[str, dict[str, int]] = {}
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if not {"value", "people"} <= set(reader.fieldnames or ()):
+            raise UsageError(f"{option}: {path} must have the columns question, value, people")
+        for line, row in enumerate(reader, start=2):
+            question = row.get("question") or survey.questions[0].name
+            if not re.fullmatch("[0-9]{1,12}", row["people"] or ""):
+                raise UsageError(f"{option}: {path}, line {line}: people must be a whole number")
+            if row["value"] in counts.setdefault(question, {}):
+                raise UsageError(f"{option}: {path}, line {line}: this value has come before")
+            counts[question][row["value"]] = int(row["people"])
+    if len({sum(each.values()) for each in counts.values()}) > 1:
+        raise UsageError(f"{option}: {path} must have the same number of people for every question")
+    return counts

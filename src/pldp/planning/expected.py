@@ -1,0 +1,91 @@
+"""The standard errors to expect from channels, level mix and number of people, before anybody is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pldp.errors import PlanError
+from pldp.estimates.groups import LARGEST_DENSE, FloatArray, Group, group
+from pldp.estimates.hidden import HiddenReports, expected_covariance
+from pldp.estimates.pooling import precision_weights
+from pldp.mechanisms import Channel, PureChannel
+from pldp.simulate import perturb
+from pldp.tallies.counts import BitCounts, OutputCounts, no_counts
+
+SAMPLED_REPORTS = 20_000
+"""Unary reports drawn to average the information of hidden levels: their rows cannot be listed."""
+
+
+def pooled_variance(channels: Sequence[Channel], reports: FloatArray, shares: FloatArray) -> FloatArray:
+    """Return the variance of shares pooled by precision, Σ_g w_g² V_g(f)/n_g with w_g ∝ n_g/V_g(1/k).
+
+    Parameters
+    ----------
+    channels
+        The channel of each level.
+    reports
+        The expected number of reports of each level; levels without any are left out.
+    shares
+        The shares assumed to be true.
+
+    Examples
+    --------
+    >>> from pldp.mechanisms import channel
+    >>> krr = channel("krr", 2, 1_000_000)
+    >>> pooled_variance([krr], np.array([10_000.0]), np.array([0.5, 0.5])).round(8)
+    array([0.00011707, 0.00011707])
+    """
+    groups = [_group_of(channel, n) for channel, n in zip(channels, reports, strict=True) if n > 0]
+    weights = precision_weights(groups)
+    return np.asarray(sum(weight**2 * each.variance(shares) for weight, each in zip(weights, groups, strict=True)))
+
+
+def _group_of(channel: Channel, reports: float) -> Group:
+    """Return a group of so many reports yet to come."""
+    twin = group(channel, no_counts(channel))
+    twin.reports = reports  # type: ignore[assignment] # an expected number
+    return twin
+
+
+def hidden_variance(
+    channels: Sequence[PureChannel],
+    label_channel: PureChannel,
+    mix: FloatArray,
+    reports: float,
+    shares: FloatArray,
+    *,
+    seed: int = 0,
+) -> FloatArray:
+    """Return the asymptotic variance of the joint likelihood fit where levels are hidden.
+
+    The information of one report is exact for integer outputs; for unary reports it is averaged over simulated ones,
+    with a relative error of about 1 %.
+    """
+    if len(shares) > LARGEST_DENSE:
+        raise PlanError(f"hidden levels can be planned for {LARGEST_DENSE:,} values at most, not {len(shares):,}")
+    if (mix <= 0).any():
+        raise PlanError("level_mix must give every level some people where levels are hidden")
+    if channels[0].output_bytes:
+        hidden = _sampled(channels, label_channel, mix, shares, seed)
+    else:
+        one_each = OutputCounts(np.ones(channels[0].output_count, np.int64))
+        hidden = HiddenReports.of(channels, label_channel, [one_each] * len(channels))
+    covariance = expected_covariance(hidden, shares, mix)
+    return np.asarray(np.diag(covariance) * hidden.reports / reports)
+
+
+def _sampled(
+    channels: Sequence[PureChannel], label_channel: PureChannel, mix: FloatArray, shares: FloatArray, seed: int
+) -> HiddenReports:
+    generator = np.random.default_rng(seed)
+    values = generator.choice(len(shares), SAMPLED_REPORTS, p=shares)
+    levels = generator.choice(len(mix), SAMPLED_REPORTS, p=mix)
+    rows = perturb(channels, values, generator, level=levels)
+    labels = perturb(label_channel, levels, generator)
+    counts = [
+        BitCounts.of_rows(rows[labels == label].astype(np.uint8), len(shares), patterns=True)
+        for label in range(len(mix))
+    ]
+    return HiddenReports.of(channels, label_channel, counts)

@@ -1,0 +1,78 @@
+"""The picture of a plan: how the error of each question falls with people and with ε."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from pldp.errors import PlanError
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, channel
+from pldp.planning.expected import pooled_variance
+
+if TYPE_CHECKING:
+    from pldp.planning.plan import Plan, QuestionPlan
+
+MOST_LINES: Final = 8
+"""More questions than this are cut to those with the largest errors, and the title says so."""
+
+SCALES: Final = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
+"""Factors by which all ε are multiplied."""
+
+_COLOURS: Final = ("#0b5394", "#d55e00", "#2e7d32", "#8e44ad", "#b7950b", "#00838f", "#c2185b", "#5d4037")
+
+
+def plot_plan(plan: Plan, confidence: float) -> Any:
+    """Draw the widest interval (±) of each question, left against people, right against ε."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+        from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - optional
+    except ImportError:
+        raise PlanError("plot needs matplotlib: pip install 'pldp[plots]'") from None
+    worst = sorted(plan.questions, key=lambda each: -_half_width(each, confidence))[:MOST_LINES]
+    figure = Figure(figsize=(9.5, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    people = plan.people * np.geomspace(0.1, 10, 21)
+    for colour, each in zip(_COLOURS, worst, strict=False):
+        error = _half_width(each, confidence)
+        left.plot(people, error * np.sqrt(plan.people / people), color=colour, label=each.question[:32])
+        right.plot(SCALES, [error * _relative(plan, each, scale) for scale in SCALES], color=colour)
+    left.axvline(plan.people, color="#9aa0a6", linewidth=0.8, linestyle="--")
+    right.axvline(1, color="#9aa0a6", linewidth=0.8, linestyle="--")
+    left.set_xscale("log")
+    left.set_xlabel("people")
+    right.set_xscale("log")
+    right.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "as planned", "2", "4"])
+    right.minorticks_off()
+    right.set_xlabel("all ε multiplied by")
+    left.set_yscale("log")
+    left.yaxis.set_major_formatter(PercentFormatter(1.0))
+    left.set_ylabel(f"widest {confidence:.0%} interval, ±")
+    for axes in (left, right):
+        axes.grid(color="#e4e7ec")
+        axes.spines[["top", "right"]].set_visible(False)
+    asked = len(plan.questions)
+    cut = f", the {MOST_LINES} least accurate of {asked} questions" if asked > MOST_LINES else ""
+    figure.suptitle(f"{plan.survey.title}: {plan.people:,} people{cut}", x=0.01, ha="left", fontsize=11)
+    left.legend(frameon=False, fontsize=9)
+    return figure
+
+
+def _half_width(each: QuestionPlan, confidence: float) -> float:
+    return float(each.interval_width(confidence).max()) / 2
+
+
+def _relative(plan: Plan, each: QuestionPlan, scale: float) -> float:
+    """Return the error with all ε scaled, relative to the error as planned (levels shown in both)."""
+    question = plan.survey.question(each.question)
+    reports = {level.level: level.reports for level in each.levels}
+    counts = np.array([reports.get(level.name, 0.0) for level in question.levels])
+    most = LARGEST_EPSILON * MICRO
+    scaled = [
+        channel(own.mechanism, own.size, min(most, max(1000, round(level.micro_epsilon * scale))))
+        for level, own in zip(question.levels, question.channels, strict=True)
+    ]
+    before, after = (
+        float(pooled_variance(channels, counts, each.shares).max()) for channels in (question.channels, scaled)
+    )
+    return float(np.sqrt(after / before))
