@@ -299,3 +299,19 @@ def test_a_plan_that_makes_no_sense_gets_one_line(capsys, tmp_path: Path, monkey
     assert (code, out) == (2, "")
     assert err.startswith(f"pldp: {words}")
     assert err.count("\n") == 1
+
+
+def test_two_questions_make_a_table(capsys, reports: Path, tmp_path: Path) -> None:
+    counted = tmp_path / "pairs.tally"
+    run(capsys, "tally", reports, "--pair", "late", "mode", "--out", counted)
+    result = run_json(capsys, "estimate", counted, "--pair", "late", "mode")
+    (pair,) = result["pairs"]
+    assert pair["questions"] == ["late", "mode"]
+    assert len(pair["rows"]) == 12
+    assert sum(row["consistent"] for row in pair["rows"]) == pytest.approx(1)
+    code, out, _ = run(capsys, "estimate", counted, "--pair", "late", "mode", "--question", "late")
+    assert code == 0
+    assert "late × mode" in out
+    code, _, err = run(capsys, "estimate", counted, "--pair", "late", "late")
+    assert code == 2
+    assert "were not tallied as a pair" in err

@@ -14,11 +14,12 @@ from pldp.cli.output import (
     emit_json,
     progress_bar,
     show_estimate,
+    show_two_way,
     tally_mapping,
 )
 from pldp.cli.page import write_page
 from pldp.errors import UsageError
-from pldp.estimates import Estimate, frequencies
+from pldp.estimates import Estimate, frequencies, two_way
 from pldp.tallies import Tally
 
 
@@ -27,6 +28,14 @@ def add_to(verbs: Any) -> None:
     parser = verbs.add_parser("estimate", help="turn a tally into shares with errors and intervals")
     parser.add_argument("tally", help="tally file")
     parser.add_argument("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
+    parser.add_argument(
+        "--pair",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("QUESTION", "OTHER"),
+        help="the two-way table of two questions that were tallied with --pair (may be repeated)",
+    )
     parser.add_argument(
         "--method", choices=("unbiased", "likelihood"), help="default: unbiased; likelihood if levels are hidden"
     )
@@ -46,18 +55,24 @@ def add_to(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     tally = Tally.load(args.tally)
-    names = args.question or _answered(tally)
-    if args.plot and len(names) > 1:
+    names = args.question or ([] if args.pair else _answered(tally))
+    tables = [two_way(tally, *pair, pool=args.pool) for pair in args.pair]
+    if args.plot and len(names) != 1:
         raise UsageError("--plot draws one question; name it with --question")
     if args.plot and Path(args.plot).suffix not in PICTURES:
         raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
     estimates = [_estimate(tally, name, args) for name in names]
     if args.json:
         questions = [estimate.to_mapping(args.confidence) for estimate in estimates]
-        emit_json({**tally_mapping(tally), "questions": questions}, args.json)
+        content = {**tally_mapping(tally), "questions": questions}
+        if tables:
+            content["pairs"] = [table.to_mapping(args.confidence) for table in tables]
+        emit_json(content, args.json)
     if args.json != "-":
         for estimate in estimates:
             show_estimate(console_for(args), estimate, args.confidence)
+        for table in tables:
+            show_two_way(console_for(args), table, args.confidence)
     if args.html:
         write_page(Path(args.html), tally.survey.title, estimates, tally=tally, confidence=args.confidence)
     if args.plot:

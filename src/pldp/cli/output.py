@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pldp.estimates import Estimate
+from pldp.estimates import Estimate, TwoWay
 from pldp.tallies import Tally
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -155,6 +155,27 @@ def _show_footing(console: Console, estimate: Estimate) -> None:
     if math.isfinite(estimate.manipulation):
         console.print(f"One forged report can count as {estimate.manipulation:.1f} people.")
     console.print(f"Errors assume: {escape('; '.join(estimate.assumptions))}.", style="dim")
+
+
+def show_two_way(console: Console, table: TwoWay, confidence: float) -> None:
+    """Print the consistent shares of a two-way table, each with the reach of its interval."""
+    low, high = table.interval(confidence)
+    first, second = escape(table.rows.question), escape(table.columns.question)
+    title = f"{first} × {second}: {table.reports:,} reports; consistent share ± {confidence:.0%} reach, in %"
+    grid = Table(title=title, title_justify="left")
+    grid.add_column(f"{first} \\ {second}")
+    for value in table.columns.values:
+        grid.add_column(escape(value), justify="right")
+    grid.add_column("all", justify="right")
+    reach = 50 * (high - low)
+    for place, value in enumerate(table.rows.values):
+        shares = 100 * table.consistent[place]
+        cells = [f"{share:.1f} ± {own:.1f}" for share, own in zip(shares, reach[place], strict=True)]
+        grid.add_row(escape(value), *cells, f"{shares.sum():.1f}")
+    grid.add_row("all", *(f"{100 * share:.1f}" for share in table.consistent.sum(axis=0)), "100.0")
+    for warning in table.warnings:
+        console.print(f"! {warning}", markup=False, style="bold")
+    console.print(grid)
 
 
 def show_tally(console: Console, tally: Tally) -> None:

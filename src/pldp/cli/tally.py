@@ -33,6 +33,14 @@ def add_to(verbs: Any) -> None:
         action="store_true",
         help="keep whole rows of unary reports, for maximum likelihood (larger file)",
     )
+    parser.add_argument(
+        "--pair",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("QUESTION", "OTHER"),
+        help="count these two questions together, for a two-way table (may be repeated)",
+    )
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -46,7 +54,7 @@ def _run(args: argparse.Namespace) -> None:
             part = _tally_file(
                 path,
                 survey,
-                args.patterns,
+                args,
                 lambda rows, base=done: progress.update(task, completed=base + rows),
             )
             done += part.reports + part.rejected
@@ -68,7 +76,7 @@ def _rows(paths: list[str]) -> int | None:
         return None
 
 
-def _tally_file(path: str, survey: Survey | None, patterns: bool, progress: Any) -> Tally:  # noqa: FBT001
+def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, progress: Any) -> Tally:
     if path.endswith(".tally"):
         loaded = Tally.load(path)
         if survey is not None and loaded.survey.hash != survey.hash:
@@ -77,8 +85,9 @@ def _tally_file(path: str, survey: Survey | None, patterns: bool, progress: Any)
     if path == "-" or path.endswith((".jsonl", ".ndjson", ".json")):
         if survey is None:
             raise UsageError(f"--survey is needed to read {path}")
-        return tally(survey, _lines(path), patterns=patterns, progress=progress)
-    return tally(survey or survey_of_parquet(path), path, patterns=patterns, progress=progress)
+        return tally(survey, _lines(path), patterns=args.patterns, pairs=args.pair, progress=progress)
+    survey = survey or survey_of_parquet(path)
+    return tally(survey, path, patterns=args.patterns, pairs=args.pair, progress=progress)
 
 
 def _lines(path: str) -> Iterator[bytes]:

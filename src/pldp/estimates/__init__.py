@@ -1,11 +1,12 @@
 """From tallies to shares with errors: inversion, pooling, likelihood, consistency."""
 
-from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
+from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
 from pldp.estimates.frequencies import frequencies
 from pldp.estimates.groups import Group, group
 from pldp.estimates.likelihood import Fit, maximum_likelihood
 from pldp.estimates.personal import personal_frequencies
+from pldp.estimates.two_way import TwoWay, two_way
 
 __all__ = [
     "Estimate",
@@ -15,6 +16,7 @@ __all__ = [
     "Homogeneity",
     "Interval",
     "LevelShare",
+    "TwoWay",
     "base_cut",
     "frequencies",
     "group",
@@ -22,4 +24,6 @@ __all__ = [
     "norm_cut",
     "norm_sub",
     "personal_frequencies",
+    "two_way",
+    "with_margins",
 ]

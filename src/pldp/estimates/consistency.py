@@ -15,6 +15,11 @@ from pldp.errors import EstimateError
 
 FloatArray = npt.NDArray[np.float64]
 
+MARGIN_ERROR = 1e-12
+"""Error of a row or column sum at which `with_margins` stops."""
+
+MARGIN_STEPS = 200
+
 
 def norm_sub(shares: npt.ArrayLike) -> FloatArray:
     """Shift all shares by one amount and cut at 0 so that they sum to 1: the nearest point of the simplex.
@@ -57,6 +62,45 @@ def base_cut(shares: npt.ArrayLike, standard_error: npt.ArrayLike, *, alpha: flo
         raise EstimateError("base-cut needs a finite standard error of every share")
     threshold = NormalDist().inv_cdf(1 - alpha / len(given)) * np.asarray(standard_error, np.float64)
     return np.where(given > threshold, given, 0.0)
+
+
+def with_margins(table: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatArray:
+    """Return the nearest table (least squares) that is at least 0 and has these row and column sums.
+
+    It is max(0, table + u_i + v_j); the multipliers u and v maximise a concave dual, which Newton steps climb.
+
+    >>> with_margins([[0.5, -0.1], [0.2, 0.3]], [0.5, 0.5], [0.6, 0.4])
+    array([[0.475, 0.025],
+           [0.125, 0.375]])
+    """
+    given, wanted = np.asarray(table, np.float64), np.concatenate([rows, columns]).astype(np.float64)
+    height, width = given.shape
+    if len(wanted) != height + width or (wanted < 0).any() or abs(wanted[:height].sum() - wanted[height:].sum()) > 1e-9:
+        raise EstimateError("margins must be sums of rows and columns of one table, none negative")
+
+    def shifted(multipliers: FloatArray) -> FloatArray:
+        return given + multipliers[:height, None] + multipliers[None, height:]
+
+    def dual(multipliers: FloatArray) -> float:
+        return float(wanted @ multipliers - 0.5 * (np.maximum(shifted(multipliers), 0) ** 2).sum())
+
+    point = np.zeros(height + width)
+    for _ in range(MARGIN_STEPS):
+        now = shifted(point)
+        kept = np.maximum(now, 0)
+        missing = wanted - np.concatenate([kept.sum(axis=1), kept.sum(axis=0)])
+        if np.abs(missing).max() < MARGIN_ERROR:
+            break
+        active = (now > 0).astype(np.float64)
+        hessian = np.diag(np.concatenate([active.sum(axis=1), active.sum(axis=0)]) + 1e-9)
+        hessian[:height, height:] = active
+        hessian[height:, :height] = active.T
+        step = np.linalg.solve(hessian, missing)
+        size = 1.0
+        while dual(point + size * step) < dual(point) and size > 1e-6:
+            size /= 2
+        point = point + size * step
+    return np.maximum(shifted(point), 0)
 
 
 def _checked(shares: npt.ArrayLike) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
 from pldp.tallies.kernel import tally
+from pldp.tallies.pairs import PairCounts
 from pldp.tallies.tally import Tally
 
-__all__ = ["BitCounts", "Counts", "OutputCounts", "Tally", "tally"]
+__all__ = ["BitCounts", "Counts", "OutputCounts", "PairCounts", "Tally", "tally"]

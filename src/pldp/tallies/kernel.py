@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pldp.errors import ReportError
+from pldp.mechanisms import Channel
 from pldp.reports import Rejection, Report, ReportRejected, read_report
 from pldp.reports.columns import BATCH_ROWS, bit_channel, integer_channels, read_parquet, to_batch
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.tallies.counts import BitCounts, ByteArray, Counts, OutputCounts
+from pldp.tallies.pairs import Pair, PairCounts, pair_cells
 from pldp.tallies.tally import Cell, Tally
 
 Reports = Any
@@ -39,7 +42,14 @@ _ACCEPTED = 255
 _UNKNOWN, _NO_TEXT = -1, -2
 
 
-def tally(survey: Survey, reports: Reports, *, patterns: bool = False, progress: Progress | None = None) -> Tally:
+def tally(
+    survey: Survey,
+    reports: Reports,
+    *,
+    patterns: bool = False,
+    pairs: Sequence[Pair] = (),
+    progress: Progress | None = None,
+) -> Tally:
     """Count reports of a survey.
 
     Parameters
@@ -50,6 +60,8 @@ def tally(survey: Survey, reports: Reports, *, patterns: bool = False, progress:
         `Report` objects, JSON texts or parsed objects; an Arrow table, batch or reader; or the path of a Parquet file.
     patterns
         Keep whole rows of unary reports, which maximum likelihood needs (n·k/8 bytes at most).
+    pairs
+        Names of two questions each, to be counted together for a two-way table.
     progress
         Called with the number of rows read so far.
 
@@ -63,12 +75,13 @@ def tally(survey: Survey, reports: Reports, *, patterns: bool = False, progress:
     """
     # Hidden levels need the likelihood, which needs whole rows.
     patterns = patterns or survey.level_channel is not None
-    merged = [Tally.empty(survey, patterns=patterns)]
-    counters = sum(array.size for counts in merged[0].counts.values() for array in counts.arrays().values())
+    merged = [Tally.empty(survey, patterns=patterns, pairs=pairs)]
+    every = [*merged[0].counts.values(), *merged[0].pairs.values()]
+    counters = sum(array.size for counts in every for array in counts.arrays().values())
     merge_every = max(1, min(MERGE_EVERY, PENDING_COUNTERS // counters))
     pending: list[Tally] = []
     rows = 0
-    for part in _parts(survey, reports, patterns=patterns):
+    for part in _parts(survey, reports, patterns=patterns, pairs=pairs):
         pending.append(part)
         rows += part.reports + part.rejected
         if len(pending) >= merge_every:
@@ -78,7 +91,7 @@ def tally(survey: Survey, reports: Reports, *, patterns: bool = False, progress:
     return Tally.merge([*merged, *pending])
 
 
-def _parts(survey: Survey, reports: Reports, *, patterns: bool) -> Iterator[Tally]:
+def _parts(survey: Survey, reports: Reports, *, patterns: bool, pairs: Sequence[Pair]) -> Iterator[Tally]:
     if isinstance(reports, str | Path):
         reports = read_parquet(reports)
     elif isinstance(reports, pa.RecordBatch):
@@ -90,28 +103,28 @@ def _parts(survey: Survey, reports: Reports, *, patterns: bool) -> Iterator[Tall
     records: list[Any] = []
     for report in reports:
         if isinstance(report, pa.RecordBatch):
-            yield tally_batch(survey, report, patterns=patterns)
+            yield tally_batch(survey, report, patterns=patterns, pairs=pairs)
             continue
         records.append(report)
         if len(records) == RECORDS_AT_ONCE:
-            yield _tally_records(survey, records, patterns=patterns)
+            yield _tally_records(survey, records, patterns=patterns, pairs=pairs)
             records = []
     if records:
-        yield _tally_records(survey, records, patterns=patterns)
+        yield _tally_records(survey, records, patterns=patterns, pairs=pairs)
 
 
-def _tally_records(survey: Survey, reports: list[Any], *, patterns: bool) -> Tally:
+def _tally_records(survey: Survey, reports: list[Any], *, patterns: bool, pairs: Sequence[Pair]) -> Tally:
     accepted, rejections = [], Counter[Rejection]()
     for report in reports:
         try:
             accepted.append(read_report(survey, report.to_mapping() if isinstance(report, Report) else report))
         except ReportRejected as rejected:
             rejections[rejected.reason] += 1
-    counted = tally_batch(survey, to_batch(survey, accepted), patterns=patterns)
-    return Tally(survey, counted.counts, counted.reports, rejections)
+    counted = tally_batch(survey, to_batch(survey, accepted), patterns=patterns, pairs=pairs)
+    return replace(counted, rejections=rejections)
 
 
-def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False) -> Tally:
+def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
     """Count one Arrow batch. This is the whole kernel: other engines run it on their partitions and add the results."""
     reasons = _check_envelope(survey, batch)
     read = [_QuestionColumns(question, batch, reasons) for question in survey.questions]
@@ -122,11 +135,20 @@ def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False
     if survey.ask is not None:
         _reject(reasons, answered > survey.ask, Rejection.TOO_MANY_ANSWERS)
     counts: dict[Cell, Counts] = {}
+    accepted = reasons == _ACCEPTED
     for columns in read:
-        counts |= columns.count(reasons == _ACCEPTED, patterns=patterns)
+        counts |= columns.count(accepted, patterns=patterns)
+    together = {}
+    if pairs:
+        by_name = {columns.question.name: columns for columns in read}
+        for cell, channels in pair_cells(survey, pairs).items():
+            one, two = (by_name[name] for name, _ in cell)
+            rows = accepted & one.chose(cell[0][1]) & two.chose(cell[1][1])
+            outputs = (columns.outputs(channel, rows) for columns, channel in zip((one, two), channels, strict=True))
+            together[cell] = PairCounts.of_outputs(*channels, *outputs)
     tallied = np.bincount(reasons, minlength=256)
     rejections = {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
-    return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections)
+    return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections, together)
 
 
 def _check_envelope(survey: Survey, batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
@@ -203,6 +225,15 @@ class _QuestionColumns:
         spare = -channel.size % 8
         if spare:
             _reject(reasons, wanted & (self.rows[:, -1] >= 1 << (8 - spare)), Rejection.OUT_OF_RANGE)
+
+    def chose(self, level: str) -> npt.NDArray[np.bool_]:
+        """Tell which rows show this level."""
+        return np.asarray(self.level == self.question.level_index[level])
+
+    def outputs(self, channel: Channel, rows: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+        """Return the outputs of some rows that used this channel."""
+        column = self.rows if channel.output_bytes else self.output
+        return np.zeros(0, np.uint8) if column is None else column[rows]
 
     def count(self, accepted: npt.NDArray[np.bool_], *, patterns: bool) -> dict[Cell, Counts]:
         """Count the accepted rows of each level."""

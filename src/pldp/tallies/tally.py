@@ -17,6 +17,7 @@ from pldp.errors import SurveyError, TallyError
 from pldp.reports import Rejection
 from pldp.survey import Survey, loads
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts, counts_from_arrays, no_counts
+from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
 
 TALLY_SCHEMA: Final = 1
 
@@ -38,15 +39,18 @@ class Tally:
         Number of reports that were accepted.
     rejections
         Number of reports rejected, by reason.
+    pairs
+        Counts of two questions together, where they were asked for.
     """
 
     survey: Survey
     counts: Mapping[Cell, Counts]
     reports: int = 0
     rejections: Mapping[Rejection, int] = field(default_factory=dict)
+    pairs: Mapping[PairCell, PairCounts] = field(default_factory=dict)
 
     @classmethod
-    def empty(cls, survey: Survey, *, patterns: bool = False) -> Tally:
+    def empty(cls, survey: Survey, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
         """Return a tally of no reports: what every other tally can be added to."""
         patterns = patterns or survey.level_channel is not None
         counts: dict[Cell, Counts] = {}
@@ -54,7 +58,8 @@ class Tally:
             for level, channel in zip(question.levels, question.channels, strict=True):
                 cell = (question.name, level.name)
                 counts[cell] = no_counts(channel, patterns=patterns)
-        return cls(survey, counts)
+        together = {cell: PairCounts.none(*channels) for cell, channels in pair_cells(survey, pairs).items()}
+        return cls(survey, counts, pairs=together)
 
     @staticmethod
     def merge(tallies: Sequence[Tally]) -> Tally:
@@ -69,6 +74,7 @@ class Tally:
             {cell: _merge_counts([tally.counts[cell] for tally in tallies]) for cell in first.counts},
             sum(tally.reports for tally in tallies),
             dict(reduce(add, (Counter(tally.rejections) for tally in tallies))),
+            _merge_pairs(tallies),
         )
 
     def __add__(self, other: object) -> Tally:
@@ -82,6 +88,8 @@ class Tally:
             self.survey.hash == other.survey.hash
             and (self.reports, self.rejections) == (other.reports, other.rejections)
             and all(_equal(self.counts[cell], other.counts[cell]) for cell in self.counts)
+            and self.pairs.keys() == other.pairs.keys()
+            and all(_equal(self.pairs[cell], other.pairs[cell]) for cell in self.pairs)
         )
 
     __hash__ = None  # type: ignore[assignment] # it holds arrays
@@ -91,6 +99,11 @@ class Tally:
         """Number of reports that were not counted."""
         return sum(self.rejections.values())
 
+    @property
+    def paired(self) -> tuple[Pair, ...]:
+        """Pairs of questions that were counted together."""
+        return tuple(dict.fromkeys((first[0], second[0]) for first, second in self.pairs))
+
     def save(self, path: str | Path) -> None:
         """Write the tally to one file (a ZIP of NumPy arrays and the survey; no pickles)."""
         header = {
@@ -98,10 +111,13 @@ class Tally:
             "survey": self.survey.document,
             "reports": self.reports,
             "rejections": {reason.value: count for reason, count in self.rejections.items()},
+            "pairs": list(self.paired),
         }
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         for index, cell in enumerate(self.counts):
             arrays |= {f"{index}.{name}": array for name, array in self.counts[cell].arrays().items()}
+        for index, together in enumerate(self.pairs.values()):
+            arrays |= {f"pair{index}.{name}": array for name, array in together.arrays().items()}
         fresh = Path(f"{path}.new")
         with fresh.open("wb") as file:
             np.savez_compressed(file, **arrays)
@@ -129,9 +145,13 @@ class Tally:
         cells: dict[Cell, Counts] = {}
         for index, cell in enumerate(Tally.empty(survey).counts):
             question = survey.question(cell[0])
-            prefix = f"{index}."
-            own = {name.removeprefix(prefix): arrays[name] for name in arrays if name.startswith(prefix)}
+            own = _with_prefix(arrays, f"{index}.")
             cells[cell] = counts_from_arrays(question.channels[question.level_index[cell[1]]], own)
+        paired = pair_cells(survey, [(first, second) for first, second in header.get("pairs", ())])
+        pairs = {
+            cell: PairCounts.from_arrays(*channels, _with_prefix(arrays, f"pair{index}."))
+            for index, (cell, channels) in enumerate(paired.items())
+        }
         rejections = {Rejection(reason): int(count) for reason, count in header["rejections"].items()}
         answered: Counter[str] = Counter()
         for (name, _), counts in cells.items():
@@ -139,7 +159,18 @@ class Tally:
         reports = int(header["reports"])
         if min(rejections.values(), default=0) < 0 or not max(answered.values()) <= reports <= sum(answered.values()):
             raise TallyError("the numbers of reports contradict each other")
-        return cls(survey, cells, reports, rejections)
+        return cls(survey, cells, reports, rejections, pairs)
+
+
+def _with_prefix(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _merge_pairs(tallies: Sequence[Tally]) -> dict[PairCell, PairCounts]:
+    """Add the counts of pairs that every tally with reports has."""
+    filled = [tally for tally in tallies if tally.reports] or tallies
+    cells = [cell for cell in filled[0].pairs if all(cell in tally.pairs for tally in filled)]
+    return {cell: PairCounts.merge([tally.pairs[cell] for tally in filled]) for cell in cells}
 
 
 def _merge_counts(parts: Sequence[Counts]) -> Counts:
@@ -148,6 +179,6 @@ def _merge_counts(parts: Sequence[Counts]) -> Counts:
     return OutputCounts.merge([part for part in parts if isinstance(part, OutputCounts)])
 
 
-def _equal(one: Counts, other: Counts) -> bool:
+def _equal(one: Counts | PairCounts, other: Counts | PairCounts) -> bool:
     ours, theirs = one.arrays(), other.arrays()
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)

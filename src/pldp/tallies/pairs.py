@@ -1,0 +1,125 @@
+"""Counts for two-way tables: how often the reports of two questions support each pair of values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import TallyError
+from pldp.mechanisms import Channel, LinearHashing
+from pldp.survey import Survey
+from pldp.tallies.counts import IntArray
+
+LARGEST_TABLE: Final = 1 << 22
+"""Cells of a two-way table, at most."""
+
+Pair = tuple[str, str]
+"""Names of two questions."""
+
+PairCell = tuple[tuple[str, str], tuple[str, str]]
+"""(question, level) of both."""
+
+_ROWS_AT_ONCE = 1 << 13
+
+
+@dataclass(frozen=True, eq=False)
+class PairCounts:
+    """Reports that answer both questions at one pair of levels.
+
+    Attributes
+    ----------
+    reports
+        Their number.
+    first, second
+        How many support each value of the first question, and of the second.
+    both
+        How many support a value of the first and a value of the second, first × second.
+    """
+
+    reports: int
+    first: IntArray
+    second: IntArray
+    both: IntArray
+
+    @classmethod
+    def none(cls, first: Channel, second: Channel) -> PairCounts:
+        """Return zero counts."""
+        shape = (first.size, second.size)
+        return cls(0, np.zeros(shape[0], np.int64), np.zeros(shape[1], np.int64), np.zeros(shape, np.int64))
+
+    @classmethod
+    def of_outputs(
+        cls, first: Channel, second: Channel, first_outputs: npt.NDArray[Any], second_outputs: npt.NDArray[Any]
+    ) -> PairCounts:
+        """Count the outputs of the same people: integers, or rows of packed bits."""
+        parts = [cls.none(first, second)]
+        for start in range(0, len(first_outputs), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            one, two = supported(first, first_outputs[part]), supported(second, second_outputs[part])
+            # Sums of at most 2¹³ ones are exact in single precision.
+            sums = (one.sum(axis=0), two.sum(axis=0), one.T @ two)
+            parts = [cls.merge([*parts, cls(len(one), *(np.asarray(array, np.int64) for array in sums))])]
+        return parts[0]
+
+    @classmethod
+    def merge(cls, parts: Sequence[PairCounts]) -> PairCounts:
+        """Add the counts."""
+        return cls(
+            sum(part.reports for part in parts),
+            *(np.sum([getattr(part, name) for part in parts], axis=0) for name in ("first", "second", "both")),
+        )
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays to store."""
+        return {"reports": np.array(self.reports), "first": self.first, "second": self.second, "both": self.both}
+
+    @classmethod
+    def from_arrays(cls, first: Channel, second: Channel, arrays: Mapping[str, npt.NDArray[Any]]) -> PairCounts:
+        """Rebuild stored counts and refuse what does not fit the channels."""
+        one, two, both = (arrays[name].astype(np.int64) for name in ("first", "second", "both"))
+        reports = int(arrays["reports"])
+        fits = one.shape == (first.size,) and two.shape == (second.size,) and both.shape == (first.size, second.size)
+        within = fits and bool((both >= 0).all() and (both <= np.minimum.outer(one, two)).all())
+        if not within or max(one.max(), two.max()) > reports:
+            raise TallyError("stored counts of two questions do not fit the survey's channels")
+        return cls(reports, one, two, both)
+
+
+def supported(channel: Channel, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Return 1 where an output supports a value, outputs × values."""
+    if channel.output_bytes:
+        return np.unpackbits(outputs, axis=1, count=channel.size, bitorder="little").astype(np.float32)
+    if isinstance(channel, LinearHashing):
+        base, values = channel.buckets, np.arange(channel.size)
+        vector, bucket = np.divmod(outputs.astype(np.int64), base)
+        total = np.zeros((len(outputs), channel.size), np.int64)
+        for _ in range(channel.digits):
+            total += np.outer(vector % base, values % base)
+            vector, values = vector // base, values // base
+        return np.asarray(total % base == bucket[:, None], np.float32)
+    return np.asarray(outputs.astype(np.int64)[:, None] == np.arange(channel.size), np.float32)
+
+
+def pair_cells(survey: Survey, pairs: Sequence[Pair]) -> dict[PairCell, tuple[Channel, Channel]]:
+    """Return every pair of (question, level) of these pairs of questions, with their channels."""
+    cells: dict[PairCell, tuple[Channel, Channel]] = {}
+    for first, second in pairs:
+        one, two = survey.question(first), survey.question(second)
+        if first == second:
+            raise TallyError(f"pairs must name two different questions, not {first!r} twice")
+        if survey.level_channel is not None:
+            raise TallyError("pairs need levels that show: two-way tables of hidden levels are not known")
+        if survey.ask == 1:
+            raise TallyError("pairs need people who answer both questions; this survey asks each person one")
+        if len(one.values) * len(two.values) > LARGEST_TABLE:
+            raise TallyError(
+                f"pairs must have at most {LARGEST_TABLE:,} cells, not {len(one.values):,} × {len(two.values):,}"
+            )
+        for level, channel in zip(one.levels, one.channels, strict=True):
+            for other_level, other in zip(two.levels, two.channels, strict=True):
+                cells[(first, level.name), (second, other_level.name)] = (channel, other)
+    return cells

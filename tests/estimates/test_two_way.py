@@ -1,0 +1,197 @@
+"""Two-way tables: unbiased, with covering intervals, and consistent with their margins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from claims import mean_is
+from conftest import runs
+from pldp import Survey, Tally, frequencies, tally
+from pldp.errors import EstimateError, TallyError
+from pldp.estimates import two_way, with_margins
+from pldp.mechanisms import MECHANISMS, channel
+from pldp.simulate import Population, perturb, simulate_reports
+from pldp.survey import survey_from_mapping
+from pldp.tallies.kernel import tally_batch
+from pldp.tallies.pairs import PairCounts, supported
+
+TRUTH = np.array([[0.30, 0.05, 0.05], [0.05, 0.25, 0.30]])
+PAIR = ("a", "b")
+
+
+def form(mechanism: str, **keys: object) -> Survey:
+    questions = [
+        {"name": "a", "values": ["yes", "no"], "mechanism": mechanism},
+        {"name": "b", "values": ["x", "y", "z"], "mechanism": {"strict": mechanism, "open": "krr"}},
+    ]
+    levels = {"strict": 1, "open": 3}
+    return survey_from_mapping({"pldp": 1, "title": "t", "levels": levels, "questions": questions, **keys})
+
+
+def people(survey: Survey, number: int, seed: int) -> Population:
+    """Dependent answers; levels chosen at random."""
+    generator = np.random.default_rng(seed)
+    cell = generator.choice(TRUTH.size, number, p=TRUTH.ravel())
+    values = {"a": cell // 3, "b": cell % 3}
+    return Population(values, {name: generator.integers(0, 2, number) for name in values})
+
+
+def estimates(survey: Survey, number: int, repeats: int, pool: str = "precision"):
+    for batch in simulate_reports(survey, people(survey, number * repeats, 1), seed=2, rows=number):
+        yield two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b", pool=pool)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_shares_are_unbiased_and_intervals_cover(mechanism: str) -> None:
+    """6 cells: 95 % intervals cover 93.5 to 96.5 % up to chance, errors have mean 0."""
+    found = list(estimates(form(mechanism), 3000, runs(200, 3000)))
+    for place in np.ndindex(TRUTH.shape):
+        assert mean_is([table.shares[place] for table in found], TRUTH[place])
+    covered = [float(((low <= TRUTH) & (high >= TRUTH)).mean()) for low, high in (t.interval() for t in found)]
+    assert mean_is(covered, 0.95)
+    ratio = np.mean([(table.shares - TRUTH) ** 2 for table in found], axis=0) / found[0].standard_error ** 2
+    assert 0.7 < ratio.mean() < 1.35
+
+
+def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
+    found = list(estimates(form("krr"), 3000, runs(200, 2000), "size"))
+    covered = [float(((low <= TRUTH) & (high >= TRUTH)).mean()) for low, high in (t.interval() for t in found)]
+    assert mean_is(covered, 0.95)
+    narrow = [float((np.abs(table.shares - TRUTH) <= 1.5 * table.standard_error).mean()) for table in found]
+    assert not mean_is(narrow, 0.95)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_consistent_table_has_the_margins_of_the_questions(mechanism: str) -> None:
+    survey = form(mechanism)
+    counted = tally(survey, simulate_reports(survey, people(survey, 2000, 3), seed=3), pairs=[PAIR])
+    table = two_way(counted, "a", "b")
+    assert table.consistent.min() >= 0
+    for axis, name in ((1, "a"), (0, "b")):
+        np.testing.assert_allclose(table.consistent.sum(axis=axis), frequencies(counted, name).consistent(), atol=1e-9)
+
+
+def test_turned_around_it_is_the_same_table() -> None:
+    survey = form("oue")
+    counted = tally(survey, simulate_reports(survey, people(survey, 2000, 3), seed=3), pairs=[PAIR])
+    one, other = two_way(counted, "a", "b"), two_way(counted, "b", "a")
+    np.testing.assert_allclose(one.shares, other.shares.T)
+    np.testing.assert_allclose(one.standard_error, other.standard_error.T)
+    np.testing.assert_allclose(one.consistent, other.consistent.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_supports_are_those_of_the_channel(mechanism: str) -> None:
+    tested = channel(mechanism, 7, 1_500_000)
+    outputs = perturb(tested, np.arange(7).repeat(20), np.random.default_rng(1))
+    plain = [row.tobytes() if tested.output_bytes else int(row) for row in outputs]
+    expected = [[tested.supports(output, value) for value in range(7)] for output in plain]
+    np.testing.assert_array_equal(supported(tested, outputs), expected)
+
+
+def test_tallies_of_pairs_add_up_and_survive_a_file(tmp_path) -> None:
+    survey = form("sue")
+    batches = list(simulate_reports(survey, people(survey, 900, 5), seed=5, rows=300))
+    parts = [tally(survey, batch, pairs=[PAIR]) for batch in batches]
+    whole = tally(survey, batches, pairs=[PAIR])
+    assert sum(parts[1:], parts[0]) == whole
+    assert whole + Tally.empty(survey) == whole
+    assert (whole + tally(survey, batches)).pairs == {}
+    whole.save(tmp_path / "t.tally")
+    again = Tally.load(tmp_path / "t.tally")
+    assert again == whole
+    assert again.paired == (PAIR,)
+    assert tally(survey, batches) != whole
+
+
+def test_stored_counts_that_contradict_each_other_are_refused() -> None:
+    one, two = channel("krr", 2, 10**6), channel("krr", 3, 10**6)
+    good = PairCounts.of_outputs(one, two, np.array([0, 1, 1]), np.array([2, 2, 0]))
+    assert PairCounts.from_arrays(one, two, good.arrays()).both.tolist() == [[0, 0, 1], [1, 0, 1]]
+    for name, broken in (("both", good.both + 5), ("first", good.first[:1]), ("reports", np.array(1))):
+        with pytest.raises(TallyError, match="stored counts of two questions"):
+            PairCounts.from_arrays(one, two, {**good.arrays(), name: broken})
+
+
+def test_people_who_answer_one_question_only_do_not_count() -> None:
+    questions = [{"name": name, "values": ["x", "y"]} for name in "abc"]
+    survey = survey_from_mapping({"pldp": 1, "title": "t", "levels": {"l": 4}, "questions": questions, "ask": 2})
+    population = Population.of_shares(survey, 3000, seed=1)
+    counted = tally(survey, simulate_reports(survey, population, seed=1), pairs=[PAIR])
+    table = two_way(counted, "a", "b")
+    assert 900 < table.reports < 1100
+    assert table.rows.reports > 1900
+
+
+WRONG = {
+    "pairs must name two different questions": lambda: tally(form("krr"), [], pairs=[("a", "a")]),
+    "pairs need levels that show": lambda: tally(
+        survey_from_mapping({**form("krr").document, "hide_level": {"epsilon": 1}}), [], pairs=[PAIR]
+    ),
+    "pairs need people who answer both": lambda: tally(form("krr", ask=1), [], pairs=[PAIR]),
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_pairs_that_cannot_be_counted_get_one_clear_line(words: str) -> None:
+    with pytest.raises(TallyError, match=words):
+        WRONG[words]()
+
+
+def test_tables_that_cannot_be_made_get_one_clear_line() -> None:
+    survey = form("krr")
+    with pytest.raises(EstimateError, match="were not tallied as a pair"):
+        two_way(tally(survey, []), "a", "b")
+    with pytest.raises(EstimateError, match="no reports, so there is nothing to estimate"):
+        two_way(tally(survey, [], pairs=[PAIR]), "a", "b")
+    with pytest.raises(EstimateError, match="pool must be one of precision, size"):
+        two_way(tally(survey, []), "a", "b", pool="both")
+    large = [{"name": name, "values": [str(v) for v in range(3000)]} for name in "ab"]
+    huge = survey_from_mapping({"pldp": 1, "title": "t", "levels": {"l": 1}, "questions": large})
+    with pytest.raises(TallyError, match="pairs must have at most 4,194,304 cells, not 3,000 × 3,000"):
+        tally(huge, [], pairs=[PAIR])
+    counted = tally(survey, simulate_reports(survey, people(survey, 100, 1)), pairs=[PAIR])
+    with pytest.raises(EstimateError, match="confidence"):
+        two_way(counted, "a", "b").interval(1)
+    separate = loads(
+        'pldp=1\ntitle="t"\nlevels={l=4}\nquestions=[{name="a",values=["x","y"]},{name="b",values=["x","y"]}]'
+    )
+    apart = [Population({name: np.array([0, 1])}, {name: np.array([0, 0])}) for name in "ab"]
+    reports = [batch for one in apart for batch in simulate_reports(separate, one)]
+    with pytest.raises(EstimateError, match="no report answers both"):
+        two_way(tally(separate, reports, pairs=[PAIR]), "a", "b")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    arrays(np.float64, st.tuples(st.integers(2, 7), st.integers(2, 7)), elements=st.floats(-0.5, 1)),
+    st.integers(0, 2**32 - 1),
+)
+def test_the_nearest_table_with_these_margins(table: np.ndarray, seed: int) -> None:
+    """Feasible, and no feasible neighbour is nearer (moving ±δ around any rectangle of cells)."""
+    generator = np.random.default_rng(seed)
+    rows, columns = (generator.dirichlet(np.full(size, 0.5)) for size in table.shape)
+    found = with_margins(table, rows, columns)
+    np.testing.assert_allclose(found.sum(axis=1), rows, atol=1e-8)
+    np.testing.assert_allclose(found.sum(axis=0), columns, atol=1e-8)
+    assert found.min() >= 0
+    distance = ((found - table) ** 2).sum()
+    for _ in range(30):
+        i, j = generator.choice(table.shape[0], 2, replace=False)
+        k, m = generator.choice(table.shape[1], 2, replace=False)
+        step = 0.5 * min(found[i, m], found[j, k])
+        moved = found.copy()
+        moved[i, k] += step
+        moved[j, m] += step
+        moved[i, m] -= step
+        moved[j, k] -= step
+        assert ((moved - table) ** 2).sum() >= distance - 1e-7
+
+
+def test_margins_that_no_table_has_are_refused() -> None:
+    with pytest.raises(EstimateError, match="margins must be sums"):
+        with_margins(np.zeros((2, 2)), [0.5, 0.5], [0.5, 0.6])
