@@ -157,9 +157,8 @@ def test_tables_that_cannot_be_made_get_one_clear_line() -> None:
     counted = tally(survey, simulate_reports(survey, people(survey, 100, 1)), pairs=[PAIR])
     with pytest.raises(EstimateError, match="confidence"):
         two_way(counted, "a", "b").interval(1)
-    separate = loads(
-        'pldp=1\ntitle="t"\nlevels={l=4}\nquestions=[{name="a",values=["x","y"]},{name="b",values=["x","y"]}]'
-    )
+    questions = [{"name": name, "values": ["x", "y"]} for name in "ab"]
+    separate = survey_from_mapping({"pldp": 1, "title": "t", "levels": {"l": 4}, "questions": questions})
     apart = [Population({name: np.array([0, 1])}, {name: np.array([0, 0])}) for name in "ab"]
     reports = [batch for one in apart for batch in simulate_reports(separate, one)]
     with pytest.raises(EstimateError, match="no report answers both"):

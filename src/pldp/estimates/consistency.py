@@ -18,7 +18,8 @@ FloatArray = npt.NDArray[np.float64]
 MARGIN_ERROR = 1e-12
 """Error of a row or column sum at which `with_margins` stops."""
 
-MARGIN_STEPS = 200
+MARGIN_STEPS = 1000
+RIDGE = 1e-6
 
 
 def norm_sub(shares: npt.ArrayLike) -> FloatArray:
@@ -67,40 +68,52 @@ def base_cut(shares: npt.ArrayLike, standard_error: npt.ArrayLike, *, alpha: flo
 def with_margins(table: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatArray:
     """Return the nearest table (least squares) that is at least 0 and has these row and column sums.
 
-    It is max(0, table + u_i + v_j); the multipliers u and v maximise a concave dual, which Newton steps climb.
+    It is max(0, table + u_i + v_j). The multipliers maximise a concave dual: all rows and then all columns are set right
+    in turn, which always climbs, and Newton steps between make it fast.
 
     >>> with_margins([[0.5, -0.1], [0.2, 0.3]], [0.5, 0.5], [0.6, 0.4])
     array([[0.475, 0.025],
            [0.125, 0.375]])
     """
-    given, wanted = np.asarray(table, np.float64), np.concatenate([rows, columns]).astype(np.float64)
-    height, width = given.shape
-    if len(wanted) != height + width or (wanted < 0).any() or abs(wanted[:height].sum() - wanted[height:].sum()) > 1e-9:
+    given = np.asarray(table, np.float64)
+    sums, other_sums = np.asarray(rows, np.float64), np.asarray(columns, np.float64)
+    wanted = np.concatenate([sums, other_sums])
+    if (len(sums), len(other_sums)) != given.shape or (wanted < 0).any() or abs(sums.sum() - other_sums.sum()) > 1e-9:
         raise EstimateError("margins must be sums of rows and columns of one table, none negative")
+    height = len(sums)
 
-    def shifted(multipliers: FloatArray) -> FloatArray:
-        return given + multipliers[:height, None] + multipliers[None, height:]
+    def dual(point: FloatArray) -> float:
+        shifted = given + point[:height, None] + point[None, height:]
+        return float(wanted @ point - 0.5 * (np.maximum(shifted, 0) ** 2).sum())
 
-    def dual(multipliers: FloatArray) -> float:
-        return float(wanted @ multipliers - 0.5 * (np.maximum(shifted(multipliers), 0) ** 2).sum())
-
-    point = np.zeros(height + width)
+    point = np.zeros(len(wanted))
     for _ in range(MARGIN_STEPS):
-        now = shifted(point)
-        kept = np.maximum(now, 0)
-        missing = wanted - np.concatenate([kept.sum(axis=1), kept.sum(axis=0)])
+        point[:height] = _row_shifts(given + point[None, height:], sums)
+        point[height:] = _row_shifts((given + point[:height, None]).T, other_sums)
+        shifted = given + point[:height, None] + point[None, height:]
+        missing = wanted - np.concatenate([np.maximum(shifted, 0).sum(axis=axis) for axis in (1, 0)])
         if np.abs(missing).max() < MARGIN_ERROR:
             break
-        active = (now > 0).astype(np.float64)
-        hessian = np.diag(np.concatenate([active.sum(axis=1), active.sum(axis=0)]) + 1e-9)
+        active = (shifted > 0).astype(np.float64)
+        hessian = np.diag(np.concatenate([active.sum(axis=1), active.sum(axis=0)]) + RIDGE)
         hessian[:height, height:] = active
         hessian[height:, :height] = active.T
         step = np.linalg.solve(hessian, missing)
-        size = 1.0
-        while dual(point + size * step) < dual(point) and size > 1e-6:
-            size /= 2
-        point = point + size * step
-    return np.maximum(shifted(point), 0)
+        here = dual(point)
+        # Where few cells are positive the dual is flat for a while: the step may be far too long.
+        for size in 0.25 ** np.arange(20):
+            if dual(point + size * step) > here:
+                point = point + size * step
+                break
+    return np.maximum(given + point[:height, None] + point[None, height:], 0)
+
+
+def _row_shifts(table: FloatArray, sums: FloatArray) -> FloatArray:
+    """Return the shift of each row after which its positive part has this sum."""
+    falling = -np.sort(-table, axis=1)
+    excess = (np.cumsum(falling, axis=1) - sums[:, None]) / np.arange(1, table.shape[1] + 1)
+    kept = np.maximum((falling > excess).sum(axis=1) - 1, 0)
+    return np.asarray(-excess[np.arange(len(table)), kept])
 
 
 def _checked(shares: npt.ArrayLike) -> FloatArray:
