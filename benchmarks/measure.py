@@ -156,7 +156,7 @@ class Context:
 
 
 def _work_text(case: str, arguments: Mapping[str, Any]) -> str:
-    shown = {name: given for name, given in arguments.items() if name not in {"values", "repeats"}}
+    shown = {name: given for name, given in arguments.items() if name not in {"values", "sizes", "repeats"}}
     return " ".join([case, *(f"{name}={given}" for name, given in shown.items())])
 
 

@@ -6,7 +6,9 @@ A dataset with a single attribute is fully described by how many people have eac
 from __future__ import annotations
 
 import csv
+import os
 from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 from pldp.errors import UsageError
@@ -34,6 +36,13 @@ def load_counts(name: str) -> dict[str, int]:
         raise UsageError(f"dataset must be one of {', '.join(DATASETS)}, not {name!r}")
     text = files(__package__).joinpath(f"{name}.csv").read_text(encoding="utf-8")
     return {row["value"]: int(row["people"]) for row in csv.DictReader(text.splitlines())}
+
+
+def data_file(name: str) -> Path | None:
+    """Return the path of a file in the folder that the environment variable PLDP_DATA names, if it is there."""
+    folder = os.environ.get("PLDP_DATA")
+    path = Path(folder, name) if folder else None
+    return path if path is not None and path.is_file() else None
 
 
 def demo_survey_text() -> str:

@@ -68,8 +68,8 @@ def base_cut(shares: npt.ArrayLike, standard_error: npt.ArrayLike, *, alpha: flo
 def with_margins(table: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatArray:
     """Return the nearest table (least squares) that is at least 0 and has these row and column sums.
 
-    It is max(0, table + u_i + v_j). The multipliers maximise a concave dual: all rows and then all columns are set right
-    in turn, which always climbs, and Newton steps between make it fast.
+    It is max(0, table + u_i + v_j). The multipliers maximise a concave dual: all rows and then all columns are set
+    right in turn, which always climbs, and Newton steps between make it fast.
 
     >>> with_margins([[0.5, -0.1], [0.2, 0.3]], [0.5, 0.5], [0.6, 0.4])
     array([[0.475, 0.025],
