@@ -78,6 +78,8 @@ def _show(console: Console, survey: Survey) -> None:
     console.print(f"hash {survey.hash}", soft_wrap=True)
     if survey.total_micro_epsilon is not None:
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
+    if survey.ask is not None:
+        console.print(f"each person is asked {survey.ask} of the {len(survey.questions)} questions, picked at random")
     caption = "truth, other: how often a report supports the true value, and any other value"
     table = Table(header_style="bold", caption=caption, caption_justify="left")
     for name in ("question (values)", "level", "mechanism", "promised ε", "true ε", "truth", "other"):
