@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from items import CHANNELS, MIXED
 from scipy import optimize
 
 from claims import follows
+from item_channels import CHANNELS, MIXED
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
     ITEM_MECHANISMS,
