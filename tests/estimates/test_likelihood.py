@@ -48,7 +48,7 @@ def test_the_fit_is_the_maximum(mix: str) -> None:
 
 
 def test_the_gap_bounds_what_is_left_to_gain() -> None:
-    groups = sample(MIXES["krr"], zipf(20), np.random.default_rng(1))
+    groups = sample(MIXES["lh"], zipf(20), np.random.default_rng(1))
     best = maximum_likelihood(groups, gap=1e-13)
     reports = sum(each.reports for each in groups)
     for steps in range(4):

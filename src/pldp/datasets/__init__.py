@@ -21,6 +21,10 @@ DATASETS: Final = {
     "adult_country": (
         "UCI Adult (Becker and Kohavi, 1996; CC BY 4.0): native country of all 48,842 people (? is a value)"
     ),
+    "kosarak_items": (
+        "Kosarak click stream of a news portal (Bodon, FIMI repository): two public parts, 554,088 of 990,002 people, "
+        "one of each person's items drawn at random; the 442,901 people of the 100 items drawn most"
+    ),
 }
 """Names and origins."""
 

@@ -5,6 +5,9 @@ n·(q + f·(p−q)); this gives unbiased shares and their covariance. *Likelihoo
 counts N_c, and the probability of a cell is linear in the shares, Pr(c) ∝ Σ_j L_cj f_j, where L_cj takes two values:
 `low`, and `low + step` where cell c supports value j. The matrix is never built: `forward` multiplies by L and
 `backward` by its transpose, each in time linear in the size of the tally.
+
+Where budgets differ between values, p and q are arrays, one number per value, and so are low and step: of the value for
+unary encoding (IDUE) and for responses by source (APRR), of the cell for IPRR.
 """
 
 from __future__ import annotations
@@ -17,11 +20,25 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.mechanisms import Channel, LinearHashing, PureChannel, RandomizedResponse, UnaryEncoding
+from pldp.mechanisms import (
+    CategoricalChannel,
+    Channel,
+    ItemResponse,
+    ItemUnaryEncoding,
+    LinearHashing,
+    PureChannel,
+    RandomizedResponse,
+    SupportChannel,
+    UnaryEncoding,
+    ValueResponse,
+)
+from pldp.mechanisms.randomized_response import TOTAL
 from pldp.tallies import BitCounts, Counts, OutputCounts
 from pldp.tallies.counts import BIT_OF_BYTE
 
 FloatArray = npt.NDArray[np.float64]
+Numbers = float | FloatArray
+"""One number for all values, or an array with one per value."""
 
 LARGEST_DENSE = 4096
 """Most values for which a k × k covariance is built."""
@@ -42,10 +59,13 @@ class Group(ABC):
         Counts of the distinct outputs, in the order of `forward`'s result.
     """
 
-    channel: PureChannel
+    channel: CategoricalChannel
     reports: int
 
     has_likelihood: ClassVar[bool] = True
+
+    separable: ClassVar[bool] = False
+    """Whether every cell belongs to one value, so that the likelihood is a sum with one term per value."""
 
     @abstractmethod
     def support(self) -> FloatArray:
@@ -58,12 +78,12 @@ class Group(ABC):
 
     @property
     @abstractmethod
-    def low(self) -> float:
+    def low(self) -> Numbers:
         """L_cj where cell c does not support value j."""
 
     @property
     @abstractmethod
-    def step(self) -> float:
+    def step(self) -> Numbers:
         """What L_cj is larger where cell c supports value j."""
 
     @abstractmethod
@@ -104,6 +124,7 @@ class Group(ABC):
         Expected counts are never 0, so that an output that never came does not pass for certainty.
         """
         chance = self.forward(shares)
+        chance[chance == 0] = 0.5 / self.reports  # an impossible output counts as half a report, not as certainty
         return self._information(self.reports / (chance * chance.sum()))
 
     def _information(self, weights: FloatArray) -> FloatArray:
@@ -119,20 +140,43 @@ class Group(ABC):
     def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Return Pr(a report supports both i and j) for chosen values i ≠ j; the diagonal is ignored."""
 
+    @cached_property
+    def _supports(self) -> tuple[Numbers, Numbers, Numbers]:
+        """p, q and p − q."""
+        channel = self.channel
+        if isinstance(channel, PureChannel):
+            p, q = channel.truth_support, channel.other_support
+            return float(p), float(q), float(p - q)
+        if not isinstance(channel, SupportChannel):
+            raise EstimateError(f"supports of {channel.mechanism} depend on the true value")
+        pairs = zip(channel.truth_supports, channel.other_supports, strict=True)
+        table = np.array([(float(p), float(q), float(p - q)) for p, q in pairs])
+        return table[:, 0], table[:, 1], table[:, 2]
+
     @property
-    def truth_support(self) -> float:
+    def truth_support(self) -> Numbers:
         """The channel's p."""
-        return float(self.channel.truth_support)
+        return self._supports[0]
 
     @property
-    def other_support(self) -> float:
+    def other_support(self) -> Numbers:
         """The channel's q."""
-        return float(self.channel.other_support)
+        return self._supports[1]
 
     @property
-    def contrast(self) -> float:
+    def contrast(self) -> Numbers:
         """The channel's p − q."""
-        return float(self.channel.truth_support - self.channel.other_support)
+        return self._supports[2]
+
+    def chance_support(self) -> FloatArray:
+        """Return how many reports support each value by chance alone; where chance gives none, how many do at all."""
+        by_chance = np.broadcast_to(self.reports * self.other_support, self.channel.size)
+        return np.where(by_chance > 0, by_chance, self.support())
+
+    def mean_variance(self) -> float:
+        """Return the mean variance of the shares at equal shares 1/k; it does not depend on the reports."""
+        size = self.channel.size
+        return float(self.variance(np.full(size, 1 / size)).mean())
 
     def shares(self) -> FloatArray:
         """Return the unbiased shares (support/n − q)/(p − q)."""
@@ -151,10 +195,11 @@ class Group(ABC):
             chosen = np.arange(len(shares))
         _require_dense(len(chosen))
         feasible = np.clip(shares, 0.0, 1.0)
-        support = self.other_support + feasible[chosen] * self.contrast
+        support = _all(self.other_support + feasible * self.contrast, len(shares))[chosen]
+        contrast = _all(self.contrast, len(shares))[chosen]
         covariance = self._joint_support(feasible, chosen) - np.outer(support, support)
         np.fill_diagonal(covariance, support * (1 - support))
-        return np.asarray(covariance / (self.reports * self.contrast**2))
+        return np.asarray(covariance / (self.reports * np.outer(contrast, contrast)))
 
     def log_likelihood(self, shares: FloatArray) -> float:
         """Return Σ_c N_c log(L_c·f), up to a constant that does not depend on the shares."""
@@ -165,7 +210,9 @@ class Group(ABC):
 class ResponseGroup(Group):
     """k-RR: cell y has L_yj = q, plus p − q where j = y."""
 
-    def __init__(self, channel: RandomizedResponse, counts: OutputCounts) -> None:
+    separable = True
+
+    def __init__(self, channel: RandomizedResponse | ItemResponse | ValueResponse, counts: OutputCounts) -> None:
         self.channel = channel
         self.reports = counts.reports
         self._counts = counts.counts.astype(np.float64)
@@ -180,12 +227,12 @@ class ResponseGroup(Group):
         return self._counts
 
     @property
-    def low(self) -> float:
+    def low(self) -> Numbers:
         """q."""
         return self.other_support
 
     @property
-    def step(self) -> float:
+    def step(self) -> Numbers:
         """p − q."""
         return self.contrast
 
@@ -205,10 +252,89 @@ class ResponseGroup(Group):
         return np.zeros((len(chosen), len(chosen)))
 
 
+class ItemResponseGroup(ResponseGroup):
+    """IPRR: cell y has L_yj = q_y, plus S where j = y."""
+
+    def backward(self, weights: FloatArray) -> FloatArray:
+        """Here low belongs to the cell, not to the value."""
+        return np.asarray(self.low @ weights + self.step * weights)
+
+
+class _ByValue(Group):
+    """Groups whose low and step belong to the value: L_cj = low_j + step_j where cell c supports j."""
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        return np.asarray(self.low @ shares + self.support_sum(self.step * shares))
+
+    def _information(self, weights: FloatArray) -> FloatArray:
+        _require_dense(self.channel.size)
+        low, step = np.asarray(self.low), np.asarray(self.step)
+        mixed = np.outer(low, step * self.support_total(weights))
+        square = np.outer(low, low) * weights.sum() + np.outer(step, step) * self.support_pairs(weights)
+        return np.asarray(square + mixed + mixed.T)
+
+
+class ValueResponseGroup(_ByValue, ResponseGroup):
+    """APRR: cell y has L_yj = q_j, plus p_j − q_j where j = y; what all values add to every cell is s = Σ q_j f_j.
+
+    So f_y = (m_y − s)/(p_y − q_y) of the outputs' shares m, and Σ q_y f_y = s gives s = v·m with
+    v = q/(p−q) / (1 + Σ q/(p−q)).
+    """
+
+    separable = False
+
+    def __init__(self, channel: ValueResponse, counts: OutputCounts) -> None:
+        super().__init__(channel, counts)
+        self._replaced = np.array(channel.other_weights) / TOTAL
+        self._gain = np.array(channel.truth_weights) / TOTAL - self._replaced
+        parts = self._replaced / self._gain
+        self._parts = parts / (1 + parts.sum())
+
+    @property
+    def low(self) -> FloatArray:
+        """q of each value as a source."""
+        return self._replaced
+
+    @property
+    def step(self) -> FloatArray:
+        """p − q of each value as a source."""
+        return self._gain
+
+    def chance_support(self) -> FloatArray:
+        """All values get as many replacements of others, their own part left out."""
+        replaced = self.reports * (self._replaced @ np.full(len(self._replaced), 1 / len(self._replaced)))
+        return np.where(replaced > 0, replaced, self.support())
+
+    def shares(self) -> FloatArray:
+        """Return the unbiased shares (m − s)/(p − q)."""
+        if self.reports == 0:
+            raise EstimateError("a group without reports has no shares")
+        named = self._counts / self.reports
+        return np.asarray((named - self._parts @ named) / self._gain)
+
+    def variance(self, shares: FloatArray) -> FloatArray:
+        """Return the diagonal of the covariance without the rest of it."""
+        named = self.forward(np.clip(shares, 0.0, 1.0))
+        spread = named * (1 - 2 * self._parts) + named @ self._parts**2
+        return np.asarray((spread - (named - self._parts @ named) ** 2) / (self.reports * self._gain**2))
+
+    def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp] | None = None) -> FloatArray:
+        """Return A(diag m − mmᵀ)Aᵀ/n of the inverse channel A = diag(1/(p−q))(I − 1vᵀ)."""
+        if chosen is None:
+            chosen = np.arange(len(shares))
+        _require_dense(len(chosen))
+        named = self.forward(np.clip(shares, 0.0, 1.0))
+        mean = (named - self._parts @ named)[chosen]
+        shared = (named * self._parts)[chosen]
+        products = np.diag(named[chosen]) - shared[:, None] - shared[None, :] + named @ self._parts**2
+        gain = self._gain[chosen]
+        return np.asarray((products - np.outer(mean, mean)) / (self.reports * np.outer(gain, gain)))
+
+
 class UnaryGroup(Group):
     """Unary encoding: row z has L_zj = p/q where bit j is 1, else (1−p)/(1−q), times what all values share."""
 
-    def __init__(self, channel: UnaryEncoding, counts: BitCounts) -> None:
+    def __init__(self, channel: UnaryEncoding | ItemUnaryEncoding, counts: BitCounts) -> None:
         self.channel = channel
         self.reports = counts.reports
         self._ones = counts.ones.astype(np.float64)
@@ -235,12 +361,12 @@ class UnaryGroup(Group):
         return self._row_counts.astype(np.float64)
 
     @property
-    def low(self) -> float:
+    def low(self) -> Numbers:
         """(1−p)/(1−q)."""
         return (1 - self.truth_support) / (1 - self.other_support)
 
     @property
-    def step(self) -> float:
+    def step(self) -> Numbers:
         """p/q − (1−p)/(1−q)."""
         return self.truth_support / self.other_support - self.low
 
@@ -287,10 +413,24 @@ class UnaryGroup(Group):
         return matrix
 
     def _joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
-        some = shares[chosen]
-        support = self.other_support + some * self.contrast
-        # Given the value the bits are independent: E z_i z_j = π_i π_j − f_i f_j (p−q)².
-        return np.asarray(np.outer(support, support) - np.outer(some, some) * self.contrast**2)
+        gained = shares * self.contrast
+        support = (self.other_support + gained)[chosen]
+        # Given the value the bits are independent: E z_i z_j = π_i π_j − f_i f_j (p_i−q_i)(p_j−q_j).
+        return np.asarray(np.outer(support, support) - np.outer(gained[chosen], gained[chosen]))
+
+
+class ItemUnaryGroup(_ByValue, UnaryGroup):
+    """IDUE: row z has L_zj = a_j/b_j where bit j is 1, else (1−a_j)/(1−b_j), times what all values share."""
+
+    @cached_property
+    def low(self) -> FloatArray:
+        """(1−a)/(1−b)."""
+        return np.asarray(super().low)
+
+    @cached_property
+    def step(self) -> FloatArray:
+        """a/b − (1−a)/(1−b)."""
+        return np.asarray(super().step)
 
 
 class HashGroup(Group):
@@ -381,7 +521,7 @@ class HashGroup(Group):
         p/g also if v is one of the two.
         """
         base = self._hashing.buckets
-        own = self.truth_support / base
+        own = float(self._hashing.truth_support) / base
         generic = 1 / base**2
         some = shares[chosen]
         joint = np.full((len(some), len(some)), generic)
@@ -421,6 +561,26 @@ def _(channel: UnaryEncoding, counts: BitCounts) -> Group:
 @group.register
 def _(channel: LinearHashing, counts: OutputCounts) -> Group:
     return HashGroup(channel, counts)
+
+
+@group.register
+def _(channel: ItemResponse, counts: OutputCounts) -> Group:
+    return ItemResponseGroup(channel, counts)
+
+
+@group.register
+def _(channel: ValueResponse, counts: OutputCounts) -> Group:
+    return ValueResponseGroup(channel, counts)
+
+
+@group.register
+def _(channel: ItemUnaryEncoding, counts: BitCounts) -> Group:
+    return ItemUnaryGroup(channel, counts)
+
+
+def _all(numbers: Numbers, size: int) -> FloatArray:
+    """Return one number per value."""
+    return np.broadcast_to(np.asarray(numbers), (size,))
 
 
 def _require_dense(size: int) -> None:

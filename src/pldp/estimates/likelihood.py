@@ -8,7 +8,8 @@ how far a point is from it can be certified: with g_j = (1/n) Σ_c N_c L_cj / (L
 EM multiplies f_j by g_j. Under local privacy most information is missing and EM takes thousands of steps, so EM is
 accelerated here by Newton steps: minimise the quadratic model of −log-likelihood + Σ f over f ≥ 0 (the sum then takes
 care of itself) by conjugate gradients on the positive values, and search along the line to that point. A step that
-does not improve is replaced by an EM step, which always does.
+does not improve is replaced by an EM step, which always does. Direct encodings need none of this: their maximum has a
+formula (`pldp.estimates.separable`), which is certified in the same way.
 
 The same solver serves likelihoods of several unknown distributions at once (`Likelihood.blocks`), such as the shares
 and the distribution of hidden levels; those are not concave, and the gap then says how stationary the point is.
@@ -31,6 +32,7 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import FloatArray, Group
+from pldp.estimates.separable import separable_maximum
 
 GAP: Final = 1e-8
 """Default tolerance: log-likelihood per report that may remain to be gained."""
@@ -214,9 +216,10 @@ def ratio(weights: FloatArray, cells: FloatArray) -> FloatArray:
 
 
 def _start(groups: Sequence[Group]) -> FloatArray:
-    """Project the precision-weighted unbiased shares onto the simplex; keep every value possible."""
-    size = groups[0].channel.size
-    precision = np.array([1 / group.variance(np.array([1 / size]))[0] for group in groups])
+    """Start at the maximum where it has a formula, else at the projected unbiased shares; keep every value possible."""
+    if all(group.separable for group in groups):
+        return separable_maximum(groups)
+    precision = np.array([1 / group.mean_variance() for group in groups])
     pooled = np.average([group.shares() for group in groups], axis=0, weights=precision)
     return interior(norm_sub(pooled))
 

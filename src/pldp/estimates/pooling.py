@@ -25,8 +25,7 @@ ENOUGH_SUPPORT: Final = 5
 
 def precision_weights(groups: Sequence[Group]) -> FloatArray:
     """Return weights ∝ 1/variance at equal shares 1/k. They do not depend on the reports, so pooling adds no bias."""
-    size = groups[0].channel.size
-    precision = np.array([1 / group.variance(np.array([1 / size]))[0] for group in groups])
+    precision = np.array([1 / group.mean_variance() for group in groups])
     return np.asarray(precision / precision.sum())
 
 
@@ -55,7 +54,7 @@ def sampling_variance(shares: FloatArray, reports: int) -> FloatArray:
 
 def has_enough_support(group: Group) -> bool:
     """Tell whether chance alone gives every value enough supporting reports."""
-    return bool(group.reports * group.other_support >= ENOUGH_SUPPORT)
+    return bool(group.chance_support().min() >= ENOUGH_SUPPORT)
 
 
 def homogeneity_test(groups: Sequence[Group]) -> Homogeneity | None:

@@ -6,8 +6,17 @@
 (1.0, 'krr')
 """
 
-from pldp.mechanisms.catalogue import MECHANISMS, channel, channel_from_weights, hideable_channels, most_accurate
-from pldp.mechanisms.channel import Channel, Output, PureChannel, RandomBytes
+from pldp.mechanisms.catalogue import (
+    ITEM_MECHANISMS,
+    MECHANISMS,
+    channel,
+    channel_from_weights,
+    hideable_channels,
+    item_channel,
+    item_channel_from_weights,
+    most_accurate,
+)
+from pldp.mechanisms.channel import CategoricalChannel, Channel, Output, PureChannel, RandomBytes, SupportChannel
 from pldp.mechanisms.epsilon import (
     INFINITE,
     LARGEST_EPSILON,
@@ -16,32 +25,50 @@ from pldp.mechanisms.epsilon import (
     micro_epsilon,
     micro_epsilon_of_ratio,
 )
+from pldp.mechanisms.item_response import ItemResponse
+from pldp.mechanisms.item_unary_encoding import ItemUnaryEncoding
+from pldp.mechanisms.item_unary_optimum import idue_error, idue_optimum
 from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
 from pldp.mechanisms.linear_hashing import LinearHashing
+from pldp.mechanisms.promises import report_promise, value_promise
 from pldp.mechanisms.randomized_response import RandomizedResponse
 from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
+from pldp.mechanisms.value_response import ValueResponse, WeightedResponse
 
 __all__ = [
     "INFINITE",
+    "ITEM_MECHANISMS",
     "LARGEST_EPSILON",
     "MECHANISMS",
     "MICRO",
+    "CategoricalChannel",
     "Channel",
+    "ItemResponse",
+    "ItemUnaryEncoding",
     "LinearHashing",
     "OptimisedUnaryEncoding",
     "Output",
     "PureChannel",
     "RandomBytes",
     "RandomizedResponse",
+    "SupportChannel",
     "SymmetricUnaryEncoding",
     "UnaryEncoding",
+    "ValueResponse",
+    "WeightedResponse",
     "channel",
     "channel_from_weights",
     "epsilon_text",
     "hideable_channels",
+    "idue_error",
+    "idue_optimum",
+    "item_channel",
+    "item_channel_from_weights",
     "level_leak",
     "micro_epsilon",
     "micro_epsilon_of_ratio",
     "most_accurate",
+    "report_promise",
     "value_and_level_epsilon",
+    "value_promise",
 ]

@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import PureChannel
+from pldp.mechanisms.channel import CategoricalChannel, PureChannel
+from pldp.mechanisms.item_response import ItemResponse
+from pldp.mechanisms.item_unary_encoding import ItemUnaryEncoding
 from pldp.mechanisms.linear_hashing import PRIMES, LinearHashing
 from pldp.mechanisms.randomized_response import RandomizedResponse
 from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding
+from pldp.mechanisms.value_response import ValueResponse, WeightedResponse
 
 _BUILDERS: Final[Mapping[str, Callable[[int, int], PureChannel]]] = {
     "krr": RandomizedResponse.of,
@@ -24,8 +27,24 @@ _READERS: Final[Mapping[str, Callable[[int, Mapping[str, int]], PureChannel]]] =
     "lh": lambda size, w: LinearHashing(size, w["buckets"], w["other"]),
 }
 
+_ITEM_BUILDERS: Final[Mapping[str, Callable[[Sequence[int | None]], CategoricalChannel]]] = {
+    "iprr": ItemResponse.of,
+    "idue": ItemUnaryEncoding.of,
+    "aprr": ValueResponse.of,
+    "prr": WeightedResponse.of,
+}
+_ITEM_READERS: Final[Mapping[str, Callable[[Mapping[str, tuple[int, ...]]], CategoricalChannel]]] = {
+    "iprr": lambda w: ItemResponse(len(w["other"]), w["other"]),
+    "idue": lambda w: ItemUnaryEncoding(len(w["other"]), w["truth"], w["other"]),
+    "aprr": lambda w: ValueResponse(len(w["other"]), w["other"]),
+    "prr": lambda w: WeightedResponse(len(w["other"]), w["other"]),
+}
+
 MECHANISMS: Final = tuple(_BUILDERS)
-"""Names that a survey file may use."""
+"""Names that a survey file may use: one budget for all values."""
+
+ITEM_MECHANISMS: Final = tuple(_ITEM_BUILDERS)
+"""Names of mechanisms that take a budget per value."""
 
 LARGE_DOMAIN = 1000
 """From this many values on, `auto` prefers one hashed integer to a bit per value."""
@@ -55,6 +74,33 @@ def channel_from_weights(mechanism: str, size: int, weights: Mapping[str, int]) 
     except KeyError as missing:
         raise EpsilonError(f"weights of {mechanism} must name {missing.args[0]!r}") from None
     if dict(built.weights()) != dict(weights):
+        raise EpsilonError(f"weights of {mechanism} must be exactly {', '.join(built.weights())}")
+    return built
+
+
+def item_channel(mechanism: str, micro_epsilons: Sequence[int | None]) -> CategoricalChannel:
+    """Build the named mechanism from a budget per value; `None` stands for a value that needs no protection.
+
+    >>> item_channel("iprr", [500_000, None]).mechanism
+    'iprr'
+    """
+    if mechanism not in _ITEM_BUILDERS:
+        raise EpsilonError(f"mechanism must be one of {', '.join(ITEM_MECHANISMS)}, not {mechanism!r}")
+    return _ITEM_BUILDERS[mechanism](micro_epsilons)
+
+
+def item_channel_from_weights(mechanism: str, weights: Mapping[str, Sequence[int]]) -> CategoricalChannel:
+    """Rebuild a channel with a budget per value from the integers that define it (the inverse of its `weights`)."""
+    if mechanism not in _ITEM_READERS:
+        raise EpsilonError(f"mechanism must be one of {', '.join(ITEM_MECHANISMS)}, not {mechanism!r}")
+    lists = {name: tuple(numbers) for name, numbers in weights.items()}
+    if not all(type(number) is int for numbers in lists.values() for number in numbers):
+        raise EpsilonError(f"weights of {mechanism} must be lists of integers")
+    try:
+        built = _ITEM_READERS[mechanism](lists)
+    except KeyError as missing:
+        raise EpsilonError(f"weights of {mechanism} must name {missing.args[0]!r}") from None
+    if built.weights().keys() != weights.keys():
         raise EpsilonError(f"weights of {mechanism} must be exactly {', '.join(built.weights())}")
     return built
 

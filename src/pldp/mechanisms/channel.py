@@ -1,13 +1,17 @@
 """What every mechanism is: a channel Q(output | value) with integer weights.
 
 A *value* is the index 0 … size-1 of a label. An *output* is what a report carries: an `int` or packed `bytes`.
-An output of a categorical channel *supports* some of the values; a channel is *pure* when
+An output of a categorical channel *supports* some of the values. In a *support channel*
 
-    Pr(output supports i | value i) = truth_support      for every i,
-    Pr(output supports i | value j) = other_support      for every j ≠ i,
+    Pr(output supports i | value i) = p_i,     Pr(output supports i | value j) = q_i  for every j ≠ i,
 
-and then the share of value i is estimated without bias from the number of reports that support it:
-(supporting/reports − other_support) / (truth_support − other_support).
+so that the share of value i is estimated without bias from the number of reports that support it,
+(supporting/reports − q_i) / (p_i − q_i). It is *pure* when p and q are the same for all values (`truth_support`,
+`other_support`). Where q depends on j, the channel is categorical and no more, and is inverted as a whole.
+
+What a channel promises is computed from it in three ways: over all outputs and pairs of values (`micro_epsilon`,
+plain LDP), for one output (`output_micro_epsilon`, item-oriented LDP) and for one pair of values
+(`pair_micro_epsilon`, input-discriminative LDP).
 
 Adding a mechanism means adding one frozen dataclass here and its vectorised twin in `pldp.estimates.groups`;
 nothing else in the system knows mechanisms by name.
@@ -16,12 +20,12 @@ nothing else in the system knows mechanisms by name.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from pldp.mechanisms.epsilon import MICRO
+from pldp.mechanisms.epsilon import INFINITE, MICRO, micro_epsilon_of_ratio
 
 RandomBytes = Callable[[int], bytes]
 """A source of randomness: `os.urandom` on a device; a seeded one only in tests."""
@@ -78,12 +82,64 @@ class Channel(ABC):
         """Enumerate every output that can occur (for audits of small domains)."""
 
     @abstractmethod
-    def weights(self) -> Mapping[str, int]:
+    def weights(self) -> Mapping[str, int | list[int]]:
         """Return the integers that define the channel: what a survey publishes and a device checks."""
+
+    def output_micro_epsilon(self, output: Output) -> int | None:
+        """ln max Q(y|x)/Q(y|x') over values, for one output y: what seeing y tells about any two values."""
+        column = [self.probability(output, value) for value in range(self.size)]
+        return micro_epsilon_between(min(column), max(column))
+
+    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+        """ln max Q(y|x)/Q(y|x') over outputs and both orders, for two values: what any report tells between them."""
+        pairs = ((self.probability(output, one), self.probability(output, two)) for output in self.outputs())
+        return largest(micro_epsilon_between(*sorted(pair)) for pair in pairs)
+
+    def value_micro_epsilon(self, value: int) -> int | None:
+        """Largest ε between this value and another one: what any report tells about a person with this value."""
+        return largest(self.pair_micro_epsilon(value, other) for other in range(self.size) if other != value)
 
 
 @dataclass(frozen=True)
-class PureChannel(Channel):
+class CategoricalChannel(Channel):
+    """A channel whose outputs support values."""
+
+    @abstractmethod
+    def supports(self, output: Output, value: int) -> bool:
+        """Tell whether the output counts for the value."""
+
+    @property
+    @abstractmethod
+    def manipulation(self) -> float:
+        """People that one forged report can count as.
+
+        Reference: Cheu, Smith, Ullman, "Manipulation Attacks in Local Differential Privacy" (2021).
+        """
+
+
+@dataclass(frozen=True)
+class SupportChannel(CategoricalChannel):
+    """A channel whose outputs support each value with two probabilities of its own."""
+
+    @property
+    @abstractmethod
+    def truth_supports(self) -> tuple[Fraction, ...]:
+        """Probability that an output supports the value it was made from (p), for each value."""
+
+    @property
+    @abstractmethod
+    def other_supports(self) -> tuple[Fraction, ...]:
+        """Probability that an output supports a value it was not made from (q), for each value."""
+
+    @property
+    def manipulation(self) -> float:
+        """The largest (1−q)/(p−q) of a value."""
+        pairs = zip(self.truth_supports, self.other_supports, strict=True)
+        return float(max((1 - q) / (p - q) for p, q in pairs))
+
+
+@dataclass(frozen=True)
+class PureChannel(SupportChannel):
     """A channel whose outputs support values with the same two probabilities for all values."""
 
     @property
@@ -96,9 +152,24 @@ class PureChannel(Channel):
     def other_support(self) -> Fraction:
         """Probability that an output supports a given value it was not made from (q)."""
 
-    @abstractmethod
-    def supports(self, output: Output, value: int) -> bool:
-        """Tell whether the output counts for the value."""
+    @property
+    def truth_supports(self) -> tuple[Fraction, ...]:
+        """p, for each value."""
+        return (self.truth_support,) * self.size
+
+    @property
+    def other_supports(self) -> tuple[Fraction, ...]:
+        """q, for each value."""
+        return (self.other_support,) * self.size
+
+    def output_micro_epsilon(self, output: Output) -> int | None:
+        """The channel's ε, but 0 for an output that supports all values or none."""
+        kinds = {self.supports(output, value) for value in range(self.size)}
+        return self.micro_epsilon if len(kinds) == 2 else 0
+
+    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+        """The channel's ε for any two values."""
+        return self.micro_epsilon if one != two else 0
 
     def variance(self, share: float, reports: int = 1) -> float:
         """Return the variance of the unbiased estimate of a share from so many reports of a random sample.
@@ -114,8 +185,24 @@ class PureChannel(Channel):
 
     @property
     def manipulation(self) -> float:
-        """People that one forged report can count as: (1−q)/(p−q).
-
-        Reference: Cheu, Smith, Ullman, "Manipulation Attacks in Local Differential Privacy" (2021).
-        """
+        """(1−q)/(p−q)."""
         return float((1 - self.other_support) / (self.truth_support - self.other_support))
+
+
+def micro_epsilon_between(least: Fraction, most: Fraction) -> int | None:
+    """Return ln(most/least) in micro-ε, rounded up; 0 for two zeros."""
+    return micro_epsilon_of_ratio(most.numerator * least.denominator, most.denominator * least.numerator)
+
+
+def largest(micro_epsilons: Iterable[int | None]) -> int | None:
+    """Return the largest ε; `INFINITE` is the largest of all.
+
+    >>> largest([3, 5, 4]), largest([3, INFINITE])
+    (5, None)
+    """
+    most = 0
+    for micro in micro_epsilons:
+        if micro is INFINITE:
+            return INFINITE
+        most = max(most, micro)
+    return most

@@ -6,7 +6,7 @@ What a channel really costs is the logarithm of a ratio of two integers; `micro_
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
@@ -27,6 +27,7 @@ INFINITE = None
 _EXACT = Context(prec=60)
 _FLOOR = Context(prec=10_000, rounding=ROUND_FLOOR)
 _GUARD = Decimal(1).scaleb(-40)
+_UPWARD = Decimal("1e-50")
 
 
 def micro_epsilon(epsilon: float | str | Decimal) -> int:
@@ -76,6 +77,41 @@ def share_rounded_up(total: int, odds: Decimal, others: int) -> int:
     return int(
         _EXACT.divide(Decimal(total), _EXACT.add(odds, Decimal(others))).to_integral_value(ROUND_CEILING, _EXACT)
     )
+
+
+def checked_budgets(micro_epsilons: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Return the budgets of the values of a channel; refuse what is neither a whole number of micro-ε nor `None`."""
+    budgets = tuple(micro_epsilons)
+    if len(budgets) < 2:
+        raise EpsilonError(f"budgets must be given for at least 2 values, not {len(budgets)}")
+    for place, micro in enumerate(budgets):
+        if micro is not INFINITE and (type(micro) is not int or not 0 < micro <= LARGEST_EPSILON * MICRO):
+            raise EpsilonError(
+                f"budgets must be whole micro-ε from 1 to {LARGEST_EPSILON * MICRO}, or None; number {place} is not"
+            )
+    return budgets
+
+
+def noise_weights(total: int, budgets: Sequence[int | None]) -> tuple[int, ...]:
+    """Return the smallest integers that are at least total·r_y/(1 + Σ r), r_y = 1/(e^{ε_y}−1), and 0 without a budget.
+
+    >>> noise_weights(1000, [693_147, 693_147, None])           # ln 2: r = 1, twice
+    (334, 334, 0)
+    """
+    ratios = {
+        micro: Decimal(0) if micro is None else _EXACT.divide(Decimal(1), _EXACT.subtract(exp_micro(micro), Decimal(1)))
+        for micro in set(budgets)
+    }
+    whole = Decimal(1)
+    for micro in budgets:
+        whole = _EXACT.add(whole, ratios[micro])
+    # The 60 digits may be short of the true weight by less than the last factor adds.
+    scale = _EXACT.multiply(_EXACT.divide(Decimal(total), whole), _EXACT.add(Decimal(1), _UPWARD))
+    weights = {
+        micro: int(_EXACT.multiply(ratio, scale).to_integral_value(ROUND_CEILING, _EXACT))
+        for micro, ratio in ratios.items()
+    }
+    return tuple(weights[micro] for micro in budgets)
 
 
 @lru_cache(maxsize=4096)

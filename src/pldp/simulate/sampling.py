@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,15 @@ import numpy.typing as npt
 
 from pldp.errors import SimulationError
 from pldp.estimates.personal import checked_epsilons, personal_support
-from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, UnaryEncoding
+from pldp.mechanisms import (
+    Channel,
+    ItemResponse,
+    ItemUnaryEncoding,
+    LinearHashing,
+    RandomizedResponse,
+    UnaryEncoding,
+    ValueResponse,
+)
 from pldp.mechanisms.unary_encoding import BITS
 
 Outputs = npt.NDArray[np.unsignedinteger[Any]]
@@ -44,7 +52,7 @@ def perturb(
 
     Returns
     -------
-    Integers (k-RR, LH), or a matrix of packed bits, people × bytes (unary encoding).
+    Integers (k-RR, LH, IPRR, APRR), or a matrix of packed bits, people × bytes (unary encoding, IDUE).
 
     Examples
     --------
@@ -106,6 +114,12 @@ def _perturb_one(channel: Channel, values: npt.NDArray[Any], generator: np.rando
         return _unary(values, channel.size, channel.truth_weight, channel.other_weight, generator)
     if isinstance(channel, LinearHashing):
         return _hash(channel, values, generator)
+    if isinstance(channel, ItemResponse):
+        return _respond_by_item(channel, values, generator)
+    if isinstance(channel, ValueResponse):
+        return _respond(values, np.array(channel.truth_weights, np.uint64)[values], channel.size, generator)
+    if isinstance(channel, ItemUnaryEncoding):
+        return _unary_by_item(channel, values, generator)
     raise SimulationError(f"there is no vectorised sampler for {channel.mechanism}")
 
 
@@ -132,6 +146,19 @@ def _respond(
         other += other >= own
         np.copyto(other, own, where=keep)
         outputs[part] = other
+    return outputs
+
+
+def _respond_by_item(channel: ItemResponse, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    """IPRR: keep the value if a 53-bit number is below the common weight, else look up whose weight it falls into."""
+    outputs = np.empty(len(values), np.min_scalar_type(channel.size - 1))
+    ends = np.cumsum(np.array([channel.kept_weight, *channel.other_weights], np.uint64))[1:]
+    for start in range(0, len(values), CHUNK):
+        part = slice(start, start + CHUNK)
+        numbers = generator.bit_generator.random_raw(len(values[part])) >> np.uint64(11)
+        drawn = numbers >= np.uint64(channel.kept_weight)
+        outputs[part] = values[part]
+        outputs[part][drawn] = np.searchsorted(ends, numbers[drawn], side="right")
     return outputs
 
 
@@ -165,16 +192,38 @@ def _unary(
         part = slice(start, start + step)
         own = values[part]
         if isinstance(other, int):
-            noise = _bernoulli_words(other, -(-len(own) * length // 8), generator)
+            noise = _bernoulli_words(_one_weight(other), -(-len(own) * length // 8), generator)
             rows[part] = noise.view(np.uint8)[: len(own) * length].reshape(-1, length)
         else:
             words = -(-length // 8)
-            noise = _bernoulli_words(np.repeat(other[part], words), len(own) * words, generator)
+            noise = _bernoulli_words(_weights(np.repeat(other[part], words)), len(own) * words, generator)
             rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, :length]
         weight = np.uint64(truth) if isinstance(truth, int) else truth[part]
         _set_true_bits(rows[part], own, (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < weight)
     if size % 8:
         rows[:, -1] &= (1 << size % 8) - 1
+    return rows
+
+
+def _unary_by_item(
+    channel: ItemUnaryEncoding, values: npt.NDArray[Any], generator: np.random.Generator
+) -> npt.NDArray[np.uint8]:
+    """IDUE: rows of noise bits with a weight per bit, then each row's true bit drawn again with its own weight."""
+    words = -(-channel.output_bytes // 8)
+    weights = np.zeros(64 * words, np.uint32)
+    weights[: channel.size] = channel.other_weights
+    digits = np.array([np.packbits(weights >> digit & 1, bitorder="little").view(np.uint64) for digit in range(BITS)])
+    truth = np.array(channel.truth_weights, np.uint64)
+    rows = np.empty((len(values), channel.output_bytes), np.uint8)
+    step = max(1, CHUNK // words)
+    for start in range(0, len(values), step):
+        part = slice(start, start + step)
+        own = values[part]
+        # Word w of every row has the same 64 weights.
+        noise = _bernoulli_words(lambda digit, place: digits[digit][place % words], len(own) * words, generator)
+        rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, : channel.output_bytes]
+        ones = (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < truth[own]
+        _set_true_bits(rows[part], own, ones)
     return rows
 
 
@@ -184,36 +233,41 @@ def _set_true_bits(rows: npt.NDArray[np.uint8], values: npt.NDArray[Any], ones: 
     rows[place] = (rows[place] & ~mask) | (mask * ones)
 
 
-def _bernoulli_words(
-    weight: int | npt.NDArray[np.uint64], words: int, generator: np.random.Generator
-) -> npt.NDArray[np.uint64]:
-    """Return 64-bit words whose bits are 1 with probability weight/2³² (one weight, or one per word).
+DigitMask = Callable[[int, npt.NDArray[np.intp]], np.uint64 | npt.NDArray[np.uint64]]
+"""From a binary digit and the places of some words to that digit of the weight of each of their bits."""
+
+
+def _one_weight(weight: int) -> DigitMask:
+    """All bits of all words have one weight."""
+    return lambda digit, _: np.uint64(2**64 - 1 if weight >> digit & 1 else 0)
+
+
+def _weights(weights: npt.NDArray[np.uint64]) -> DigitMask:
+    """All bits of a word have the weight of that word."""
+    return lambda digit, place: np.uint64(0) - (weights[place] >> np.uint64(digit) & np.uint64(1))
+
+
+def _bernoulli_words(mask: DigitMask, words: int, generator: np.random.Generator) -> npt.NDArray[np.uint64]:
+    """Return 64-bit words whose bits are 1 with probability weight/2³².
 
     Each bit compares its own random 32-bit number with the weight, highest digit first. Half of the bits are decided by
     each digit, so a word needs about seven random words instead of 64 random numbers.
     """
     bits = np.zeros(words, np.uint64)
     open_ = np.full(words, np.uint64(2**64 - 1))
+    everywhere = np.arange(words)
     for digit in reversed(range(BITS - DENSE_ROUNDS, BITS)):
-        _compare(bits, open_, _digit_mask(weight, digit), generator)
+        _compare(bits, open_, mask(digit, everywhere), generator)
     left = np.flatnonzero(open_)
     for digit in reversed(range(BITS - DENSE_ROUNDS)):
         if not len(left):
             break
         some_bits, some_open = bits[left], open_[left]
-        mask = _digit_mask(weight if isinstance(weight, int) else weight[left], digit)
-        _compare(some_bits, some_open, mask, generator)
+        _compare(some_bits, some_open, mask(digit, left), generator)
         bits[left] = some_bits
         open_[left] = some_open
         left = left[some_open != 0]
     return bits
-
-
-def _digit_mask(weight: int | npt.NDArray[np.uint64], digit: int) -> np.uint64 | npt.NDArray[np.uint64]:
-    """All ones where the weight's binary digit is 1, else all zeros."""
-    if isinstance(weight, int):
-        return np.uint64(2**64 - 1 if weight >> digit & 1 else 0)
-    return np.uint64(0) - (weight >> np.uint64(digit) & np.uint64(1))
 
 
 def _compare(

@@ -1,0 +1,132 @@
+"""Minimise a smooth function under smooth bounds, in plain Python: a barrier method for a few dozen numbers.
+
+The point follows the minimum of strength·goal − Σ ln(positive parts) while the strength grows; each minimum is found by
+damped Newton steps. For a convex problem with m bounds the goal is then within m/strength of its least value.
+
+Reference: Boyd, Vandenberghe, "Convex Optimization" (2004), chapter 11.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+TOLERANCE: Final = 1e-10
+"""How far above its least value the goal may stay."""
+
+_FASTER: Final = 12.0
+_MOST_STEPS: Final = 200
+
+Vector = list[float]
+Matrix = list[Vector]
+
+
+class Part(NamedTuple):
+    """A function at a point: its value, gradient and, unless it is linear, its matrix of second derivatives."""
+
+    value: float
+    gradient: Vector
+    hessian: Matrix | None = None
+
+
+Problem = Callable[[Vector], tuple[Part, list[Part]]]
+"""At a point: what to minimise, and what must stay positive."""
+
+
+def zeros(size: int) -> Matrix:
+    """Return a square matrix of zeros."""
+    return [[0.0] * size for _ in range(size)]
+
+
+def minimise(problem: Problem, point: Vector) -> Vector:
+    """Return the minimum, starting from a point where all parts that must stay positive are.
+
+    >>> square = lambda x: (Part((x[0] - 3) ** 2, [2 * (x[0] - 3)], [[2.0]]), [Part(1 - x[0], [-1.0])])
+    >>> round(minimise(square, [0.0])[0], 6)                    # the least (x−3)² with x ≤ 1
+    1.0
+    """
+    count = len(problem(point)[1])
+    strength = 1.0
+    while True:
+        for _ in range(_MOST_STEPS):
+            point, decrement = _newton_step(problem, point, strength)
+            if decrement < 1e-8:
+                break
+        if count / strength < TOLERANCE:
+            return point
+        strength *= _FASTER
+
+
+def _newton_step(problem: Problem, point: Vector, strength: float) -> tuple[Vector, float]:
+    """Take one damped Newton step on the barrier function; return also half of the decrease it predicts."""
+    goal, positive = problem(point)
+    size = len(point)
+    gradient = [strength * slope for slope in goal.gradient]
+    hessian = [[strength * bend for bend in row] for row in goal.hessian] if goal.hessian else zeros(size)
+    for part in positive:
+        _add_barrier(part, gradient, hessian)
+    step = _solve_downhill(hessian, [-slope for slope in gradient])
+    decrement = -sum(slope * change for slope, change in zip(gradient, step, strict=True)) / 2
+    value = _barrier(goal, positive, strength)
+    length = 1.0
+    while length > 1e-12:
+        trial = [x + length * change for x, change in zip(point, step, strict=True)]
+        reached = _value_at(problem, trial, strength)
+        if reached <= value - 1e-4 * length * decrement:
+            return trial, decrement
+        length /= 2
+    return point, 0.0
+
+
+def _add_barrier(part: Part, gradient: Vector, hessian: Matrix) -> None:
+    """Add the derivatives of −ln(part), skipping zeros: most parts depend on two numbers."""
+    used = [place for place, slope in enumerate(part.gradient) if slope]
+    for i in used:
+        gradient[i] -= part.gradient[i] / part.value
+        for j in used:
+            hessian[i][j] += part.gradient[i] * part.gradient[j] / part.value**2
+            if part.hessian is not None:
+                hessian[i][j] -= part.hessian[i][j] / part.value
+
+
+def _barrier(goal: Part, positive: Sequence[Part], strength: float) -> float:
+    if any(not part.value > 0 for part in positive):
+        return math.inf
+    return strength * goal.value - sum(math.log(part.value) for part in positive)
+
+
+def _value_at(problem: Problem, point: Vector, strength: float) -> float:
+    try:
+        return _barrier(*problem(point), strength)
+    except (ValueError, ZeroDivisionError, OverflowError):  # outside the domain of a logarithm or an exponential
+        return math.inf
+
+
+def _solve_downhill(matrix: Matrix, right: Vector) -> Vector:
+    """Solve matrix·x = right, with as much added to the diagonal as makes the matrix positive."""
+    ridge = 0.0
+    while (solution := _cholesky_solve(matrix, right, ridge)) is None:
+        ridge = max(10 * ridge, 1e-12)
+    return solution
+
+
+def _cholesky_solve(matrix: Matrix, right: Vector, ridge: float) -> Vector | None:
+    """Solve by Cholesky with a share of the diagonal added to it; `None` if that is not positive."""
+    size = len(right)
+    lower = zeros(size)
+    forward: Vector = []
+    for i in range(size):
+        for j in range(i):
+            inner = sum(lower[i][k] * lower[j][k] for k in range(j))
+            lower[i][j] = (matrix[i][j] - inner) / lower[j][j]
+        pivot = matrix[i][i] + ridge * abs(matrix[i][i]) - sum(cell * cell for cell in lower[i][:i])
+        if not pivot > 1e-14 * abs(matrix[i][i]):
+            return None
+        lower[i][i] = math.sqrt(pivot)
+        forward.append((right[i] - sum(lower[i][k] * forward[k] for k in range(i))) / lower[i][i])
+    solution = [0.0] * size
+    for i in reversed(range(size)):
+        known = sum(lower[k][i] * solution[k] for k in range(i + 1, size))
+        solution[i] = (forward[i] - known) / lower[i][i]
+    return solution

@@ -1,0 +1,82 @@
+"""What a channel promises to whom, in sentences with labels: per report and per value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import CategoricalChannel, Output
+from pldp.mechanisms.epsilon import INFINITE, MICRO, epsilon_text
+
+_LISTED = 4
+"""Labels named before the rest is counted."""
+
+
+def report_promise(channel: CategoricalChannel, output: Output, labels: Sequence[str]) -> str:
+    """Say what somebody who sees this report can and cannot conclude, whatever else they know.
+
+    >>> from pldp.mechanisms import ItemResponse
+    >>> channel = ItemResponse.of([100_000, 1_000_000, None])
+    >>> for output in channel.outputs():
+    ...     print(report_promise(channel, output, ["HIV", "hepatitis", "none"]))
+    A report "HIV" changes the odds between any two values at most 1.11 times (ε = 0.1); "HIV" gains on all others.
+    A report "hepatitis" changes the odds between any two values at most 2.72 times (ε = 1); "hepatitis" gains on all \
+others.
+    A report "none" proves the value "none" (ε infinite).
+    """
+    _check(channel, labels)
+    chances = [channel.probability(output, value) for value in range(channel.size)]
+    likely = [labels[value] for value, chance in enumerate(chances) if chance == max(chances)]
+    possible = [labels[value] for value, chance in enumerate(chances) if chance]
+    supported = [value for value in range(channel.size) if channel.supports(output, value)]
+    if not channel.output_bytes and len(supported) == 1:
+        name = f'A report "{labels[supported[0]]}"'
+    else:
+        name = f"A report for {_listed([labels[value] for value in supported]) or 'nothing'}"
+    micro = channel.output_micro_epsilon(output)
+    if micro is INFINITE and len(possible) == 1:
+        return f'{name} proves the value "{possible[0]}" (ε infinite).'
+    if micro is INFINITE:
+        excluded = [label for label in labels if label not in possible]
+        return f"{name} rules out {_listed(excluded)} (ε infinite)."
+    if micro == 0:
+        return f"{name} says nothing about the value (ε = 0)."
+    gains = f"{_listed(likely)} {'gains' if len(likely) == 1 else 'gain'} on all others"
+    odds = f"{_times(micro)} (ε = {epsilon_text(micro)})"
+    return f"{name} changes the odds between any two values at most {odds}; {gains}."
+
+
+def value_promise(channel: CategoricalChannel, value: int, labels: Sequence[str]) -> str:
+    """Say what any report, whichever comes, can tell about a person who has this value.
+
+    >>> from pldp.mechanisms import ItemResponse
+    >>> channel = ItemResponse.of([100_000, 1_000_000, None])
+    >>> print(value_promise(channel, 0, ["HIV", "hepatitis", "none"]))
+    Between "HIV" and another value a report can decide for certain (ε infinite): "none".
+    >>> print(value_promise(ItemResponse.of([100_000, 1_000_000]), 0, ["HIV", "none"]))
+    Between "HIV" and another value a report changes the odds at most 2.72 times (ε = 1): "none".
+    """
+    _check(channel, labels)
+    others = [other for other in range(channel.size) if other != value]
+    found = {other: channel.pair_micro_epsilon(value, other) for other in others}
+    worst = channel.value_micro_epsilon(value)
+    named = _listed([labels[other] for other in others if found[other] == worst])
+    start = f'Between "{labels[value]}" and another value a report'
+    if worst is INFINITE:
+        return f"{start} can decide for certain (ε infinite): {named}."
+    return f"{start} changes the odds at most {_times(worst)} (ε = {epsilon_text(worst)}): {named}."
+
+
+def _check(channel: CategoricalChannel, labels: Sequence[str]) -> None:
+    if len(labels) != channel.size or len(set(labels)) != channel.size:
+        raise EpsilonError(f"labels must be {channel.size} different texts, not {len(set(labels))} of {len(labels)}")
+
+
+def _times(micro: int) -> str:
+    return f"{math.exp(micro / MICRO):.3g} times"
+
+
+def _listed(labels: Sequence[str]) -> str:
+    named = ", ".join(f'"{label}"' for label in labels[:_LISTED])
+    return named if len(labels) <= _LISTED else f"{named} and {len(labels) - _LISTED} others"
