@@ -4,22 +4,31 @@ from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
 from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
 from pldp.estimates.frequencies import frequencies
 from pldp.estimates.groups import Group, group
+from pldp.estimates.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, itemsets, supports
 from pldp.estimates.likelihood import Fit, maximum_likelihood
 from pldp.estimates.personal import personal_frequencies
+from pldp.estimates.rules import Rule
 
 __all__ = [
+    "PLAIN_RATES",
     "Estimate",
     "Fit",
     "Group",
     "GroupShares",
     "Homogeneity",
     "Interval",
+    "Itemsets",
     "LevelShare",
+    "Rates",
+    "Rule",
+    "SetSupports",
     "base_cut",
     "frequencies",
     "group",
+    "itemsets",
     "maximum_likelihood",
     "norm_cut",
     "norm_sub",
     "personal_frequencies",
+    "supports",
 ]

@@ -16,6 +16,7 @@ from pldp.mechanisms.epsilon import (
     micro_epsilon,
     micro_epsilon_of_ratio,
 )
+from pldp.mechanisms.item_set import ItemEpsilon, ItemSet, set_of
 from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
 from pldp.mechanisms.linear_hashing import LinearHashing
 from pldp.mechanisms.randomized_response import RandomizedResponse
@@ -27,6 +28,8 @@ __all__ = [
     "MECHANISMS",
     "MICRO",
     "Channel",
+    "ItemEpsilon",
+    "ItemSet",
     "LinearHashing",
     "OptimisedUnaryEncoding",
     "Output",
@@ -43,5 +46,6 @@ __all__ = [
     "micro_epsilon",
     "micro_epsilon_of_ratio",
     "most_accurate",
+    "set_of",
     "value_and_level_epsilon",
 ]
