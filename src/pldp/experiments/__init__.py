@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pldp.errors import UsageError
-from pldp.experiments import febsf, mpldp
+from pldp.experiments import aprr, febsf, mpldp
 
 __all__ = ["EXPERIMENTS", "reproduce"]
 
 Progress = Callable[[int, int], None]
 """Called with the number of parts done and the number in all."""
 
-EXPERIMENTS: Final[dict[str, Callable[..., dict[str, Any]]]] = {"febsf": febsf.run, "mpldp": mpldp.run}
+EXPERIMENTS: Final[dict[str, Callable[..., dict[str, Any]]]] = {
+    "febsf": febsf.run,
+    "mpldp": mpldp.run,
+    "aprr": aprr.run,
+}
 """Names and what runs them."""
 
 
