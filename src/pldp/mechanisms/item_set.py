@@ -215,21 +215,18 @@ def pair_weights(present: int | None, absent: int | None) -> tuple[int, int]:
     >>> round(kept / 2**32, 4), round(raised / 2**32, 4)
     (0.9348, 0.2816)
     """
+    for micro in (present, absent):
+        if micro is not None and micro <= 0:
+            raise EpsilonError(f"micro_epsilon must be positive, not {micro}")
     if present is None or absent is None:
         raised = 0 if present is None else rounded_up(TOTAL, exp_micro(present), 0)
         lost = 0 if absent is None else rounded_up(TOTAL, exp_micro(absent), 0)
     else:
-        a, b = (Fraction(exp_micro(_positive(micro))) for micro in (present, absent))
+        a, b = (Fraction(exp_micro(micro)) for micro in (present, absent))
         raised, lost = (math.ceil(TOTAL * (each - 1) / (a * b - 1)) for each in (b, a))
     if lost + raised >= TOTAL:
         raise EpsilonError("budgets are too small: 32-bit weights cannot tell a present item from an absent one")
     return TOTAL - lost, raised
-
-
-def _positive(micro: int) -> int:
-    if micro <= 0:
-        raise EpsilonError(f"micro_epsilon must be positive, not {micro}")
-    return micro
 
 
 def set_of(basket: Iterable[str], items: Sequence[str]) -> int:

@@ -40,12 +40,12 @@ def transposed_bits(rows: ByteArray) -> ByteArray:
     length = -(-len(rows) // 8)
     padded = np.zeros((length * 8, rows.shape[1]), np.uint8)
     padded[: len(rows)] = rows
-    words = np.ascontiguousarray(padded.reshape(length, 8, -1).transpose(2, 0, 1)).view("<u8")[:, :, 0]
+    words = np.ascontiguousarray(padded.reshape(length, 8, rows.shape[1]).transpose(2, 0, 1)).view("<u8")[:, :, 0]
     for shift, mask in _SWAPS:
         moved = (words ^ words >> np.uint64(shift)) & np.uint64(mask)
         words ^= moved ^ moved << np.uint64(shift)
     blocks = words[:, :, None].view(np.uint8)
-    return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1, length)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(rows.shape[1] * 8, length)
 
 
 @dataclass(frozen=True, eq=False)
