@@ -16,6 +16,17 @@ from pldp.budgets.allocation import (
     variance_cost,
 )
 from pldp.budgets.levels import Level, compose
+from pldp.budgets.sensitivity import (
+    aprr_matrix,
+    level_budget,
+    level_weight,
+    safe_matrix,
+    scores_by_value,
+    sensitivity_levels,
+    split_budget,
+    true_epsilons,
+    without_outliers,
+)
 from pldp.mechanisms.epsilon import MICRO, epsilon_text, micro_epsilon
 
 __all__ = [
@@ -24,11 +35,20 @@ __all__ = [
     "Cost",
     "Level",
     "allocate",
+    "aprr_matrix",
     "compose",
     "cube_root_rule",
     "epsilon_text",
     "fraction_levels",
+    "level_budget",
+    "level_weight",
     "micro_epsilon",
+    "safe_matrix",
+    "scores_by_value",
+    "sensitivity_levels",
+    "split_budget",
+    "true_epsilons",
     "unary_cost",
     "variance_cost",
+    "without_outliers",
 ]

@@ -4,26 +4,35 @@ from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margin
 from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
 from pldp.estimates.frequencies import frequencies
 from pldp.estimates.groups import Group, group
+from pldp.estimates.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, itemsets, supports
 from pldp.estimates.likelihood import Fit, maximum_likelihood
 from pldp.estimates.personal import personal_frequencies
+from pldp.estimates.rules import Rule
 from pldp.estimates.two_way import TwoWay, two_way
 
 __all__ = [
+    "PLAIN_RATES",
     "Estimate",
     "Fit",
     "Group",
     "GroupShares",
     "Homogeneity",
     "Interval",
+    "Itemsets",
     "LevelShare",
+    "Rates",
+    "Rule",
+    "SetSupports",
     "TwoWay",
     "base_cut",
     "frequencies",
     "group",
+    "itemsets",
     "maximum_likelihood",
     "norm_cut",
     "norm_sub",
     "personal_frequencies",
+    "supports",
     "two_way",
     "with_margins",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pldp.errors import UsageError
-from pldp.experiments import febsf, ipldp, mpldp
+from pldp.experiments import aprr, febsf, ipldp, mpldp
 
 __all__ = ["EXPERIMENTS", "reproduce"]
 
@@ -17,6 +17,7 @@ EXPERIMENTS: Final[dict[str, Callable[..., dict[str, Any]]]] = {
     "febsf": febsf.run,
     "mpldp": mpldp.run,
     "ipldp": ipldp.run,
+    "aprr": aprr.run,
 }
 """Names and what runs them."""
 

@@ -26,6 +26,7 @@ from pldp.mechanisms.epsilon import (
     micro_epsilon_of_ratio,
 )
 from pldp.mechanisms.item_response import ItemResponse
+from pldp.mechanisms.item_set import ItemEpsilon, ItemSet, set_of
 from pldp.mechanisms.item_unary_encoding import ItemUnaryEncoding
 from pldp.mechanisms.item_unary_optimum import idue_error, idue_optimum
 from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
@@ -43,7 +44,9 @@ __all__ = [
     "MICRO",
     "CategoricalChannel",
     "Channel",
+    "ItemEpsilon",
     "ItemResponse",
+    "ItemSet",
     "ItemUnaryEncoding",
     "LinearHashing",
     "OptimisedUnaryEncoding",
@@ -69,6 +72,7 @@ __all__ = [
     "micro_epsilon_of_ratio",
     "most_accurate",
     "report_promise",
+    "set_of",
     "value_and_level_epsilon",
     "value_promise",
 ]

@@ -3,6 +3,7 @@
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
 from pldp.tallies.kernel import tally
 from pldp.tallies.pairs import PairCounts
+from pldp.tallies.patterns import ItemColumns, PatternCounts
 from pldp.tallies.tally import Tally
 
-__all__ = ["BitCounts", "Counts", "OutputCounts", "PairCounts", "Tally", "tally"]
+__all__ = ["BitCounts", "Counts", "ItemColumns", "OutputCounts", "PairCounts", "PatternCounts", "Tally", "tally"]

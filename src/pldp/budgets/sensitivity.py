@@ -1,0 +1,191 @@
+"""From people's scores of how sensitive each value is, to levels, to budgets, to channels that keep them.
+
+Zhang, Zhang, Zhang, Zhang, "Adaptive Personalized Randomized Response Method Based on Local Differential Privacy"
+(2024) ask people for scores, cut them into levels 0 … L−1 (0 = open) and give level l the budget
+ε_l = 2(L−l)/(L(L−1))·ε. Their channel then keeps value i with p_i = e^{ε_i}/(e^{ε_i}+k−1) (`aprr_matrix`). That does
+not keep the promise: a report y moves the odds between y and another value j by p_y/q_j, which is more than e^{ε_y}
+where ε_j > ε_y, and infinite where j is open (`true_epsilons`). `safe_matrix` keeps every promise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from statistics import fmean, quantiles
+
+from pldp.errors import EpsilonError
+from pldp.mechanisms.epsilon import INFINITE, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.mechanisms.unary_encoding import TOTAL
+
+FENCE = 1.5
+"""A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences)."""
+
+Budget = int | None
+"""Micro-ε, or `None`: open, no protection."""
+
+Matrix = tuple[tuple[int, ...], ...]
+"""Integer weights of every output (column) for every value (row); each row has the same sum."""
+
+
+def scores_by_value(values: Sequence[str], scores: Sequence[Sequence[float]]) -> dict[str, list[float]]:
+    """Turn a matrix of scores, one row per person and one column per value, into the scores of each value.
+
+    >>> scores_by_value(["flu", "HIV"], [[1, 9], [2, 10]])
+    {'flu': [1, 2], 'HIV': [9, 10]}
+    """
+    if len(set(values)) < len(values):
+        raise EpsilonError("values must be named once each; some are there twice")
+    if any(len(row) != len(values) for row in scores):
+        raise EpsilonError(f"every person must score all {len(values)} values; some rows have another length")
+    return {value: [row[place] for row in scores] for place, value in enumerate(values)}
+
+
+def without_outliers(scores: Sequence[float]) -> list[float]:
+    """Return the scores within Tukey's fences: at most 1.5 interquartile ranges beyond the quartiles.
+
+    The paper removes outliers without saying how; this is the rule here.
+
+    >>> without_outliers([5, 6, 6, 7, 5, 6, 0])
+    [5, 6, 6, 7, 5, 6]
+    """
+    lower, _, upper = quantiles(scores, n=4, method="inclusive")
+    reach = FENCE * (upper - lower)
+    return [score for score in scores if lower - reach <= score <= upper + reach]
+
+
+def sensitivity_levels(
+    scores: Mapping[str, Sequence[float]], *, levels: int = 5, scale: tuple[float, float] = (0, 10)
+) -> dict[str, int]:
+    """Return the level 0 … levels−1 of each value: the mean score without outliers, on the scale cut into equal parts.
+
+    >>> sensitivity_levels({"flu": [1, 2, 1], "HIV": [9, 10, 9], "sex": [0, 1, 0]}, levels=3)
+    {'flu': 0, 'HIV': 2, 'sex': 0}
+    """
+    lowest, highest = scale
+    if not lowest < highest:
+        raise EpsilonError(f"scale must be two rising numbers, not {lowest}, {highest}")
+    if levels < 2:
+        raise EpsilonError(f"levels must be at least 2, not {levels}")
+    if not scores:
+        raise EpsilonError("scores must be given for at least one value, not none")
+    found = {}
+    for value, given in scores.items():
+        if len(given) < 2:
+            raise EpsilonError(f"value {value!r} must be scored by at least 2 people, not {len(given)}")
+        if not all(lowest <= score <= highest for score in given):
+            raise EpsilonError(f"scores of {value!r} must be from {lowest} to {highest}; some are not")
+        part = (fmean(without_outliers(given)) - lowest) / (highest - lowest)
+        found[value] = min(levels - 1, math.floor(part * levels))
+    return found
+
+
+def level_weight(level: int, levels: int) -> Fraction:
+    """W_l = 2l/(L(L−1)): the weights of levels 1 … L−1 sum to 1.
+
+    >>> [str(level_weight(level, 5)) for level in range(5)]
+    ['0', '1/10', '1/5', '3/10', '2/5']
+    """
+    if not 0 <= level < levels or levels < 2:
+        raise EpsilonError(f"level must be from 0 to {levels - 1} of at least 2 levels, not {level}")
+    return Fraction(2 * level, levels * (levels - 1))
+
+
+def level_budget(total_micro_epsilon: int, level: int, levels: int) -> Budget:
+    """ε_l = W_{L−l}·ε, rounded down to micro-ε; `None` for level 0, which is open.
+
+    >>> [level_budget(9_000_000, level, 5) for level in range(5)]
+    [None, 3600000, 2700000, 1800000, 900000]
+    """
+    if level == 0:
+        return INFINITE
+    return _whole(total_micro_epsilon * level_weight(levels - level, levels), total_micro_epsilon)
+
+
+def split_budget(micro_epsilon: Budget, values: int = 2) -> tuple[Budget, ...]:
+    """Split an attribute's budget over its values, the least sensitive first: the same rule with the values as levels.
+
+    >>> split_budget(3_600_000)                                    # 2/3 for "0", 1/3 for "1"
+    (2400000, 1200000)
+    """
+    if values < 2:
+        raise EpsilonError(f"an attribute must have at least 2 values, not {values}")
+    if micro_epsilon is None:
+        return (INFINITE,) * values
+    ranks = range(1, values + 1)
+    return tuple(_whole(micro_epsilon * level_weight(values + 1 - rank, values + 1), micro_epsilon) for rank in ranks)
+
+
+def _whole(share: Fraction, total: int) -> int:
+    micro = math.floor(share)
+    if micro < 1:
+        raise EpsilonError(f"epsilon {epsilon_text(total)} is too small to split: a part is below a millionth")
+    return micro
+
+
+def aprr_matrix(budgets: Sequence[Budget], total: int = TOTAL) -> Matrix:
+    """Return the channel that APRR sets: value i is replaced by each other value with q_i = 1/(e^{ε_i}+k−1).
+
+    An open value is never replaced. Weights are in units of 1/total.
+
+    >>> [round(row[place] / 2**32, 2) for place, row in enumerate(aprr_matrix([2_400_000, 1_200_000]))]
+    [0.92, 0.77]
+    """
+    size = _checked(budgets)
+    noise = [0 if micro is None else share_rounded_up(total, exp_micro(micro), size - 1) for micro in budgets]
+    return tuple(
+        tuple(total - (size - 1) * noise[value] if output == value else noise[value] for output in range(size))
+        for value in range(size)
+    )
+
+
+def safe_matrix(budgets: Sequence[Budget], total: int = TOTAL) -> Matrix:
+    """Return the channel that keeps every value's promise and tells the values apart best.
+
+    Value i is promised Pr(y|i) ≤ e^{ε_i}·Pr(y|j) for all reports y and other values j. Let n_y be the smallest
+    probability of report y. Then p_y ≤ e^{ε_y}·n_y and p_y + Σ_{z≠y} n_z ≤ 1, so the contrast c_y = p_y − n_y is at
+    most (e^{ε_y}−1)·n_y and 1 − Σn. If all contrasts are at least c, then Σn ≥ c·Σr with r_y = 1/(e^{ε_y}−1), so
+    c ≤ 1 − c·Σr: no channel has a smallest contrast above 1/(1+Σr). This one has it for every value: report y comes
+    with n_y = r_y/(1+Σr) from every other value. Every promise is used up. Noise is rounded up; that lowers p_y and
+    raises n_y, so the integer weights keep the promises too. Noise belongs to the *report*, not to the value: a
+    sensitive value is protected by others that are reported as it.
+
+    >>> matrix = safe_matrix([2_400_000, 1_200_000])
+    >>> [round(row[place] / 2**32, 4) for place, row in enumerate(matrix)], true_epsilons(matrix)
+    ([0.7184, 0.9348], (2400000, 1200000))
+    """
+    size = _checked(budgets)
+    rates = [Fraction(0) if micro is None else 1 / (Fraction(exp_micro(micro)) - 1) for micro in budgets]
+    whole = 1 + sum(rates)
+    noise = [math.ceil(total * rate / whole) for rate in rates]
+    if sum(noise) >= total:
+        raise EpsilonError(f"budgets are too small for {size} values: integer weights cannot tell them apart")
+    return tuple(
+        tuple(total - sum(noise) + noise[output] if output == value else noise[output] for output in range(size))
+        for value in range(size)
+    )
+
+
+def true_epsilons(matrix: Matrix) -> tuple[Budget, ...]:
+    """Return for each value i the exact ln max Pr(y|i)/Pr(y|j) over reports y and other values j, rounded up.
+
+    >>> true_epsilons(aprr_matrix([2_400_000, 1_200_000]))         # promised: 2.4 and 1.2
+    (1376447, 2223554)
+    >>> true_epsilons(aprr_matrix([None, 1_200_000]))              # an open "0" gives every "1" away
+    (1463283, None)
+    """
+    found: list[Budget] = []
+    for value, row in enumerate(matrix):
+        others = [other for place, other in enumerate(matrix) if place != value]
+        ratios = [micro_epsilon_of_ratio(*pair) for other in others for pair in zip(row, other, strict=True)]
+        finite = [micro for micro in ratios if micro is not None]
+        found.append(max(finite) if len(finite) == len(ratios) else INFINITE)
+    return tuple(found)
+
+
+def _checked(budgets: Sequence[Budget]) -> int:
+    if len(budgets) < 2:
+        raise EpsilonError(f"budgets must be given for at least 2 values, not {len(budgets)}")
+    if any(micro is not None and micro < 1 for micro in budgets):
+        raise EpsilonError("budgets must be positive micro-ε or None; some are not")
+    return len(budgets)

@@ -1,0 +1,202 @@
+"""Which items come together: how often the bits of a few items show each pattern, counted on packed bit columns.
+
+Reports of sets are rows of packed bits. Turned once into one packed column per item, the reports with all items of a
+set are counted by AND and population count; the 2^m patterns of m items follow from the counts of their subsets by
+inclusion and exclusion. A thousand items of 88,162 reports are 11 MB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import TallyError
+from pldp.tallies.counts import ByteArray, IntArray
+
+WordArray = npt.NDArray[np.uint64]
+
+LARGEST_SET = 16
+"""Items of one set at most: its patterns are a table of 2^m counts."""
+
+_BLOCK_WORDS = 1 << 17
+"""Words that are combined at a time: a megabyte stays in the processor's cache."""
+
+_SWAPS = ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0))
+
+
+def transposed_bits(rows: ByteArray) -> ByteArray:
+    """Return the bits of a matrix of packed bytes with rows and columns exchanged (both padded to whole bytes).
+
+    Blocks of 8 × 8 bits are 64-bit words; each is transposed by three exchanges of its quarters (Warren, "Hacker's
+    Delight", 2002).
+
+    >>> transposed_bits(np.array([[0b01], [0b11]], np.uint8))[:2].tolist()
+    [[3], [2]]
+    """
+    length = -(-len(rows) // 8)
+    padded = np.zeros((length * 8, rows.shape[1]), np.uint8)
+    padded[: len(rows)] = rows
+    words = np.ascontiguousarray(padded.reshape(length, 8, rows.shape[1]).transpose(2, 0, 1)).view("<u8")[:, :, 0]
+    for shift, mask in _SWAPS:
+        moved = (words ^ words >> np.uint64(shift)) & np.uint64(mask)
+        words ^= moved ^ moved << np.uint64(shift)
+    blocks = words[:, :, None].view(np.uint8)
+    return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(rows.shape[1] * 8, length)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemColumns:
+    """Reports of sets as one packed bit vector per item: what any question about items that come together needs.
+
+    Attributes
+    ----------
+    reports
+        Number of reports.
+    bits
+        Items × words of 64 reports; unused bits of the last word are 0.
+    """
+
+    reports: int
+    bits: WordArray
+
+    @classmethod
+    def of_rows(cls, rows: ByteArray, size: int) -> ItemColumns:
+        """Turn packed rows (reports × bytes) of so many items into columns.
+
+        >>> ItemColumns.of_rows(np.array([[0b101], [0b100]], np.uint8), 3).bits.tolist()
+        [[1], [0], [3]]
+        """
+        if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != -(-size // 8):
+            needed = f"rows must be bytes, reports × {-(-size // 8)} for {size} items"
+            raise TallyError(f"{needed}, not {rows.dtype} of shape {rows.shape}")
+        if size % 8 and len(rows) and int(rows[:, -1].max()) >> size % 8:
+            raise TallyError(f"rows must hold {size} bits each; bits beyond that must be 0")
+        columns = transposed_bits(rows)[:size]
+        padded = np.zeros((size, -(-columns.shape[1] // 8) * 8), np.uint8)
+        padded[:, : columns.shape[1]] = columns
+        return cls(len(rows), padded.view("<u8"))
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return len(self.bits)
+
+    def joint_counts(self, sets: IntArray) -> IntArray:
+        """Return how many reports have all items of each set (sets × items; fastest if sorted)."""
+        counts = np.full(len(sets), self.reports, np.int64)
+        if not sets.size:
+            return counts
+        starts = np.flatnonzero(np.r_[True, (sets[1:, :-1] != sets[:-1, :-1]).any(axis=1)])
+        block = max(1, _BLOCK_WORDS // max(1, self.bits.shape[1]))
+        for start, end in zip(starts, np.r_[starts[1:], len(sets)], strict=True):
+            common = self._common(sets[start, :-1])
+            for first in range(start, end, block):
+                last = min(first + block, end)
+                columns = self.bits[sets[first:last, -1]]
+                counts[first:last] = _ones(columns if common is None else np.bitwise_and(columns, common, out=columns))
+        return counts
+
+    def _common(self, items: IntArray) -> WordArray | None:
+        """Return the reports that have all these items; `None` without items."""
+        return np.bitwise_and.reduce(self.bits[items], axis=0) if len(items) else None
+
+
+def _ones_by_table(words: WordArray) -> IntArray:
+    return np.asarray(_ONES_OF_HALF[words.view(np.uint16)].sum(axis=1, dtype=np.int64))
+
+
+def _ones_by_processor(words: WordArray) -> IntArray:
+    return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
+
+
+_ONES_OF_HALF = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2), axis=1).sum(
+    axis=1, dtype=np.uint8
+)
+_ones: Callable[[WordArray], IntArray] = _ones_by_processor if hasattr(np, "bitwise_count") else _ones_by_table
+
+
+def subset_masks(size: int) -> list[list[int]]:
+    """Return the items of every subset of so many items, the subset with bit j having item j.
+
+    >>> subset_masks(2)
+    [[], [0], [1], [0, 1]]
+    """
+    return [[item for item in range(size) if mask >> item & 1] for mask in range(1 << size)]
+
+
+def patterns_of(joint: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Turn counts of "at least these items" into counts of "exactly these items" (Möbius inversion).
+
+    Columns are subsets: bit j of the column is item j of the set.
+
+    >>> patterns_of(np.array([[10, 6, 5, 2]])).tolist()              # none, first, second, both
+    [[1, 4, 3, 2]]
+    """
+    patterns = joint.copy()
+    size = joint.shape[1].bit_length() - 1
+    for item in range(size):
+        table = patterns.reshape(len(joint), 1 << size - 1 - item, 2, 1 << item)
+        table[:, :, 0] -= table[:, :, 1]
+    return patterns
+
+
+@dataclass(frozen=True, eq=False)
+class PatternCounts:
+    """How often the items of fixed sets show each pattern: a tally, counts of parts add up to those of the whole.
+
+    Attributes
+    ----------
+    sets
+        Sets × items, the items of a set rising.
+    counts
+        Sets × 2^items; bit j of a column's number is item j of the set.
+    """
+
+    sets: IntArray
+    counts: IntArray
+
+    @classmethod
+    def of_columns(cls, columns: ItemColumns, sets: Sequence[Sequence[int]] | IntArray) -> PatternCounts:
+        """Count the patterns of sets of one size.
+
+        >>> rows = np.array([[0b101], [0b100], [0b111]], np.uint8)
+        >>> part = PatternCounts.of_columns(ItemColumns.of_rows(rows, 3), [[0, 2]])
+        >>> part.counts.tolist(), (part + part).reports
+        ([[0, 0, 1, 2]], 6)
+        """
+        chosen = checked_sets(sets, columns.size)
+        joint = [columns.joint_counts(chosen[:, items]) for items in subset_masks(chosen.shape[1])]
+        return cls(chosen, patterns_of(np.stack(joint, axis=1)))
+
+    @property
+    def reports(self) -> int:
+        """Number of reports counted."""
+        return int(self.counts[0].sum())
+
+    def __add__(self, other: object) -> PatternCounts:
+        if not isinstance(other, PatternCounts):
+            return NotImplemented
+        if not np.array_equal(self.sets, other.sets):
+            raise TallyError("pattern counts to add must be of the same sets of items")
+        return PatternCounts(self.sets, self.counts + other.counts)
+
+
+def checked_sets(sets: Sequence[Sequence[int]] | IntArray, size: int) -> IntArray:
+    """Return sets of item numbers as a matrix; refuse what is not a set of known items."""
+    if len(sets) == 0:
+        raise TallyError("sets must hold at least one set of items, not none")
+    lengths = {len(items) for items in sets}
+    if len(lengths) > 1 or not 1 <= min(lengths) <= LARGEST_SET:
+        raise TallyError(
+            f"sets must have one size from 1 to {LARGEST_SET} items, not {', '.join(map(str, sorted(lengths)))}"
+        )
+    chosen = np.sort(np.array(sets, np.int64), axis=1)
+    if chosen.min() < 0 or chosen.max() >= size:
+        raise TallyError(f"sets must hold item numbers from 0 to {size - 1}; some are not")
+    if (chosen[:, 1:] == chosen[:, :-1]).any():
+        raise TallyError("a set must hold each item once; some hold one twice")
+    return chosen
