@@ -16,25 +16,40 @@ from pldp.mechanisms.epsilon import (
     micro_epsilon,
     micro_epsilon_of_ratio,
 )
+from pldp.mechanisms.hybrid import HybridMechanism
+from pldp.mechanisms.laplace import DiscreteLaplace
 from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
 from pldp.mechanisms.linear_hashing import LinearHashing
+from pldp.mechanisms.number import Grid, NumberChannel
+from pldp.mechanisms.numbers import NUMBER_MECHANISMS, number_channel, number_channel_from_weights
 from pldp.mechanisms.randomized_response import RandomizedResponse
+from pldp.mechanisms.stochastic_rounding import StochasticRounding
 from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
+from pldp.mechanisms.window import PiecewiseMechanism, SquareWave, WindowChannel
 
 __all__ = [
     "INFINITE",
     "LARGEST_EPSILON",
     "MECHANISMS",
     "MICRO",
+    "NUMBER_MECHANISMS",
     "Channel",
+    "DiscreteLaplace",
+    "Grid",
+    "HybridMechanism",
     "LinearHashing",
+    "NumberChannel",
     "OptimisedUnaryEncoding",
     "Output",
+    "PiecewiseMechanism",
     "PureChannel",
     "RandomBytes",
     "RandomizedResponse",
+    "SquareWave",
+    "StochasticRounding",
     "SymmetricUnaryEncoding",
     "UnaryEncoding",
+    "WindowChannel",
     "channel",
     "channel_from_weights",
     "epsilon_text",
@@ -43,5 +58,7 @@ __all__ = [
     "micro_epsilon",
     "micro_epsilon_of_ratio",
     "most_accurate",
+    "number_channel",
+    "number_channel_from_weights",
     "value_and_level_epsilon",
 ]

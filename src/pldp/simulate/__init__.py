@@ -1,6 +1,15 @@
 """Whole populations, vectorised and seeded. For research, tests and demonstrations; never used on a device."""
 
+from pldp.simulate.numbers import perturb_continuously, perturb_numbers, to_buckets
 from pldp.simulate.population import Population, simulate_reports
 from pldp.simulate.sampling import perturb, perturb_personal
 
-__all__ = ["Population", "perturb", "perturb_personal", "simulate_reports"]
+__all__ = [
+    "Population",
+    "perturb",
+    "perturb_continuously",
+    "perturb_numbers",
+    "perturb_personal",
+    "simulate_reports",
+    "to_buckets",
+]
