@@ -113,7 +113,7 @@ def _outputs(channel: NumberChannel, own: npt.NDArray[np.int64], drawn: npt.NDAr
     if isinstance(channel, DiscreteLaplace):
         thresholds = np.array([*reversed(channel.tails), *(2**53 - tail for tail in channel.tails)], np.int64)
         noise = np.searchsorted(thresholds, drawn, side="right") - (channel.size - 1)
-        return np.clip(own + noise, 0, channel.size - 1)
+        return np.asarray(np.clip(own + noise, 0, channel.size - 1))
     raise SimulationError(f"there is no vectorised sampler for {channel.mechanism}")
 
 

@@ -1,7 +1,8 @@
 """Sufficient statistics of reports: counts per question and level, which merge by `+`."""
 
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
+from pldp.tallies.fusion import Fused, Service, Source, fuse
 from pldp.tallies.kernel import tally
 from pldp.tallies.tally import Tally
 
-__all__ = ["BitCounts", "Counts", "OutputCounts", "Tally", "tally"]
+__all__ = ["BitCounts", "Counts", "Fused", "OutputCounts", "Service", "Source", "Tally", "fuse", "tally"]
