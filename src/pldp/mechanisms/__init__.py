@@ -25,16 +25,22 @@ from pldp.mechanisms.epsilon import (
     micro_epsilon,
     micro_epsilon_of_ratio,
 )
+from pldp.mechanisms.hybrid import HybridMechanism
 from pldp.mechanisms.item_response import ItemResponse
 from pldp.mechanisms.item_set import ItemEpsilon, ItemSet, set_of
 from pldp.mechanisms.item_unary_encoding import ItemUnaryEncoding
 from pldp.mechanisms.item_unary_optimum import idue_error, idue_optimum
+from pldp.mechanisms.laplace import DiscreteLaplace
 from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
 from pldp.mechanisms.linear_hashing import LinearHashing
+from pldp.mechanisms.number import Grid, NumberChannel
+from pldp.mechanisms.numbers import NUMBER_MECHANISMS, number_channel, number_channel_from_weights
 from pldp.mechanisms.promises import report_promise, value_promise
 from pldp.mechanisms.randomized_response import RandomizedResponse
+from pldp.mechanisms.stochastic_rounding import StochasticRounding
 from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
 from pldp.mechanisms.value_response import ValueResponse, WeightedResponse
+from pldp.mechanisms.window import PiecewiseMechanism, SquareWave, WindowChannel
 
 __all__ = [
     "INFINITE",
@@ -42,23 +48,32 @@ __all__ = [
     "LARGEST_EPSILON",
     "MECHANISMS",
     "MICRO",
+    "NUMBER_MECHANISMS",
     "CategoricalChannel",
     "Channel",
+    "DiscreteLaplace",
+    "Grid",
+    "HybridMechanism",
     "ItemEpsilon",
     "ItemResponse",
     "ItemSet",
     "ItemUnaryEncoding",
     "LinearHashing",
+    "NumberChannel",
     "OptimisedUnaryEncoding",
     "Output",
+    "PiecewiseMechanism",
     "PureChannel",
     "RandomBytes",
     "RandomizedResponse",
+    "SquareWave",
+    "StochasticRounding",
     "SupportChannel",
     "SymmetricUnaryEncoding",
     "UnaryEncoding",
     "ValueResponse",
     "WeightedResponse",
+    "WindowChannel",
     "channel",
     "channel_from_weights",
     "epsilon_text",
@@ -71,6 +86,8 @@ __all__ = [
     "micro_epsilon",
     "micro_epsilon_of_ratio",
     "most_accurate",
+    "number_channel",
+    "number_channel_from_weights",
     "report_promise",
     "set_of",
     "value_and_level_epsilon",

@@ -2,6 +2,7 @@
 
 from pldp.simulate.counting import perturb_counts
 from pldp.simulate.item_sets import pack_baskets, perturb_item_sets
+from pldp.simulate.numbers import perturb_continuously, perturb_numbers, to_buckets
 from pldp.simulate.population import Population, simulate_reports
 from pldp.simulate.sampling import perturb, perturb_personal
 
@@ -9,8 +10,11 @@ __all__ = [
     "Population",
     "pack_baskets",
     "perturb",
+    "perturb_continuously",
     "perturb_counts",
     "perturb_item_sets",
+    "perturb_numbers",
     "perturb_personal",
     "simulate_reports",
+    "to_buckets",
 ]

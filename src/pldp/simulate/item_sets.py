@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pldp.mechanisms.item_set import ItemSet, item_places, places_of
 from pldp.mechanisms.unary_encoding import TOTAL
-from pldp.simulate.sampling import _bernoulli_words
+from pldp.simulate.sampling import bernoulli_words, one_weight
 from pldp.tallies.patterns import ItemColumns, transposed_bits
 
 
@@ -61,4 +61,4 @@ def _bits(weight: int, words: int, generator: np.random.Generator) -> npt.NDArra
     """Return words whose bits are 1 with probability weight/2³², without a draw where that is 0 or 1."""
     if weight in (0, TOTAL):
         return np.full(words, np.uint64(2**64 - 1 if weight else 0))
-    return _bernoulli_words(weight, words, generator)
+    return bernoulli_words(one_weight(weight), words, generator)

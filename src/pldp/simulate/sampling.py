@@ -192,11 +192,11 @@ def _unary(
         part = slice(start, start + step)
         own = values[part]
         if isinstance(other, int):
-            noise = _bernoulli_words(_one_weight(other), -(-len(own) * length // 8), generator)
+            noise = bernoulli_words(one_weight(other), -(-len(own) * length // 8), generator)
             rows[part] = noise.view(np.uint8)[: len(own) * length].reshape(-1, length)
         else:
             words = -(-length // 8)
-            noise = _bernoulli_words(_weights(np.repeat(other[part], words)), len(own) * words, generator)
+            noise = bernoulli_words(_weights(np.repeat(other[part], words)), len(own) * words, generator)
             rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, :length]
         weight = np.uint64(truth) if isinstance(truth, int) else truth[part]
         _set_true_bits(rows[part], own, (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < weight)
@@ -220,7 +220,7 @@ def _unary_by_item(
         part = slice(start, start + step)
         own = values[part]
         # Word w of every row has the same 64 weights.
-        noise = _bernoulli_words(lambda digit, place: digits[digit][place % words], len(own) * words, generator)
+        noise = bernoulli_words(lambda digit, place: digits[digit][place % words], len(own) * words, generator)
         rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, : channel.output_bytes]
         ones = (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < truth[own]
         _set_true_bits(rows[part], own, ones)
@@ -237,7 +237,7 @@ DigitMask = Callable[[int, npt.NDArray[np.intp]], np.uint64 | npt.NDArray[np.uin
 """From a binary digit and the places of some words to that digit of the weight of each of their bits."""
 
 
-def _one_weight(weight: int) -> DigitMask:
+def one_weight(weight: int) -> DigitMask:
     """All bits of all words have one weight."""
     return lambda digit, _: np.uint64(2**64 - 1 if weight >> digit & 1 else 0)
 
@@ -247,7 +247,7 @@ def _weights(weights: npt.NDArray[np.uint64]) -> DigitMask:
     return lambda digit, place: np.uint64(0) - (weights[place] >> np.uint64(digit) & np.uint64(1))
 
 
-def _bernoulli_words(mask: DigitMask, words: int, generator: np.random.Generator) -> npt.NDArray[np.uint64]:
+def bernoulli_words(mask: DigitMask, words: int, generator: np.random.Generator) -> npt.NDArray[np.uint64]:
     """Return 64-bit words whose bits are 1 with probability weight/2³².
 
     Each bit compares its own random 32-bit number with the weight, highest digit first. Half of the bits are decided by

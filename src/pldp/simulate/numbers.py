@@ -1,0 +1,125 @@
+"""Draw many outputs of number channels, and of the continuous mechanisms, at once with a seeded generator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import SimulationError
+from pldp.mechanisms import DiscreteLaplace, Grid, HybridMechanism, NumberChannel, StochasticRounding, WindowChannel
+from pldp.mechanisms.continuous import CONTINUOUS, Hybrid, Laplace, Piecewise, SquareWave
+
+FloatArray = npt.NDArray[np.float64]
+Outputs = npt.NDArray[np.int32]
+
+CHUNK = 1 << 16
+"""People drawn at a time: temporaries stay in the processor's cache."""
+
+
+def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    """Return the bucket of each number; numbers outside the bounds are refused.
+
+    >>> to_buckets(Grid(0, 1, 4), [0.0, 0.3, 1.0])
+    array([0, 1, 3], dtype=int32)
+    """
+    array = np.asarray(numbers, np.float64)
+    outside = int(array.size - ((array >= grid.low) & (array <= grid.high)).sum())
+    if outside:
+        raise SimulationError(f"numbers must lie between {grid.low:g} and {grid.high:g}; {outside:,} do not")
+    return np.minimum((array - grid.low) / grid.width, grid.size - 1).astype(np.int32)
+
+
+def perturb_numbers(channel: NumberChannel, values: npt.ArrayLike, generator: np.random.Generator) -> Outputs:
+    """Draw one output per person from the integer weights of the channel.
+
+    Parameters
+    ----------
+    channel
+        A channel for numbers.
+    values
+        Bucket of each person's number, 0 … size−1.
+    generator
+        A seeded NumPy generator.
+
+    Examples
+    --------
+    >>> from pldp.mechanisms import number_channel
+    >>> perturb_numbers(number_channel("sr", 64, 1_000_000), [0, 63], np.random.default_rng(1)).dtype
+    dtype('int32')
+    """
+    buckets = np.asarray(values)
+    if buckets.ndim != 1 or (buckets.size and buckets.dtype.kind not in "iu"):
+        raise SimulationError(f"values must be a flat array of integers, not {buckets.dtype} of shape {buckets.shape}")
+    if buckets.size and not 0 <= int(buckets.min()) <= int(buckets.max()) < channel.size:
+        raise SimulationError(f"values must be buckets from 0 to {channel.size - 1}; some are not")
+    outputs = np.empty(len(buckets), np.int32)
+    for start in range(0, len(buckets), CHUNK):
+        own = buckets[start : start + CHUNK].astype(np.int64)
+        drawn = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)).astype(np.int64)
+        outputs[start : start + CHUNK] = _outputs(channel, own, drawn)
+    return outputs
+
+
+def perturb_continuously(
+    mechanism: str, epsilon: float, values: npt.ArrayLike, generator: np.random.Generator
+) -> FloatArray:
+    """Draw one output per person of a mechanism as its paper defines it (`pldp.mechanisms.continuous`).
+
+    >>> outputs = perturb_continuously("pm", 1.0, np.zeros(1000), np.random.default_rng(1))
+    >>> bool(abs(outputs).max() <= 4.09)
+    True
+    """
+    if mechanism not in CONTINUOUS:
+        raise SimulationError(f"mechanism must be one of {', '.join(CONTINUOUS)}, not {mechanism!r}")
+    made = CONTINUOUS[mechanism](epsilon)
+    numbers = np.asarray(values, np.float64)
+    if numbers.size and not made.domain[0] <= numbers.min() <= numbers.max() <= made.domain[1]:
+        raise SimulationError(f"values must lie in {list(made.domain)}; some do not")
+    if isinstance(made, Laplace):
+        return numbers + generator.laplace(0, 2 / epsilon, len(numbers))
+    if isinstance(made, Piecewise | SquareWave):
+        return _window(made, numbers, generator)
+    if isinstance(made, Hybrid):
+        other = _window(Piecewise(epsilon), numbers, generator)
+        made_rounded = perturb_continuously("sr", epsilon, numbers, generator)
+        return np.where(generator.random(len(numbers)) < made.share, other, made_rounded)
+    top = made.reach[1]
+    return np.where(generator.random(len(numbers)) < 0.5 + numbers / (2 * top), top, -top)
+
+
+def _window(made: Piecewise | SquareWave, numbers: FloatArray, generator: np.random.Generator) -> FloatArray:
+    low, top = made.reach
+    least, largest = made.domain
+    start = low + (numbers - least) / (largest - least) * (top - low - made.width)
+    inside = generator.random(len(numbers)) < made.high * made.width
+    other = generator.random(len(numbers)) * (top - low - made.width)
+    other = low + other + np.where(low + other > start, made.width, 0.0)
+    return np.where(inside, start + generator.random(len(numbers)) * made.width, other)
+
+
+def _outputs(channel: NumberChannel, own: npt.NDArray[np.int64], drawn: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """What `draw` makes of the 53-bit numbers, for many people."""
+    if isinstance(channel, StochasticRounding):
+        return np.asarray(drawn < channel.first + channel.step * own)
+    if isinstance(channel, WindowChannel):
+        return _window_outputs(channel.width, channel.inside, channel.outside, own, drawn)
+    if isinstance(channel, HybridMechanism):
+        window = _window_outputs(channel.width, channel.inside, channel.outside, own, drawn)
+        rounded = drawn - channel.piecewise_weight
+        upper = channel.piecewise_outputs + (rounded < channel.first + channel.step * own)
+        return np.where(rounded >= 0, upper, window)
+    if isinstance(channel, DiscreteLaplace):
+        thresholds = np.array([*reversed(channel.tails), *(2**53 - tail for tail in channel.tails)], np.int64)
+        noise = np.searchsorted(thresholds, drawn, side="right") - (channel.size - 1)
+        return np.asarray(np.clip(own + noise, 0, channel.size - 1))
+    raise SimulationError(f"there is no vectorised sampler for {channel.mechanism}")
+
+
+def _window_outputs(
+    width: int, inside: int, outside: int, own: npt.NDArray[np.int64], drawn: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    rest = drawn - width * inside
+    other = rest // outside
+    return np.where(rest >= 0, other + width * (other >= own), own + drawn // inside)

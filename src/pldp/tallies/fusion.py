@@ -1,0 +1,342 @@
+"""Reports of several services about the same people, joined by a key that stays here.
+
+Each service asked the same number (or category) through a channel of its own. `fuse` joins their reports by a person
+key and counts how often each *tuple of outputs* came, −1 standing for "gave nothing to this service". The key joins and
+is dropped: a fused tally holds counts only. Tallies of different people add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pldp.errors import TallyError
+from pldp.mechanisms import Channel
+from pldp.mechanisms.continuous import CONTINUOUS
+
+IntArray = npt.NDArray[np.int64]
+CellArray = npt.NDArray[np.int32]
+
+ABSENT: Final = -1
+"""In a cell: this service has no report of these people."""
+
+OUTSIDE: Final = ("refuse", "skip", "clip")
+"""What `fuse` may do with outputs that the channel cannot make."""
+
+_COUNTED: Final = 1 << 26
+_SORTED: Final = 1 << 62
+"""Numbers of possible tuples up to which they are counted in a table, or numbered in 64 bits."""
+
+_SPARSE: Final = 4
+"""Integer keys whose range is at most so many times the number of reports are numbered without hashing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Service:
+    """The reports of one service: a key and an output per person.
+
+    Attributes
+    ----------
+    name
+        What the service is called in messages and results.
+    channel
+        The channel that all its reports come from.
+    keys
+        One key per report, unique within the service: integers or text, NumPy or Arrow.
+    outputs
+        One integer output per report; missing ones are counted and treated like impossible ones.
+    bounds
+        The numbers that the first and the last bucket end at; all services must share them.
+    """
+
+    name: str
+    channel: Channel
+    keys: Any = field(repr=False)
+    outputs: Any = field(repr=False)
+    bounds: tuple[float, float] = (-1.0, 1.0)
+
+    @classmethod
+    def of_table(
+        cls, name: str, channel: Channel, table: pa.Table, *, bounds: tuple[float, float] = (-1.0, 1.0)
+    ) -> Service:
+        """Read the columns `key` and `output`; `mechanism` and `epsilon`, where present, must be the channel's."""
+        missing = {"key", "output"} - set(table.column_names)
+        if missing:
+            raise TallyError(f"service {name!r}: the table must have a column {' and '.join(sorted(missing))}")
+        stated: dict[str, Any] = {"mechanism": channel.mechanism, "epsilon": channel.epsilon}
+        for column in stated.keys() & set(table.column_names):
+            found = pc.unique(table[column]).to_pylist()
+            if len(found) > 1:
+                raise TallyError(f"service {name!r}: {column} must be one per service; {len(found)} came, split it")
+            if found and found != [stated[column]]:
+                raise TallyError(f"service {name!r}: {column} must be the channel's, {stated[column]}, not {found[0]}")
+        return cls(name, channel, table["key"], table["output"], bounds)
+
+    @classmethod
+    def of_numbers(
+        cls,
+        name: str,
+        channel: Channel,
+        keys: Any,
+        numbers: npt.ArrayLike,
+        *,
+        bounds: tuple[float, float] = (-1.0, 1.0),
+    ) -> Service:
+        """Put the outputs of a continuous mechanism on the grid of its channel; what lies outside becomes impossible.
+
+        Outputs are on the mechanism's own scale (`pldp.mechanisms.continuous`). Laplace noise beyond the bounds is
+        cut, which loses nothing.
+        """
+        array = np.asarray(numbers, np.float64)
+        if channel.mechanism not in CONTINUOUS or channel.mechanism == "hm":
+            raise TallyError(f"service {name!r}: {channel.mechanism} has no continuous form on one line")
+        low, high = (
+            (-1.0, 1.0) if channel.mechanism == "laplace" else CONTINUOUS[channel.mechanism](channel.epsilon).reach
+        )
+        count = channel.output_count
+        slack = 1e-9 * (high - low)
+        known = np.isfinite(array)
+        known &= (array >= low - slack) & (array <= high + slack) | (channel.mechanism == "laplace")
+        if channel.mechanism == "sr":
+            known &= np.abs(np.abs(array) - high) <= 0.02 * high
+        places = np.clip(np.where(known, (array - low) / (high - low) * count, 0), 0, count - 1)
+        return cls(name, channel, keys, np.where(known, places.astype(np.int64), ABSENT), bounds)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is known of a service after fusion: its name, its channel, how many reports counted and how many did not."""
+
+    name: str
+    channel: Channel
+    reports: int
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Fused:
+    """Counts of tuples of outputs.
+
+    Attributes
+    ----------
+    sources
+        The services, in the order of the columns of `cells`.
+    bounds
+        The numbers that the grid's ends stand for.
+    cells
+        Distinct tuples of outputs, tuples × services; `ABSENT` where people gave nothing to a service.
+    counts
+        Number of people of each tuple.
+    """
+
+    sources: tuple[Source, ...]
+    bounds: tuple[float, float]
+    cells: CellArray
+    counts: IntArray
+
+    @property
+    def people(self) -> int:
+        """Number of people with at least one report."""
+        return int(self.counts.sum())
+
+    @property
+    def size(self) -> int:
+        """Number of values that the channels share."""
+        return self.sources[0].channel.size
+
+    @property
+    def subsets(self) -> dict[tuple[str, ...], int]:
+        """Number of people by the services that they gave to."""
+        flags = (self.cells != ABSENT) @ (1 << np.arange(len(self.sources)))
+        people = np.bincount(flags, weights=self.counts, minlength=1 << len(self.sources))
+        names = [source.name for source in self.sources]
+        return {
+            tuple(name for place, name in enumerate(names) if subset >> place & 1): int(people[subset])
+            for subset in np.flatnonzero(people)
+        }
+
+    def only(self, *names: str) -> Fused:
+        """Return the tally of these services alone, without the people who gave to none of them."""
+        places = [place for place, source in enumerate(self.sources) if source.name in names]
+        if len(places) != len(names):
+            raise TallyError(f"services must be some of {', '.join(source.name for source in self.sources)}")
+        kept = (self.cells[:, places] != ABSENT).any(axis=1)
+        sources = tuple(self.sources[place] for place in places)
+        columns = [column + 1 for column in self.cells[kept][:, places].T.astype(np.int64)]
+        return Fused(sources, self.bounds, *_distinct(columns, sources, self.counts[kept]))
+
+    def thin(self, most: int) -> Fused:
+        """Return every so-many-th tuple, at most so many: as tuples are sorted, a stratified sample of people."""
+        step = -(-len(self.counts) // most)
+        return self if step <= 1 else replace(self, cells=self.cells[::step], counts=self.counts[::step])
+
+    def __add__(self, other: object) -> Fused:
+        """Add the tally of other people about the same services."""
+        if not isinstance(other, Fused):
+            return NotImplemented
+        if self.bounds != other.bounds or [(s.name, s.channel) for s in self.sources] != [
+            (s.name, s.channel) for s in other.sources
+        ]:
+            raise TallyError("fused tallies to add must have the same services, channels and bounds, in one order")
+        sources = tuple(
+            replace(
+                ours,
+                reports=ours.reports + theirs.reports,
+                skipped={
+                    reason: ours.skipped.get(reason, 0) + theirs.skipped.get(reason, 0)
+                    for reason in sorted({*ours.skipped, *theirs.skipped})
+                },
+            )
+            for ours, theirs in zip(self.sources, other.sources, strict=True)
+        )
+        columns = [column + 1 for column in np.concatenate([self.cells, other.cells]).T.astype(np.int64)]
+        return Fused(sources, self.bounds, *_distinct(columns, sources, np.concatenate([self.counts, other.counts])))
+
+
+def fuse(services: Sequence[Service], *, outside: str = "refuse") -> Fused:
+    """Join the reports of several services by their keys and count tuples of outputs.
+
+    Parameters
+    ----------
+    services
+        One or more services; each person may have given to any of them.
+    outside
+        What to do with outputs that are missing or that the channel cannot make: `"refuse"` them with an error,
+        `"skip"` and count them, or `"clip"` them to the nearest output (missing ones are skipped).
+
+    Examples
+    --------
+    >>> from pldp.mechanisms import number_channel
+    >>> rounding = number_channel("sr", 4, 1_000_000)
+    >>> fused = fuse([Service("a", rounding, [1, 2, 3], [0, 1, 1]), Service("b", rounding, [3, 1], [1, 0])])
+    >>> fused.people, fused.subsets
+    (3, {('a',): 1, ('a', 'b'): 2})
+    >>> fused.cells.tolist(), fused.counts.tolist()
+    ([[0, 0], [1, -1], [1, 1]], [1, 1, 1])
+    """
+    if outside not in OUTSIDE:
+        raise TallyError(f"outside must be one of {', '.join(OUTSIDE)}, not {outside!r}")
+    if not services:
+        raise TallyError("there must be at least one service to fuse, not none")
+    if len({service.name for service in services}) < len(services):
+        raise TallyError("services must have different names")
+    first = services[0]
+    checked = []
+    for service in services:
+        if (service.channel.size, service.bounds) != (first.channel.size, first.bounds):
+            raise TallyError(
+                f"service {service.name!r}: its scale must be that of {first.name!r}, {first.channel.size} buckets "
+                f"from {first.bounds[0]:g} to {first.bounds[1]:g}, not {service.channel.size} "
+                f"from {service.bounds[0]:g} to {service.bounds[1]:g}"
+            )
+        checked.append(_checked(service, outside))
+    places, people = _join([service.name for service in services], [keys for keys, _, _ in checked])
+    sources, columns = [], []
+    for service, (_, outputs, skipped), place in zip(services, checked, places, strict=True):
+        sources.append(Source(service.name, service.channel, len(outputs), skipped))
+        column = np.zeros(people, np.int32)
+        column[place] = outputs + 1
+        columns.append(column)
+    return Fused(tuple(sources), first.bounds, *_distinct(columns, tuple(sources), None))
+
+
+def _checked(service: Service, outside: str) -> tuple[pa.Array, npt.NDArray[np.int32], dict[str, int]]:
+    """Return keys and possible outputs of a service, and how many reports were left out and why."""
+    name, channel = service.name, service.channel
+    if channel.output_bytes:
+        raise TallyError(f"service {name!r}: outputs must be integers; those of {channel.mechanism} are rows of bits")
+    keys, outputs = _array(service.keys), _array(service.outputs)
+    if len(keys) != len(outputs):
+        raise TallyError(f"service {name!r}: there must be one key per output, not {len(keys):,} for {len(outputs):,}")
+    if len(keys) == 0:
+        raise TallyError(f"service {name!r}: there must be at least one report, not none")
+    if not (pa.types.is_integer(outputs.type) or pa.types.is_floating(outputs.type)):
+        raise TallyError(f"service {name!r}: outputs must be integers, not {outputs.type}")
+    missing = np.asarray(outputs.is_null(nan_is_null=True))
+    numbers = np.asarray(pc.fill_null(outputs, 0))
+    if numbers.dtype.kind == "f":
+        numbers = np.where(missing, 0, numbers)
+        if (broken := int((numbers != np.floor(numbers)).sum())) > 0:
+            raise TallyError(f"service {name!r}: outputs must be integers; {broken:,} of {len(numbers):,} are not")
+    impossible = ((numbers < 0) | (numbers >= channel.output_count)) & ~missing
+    counted = {"missing": int(missing.sum()), "impossible": int(impossible.sum())}
+    counted = {reason: count for reason, count in counted.items() if count}
+    if counted and outside == "refuse":
+        told = " and ".join(f"{count:,} {reason}" for reason, count in counted.items())
+        raise TallyError(f"service {name!r}: outputs must be below {channel.output_count}; {told} of {len(numbers):,}")
+    if outside == "clip":
+        numbers, kept = np.clip(numbers, 0, channel.output_count - 1), ~missing
+        counted = {("clipped" if reason == "impossible" else reason): count for reason, count in counted.items()}
+    else:
+        kept = ~(missing | impossible)
+    if not kept.any():
+        raise TallyError(f"service {name!r}: there must be at least one possible output; none of {len(kept):,} is")
+    if not kept.all():
+        keys, numbers = keys.filter(pa.array(kept)), numbers[kept]
+    return keys, numbers.astype(np.int32, copy=False), counted
+
+
+def _array(column: Any) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return column if isinstance(column, pa.Array) else pa.array(column)
+
+
+def _join(names: Sequence[str], keys: Sequence[pa.Array]) -> tuple[list[npt.NDArray[Any]], int]:
+    """Return the place of each service's people in one common list, and the length of that list."""
+    types = {array.type for array in keys}
+    if len(types) > 1:
+        raise TallyError(f"keys of all services must be of one type, not {' and '.join(sorted(map(str, types)))}")
+    for name, array in zip(names, keys, strict=True):
+        if array.null_count:
+            raise TallyError(f"service {name!r}: every report must have a key; {array.null_count:,} have none")
+    places, people = _numbered(keys)
+    for name, place in zip(names, places, strict=True):
+        seen = np.zeros(people, np.bool_)
+        seen[place] = True
+        repeated = len(place) - int(seen.sum())
+        if repeated:
+            raise TallyError(
+                f"service {name!r}: keys must be unique; {repeated:,} of {len(place):,} reports repeat an earlier key"
+            )
+    return places, people
+
+
+def _numbered(keys: Sequence[pa.Array]) -> tuple[list[npt.NDArray[Any]], int]:
+    """Number the keys of all services alike: as they are where they are nearly consecutive, else by hashing."""
+    if pa.types.is_integer(keys[0].type):
+        numbers = [np.asarray(array) for array in keys]
+        low, high = min(int(each.min()) for each in numbers), max(int(each.max()) for each in numbers)
+        if high - low < _SPARSE * max(map(len, numbers)):
+            return [each - low for each in numbers], high - low + 1
+    encoded = pa.chunked_array(keys).dictionary_encode()
+    return [np.asarray(chunk.indices) for chunk in encoded.chunks], len(encoded.chunk(0).dictionary)
+
+
+def _distinct(
+    columns: Sequence[npt.NDArray[Any]], sources: Sequence[Source], counts: IntArray | None
+) -> tuple[CellArray, IntArray]:
+    """Return the distinct tuples in one fixed order, and how many people have each; columns hold output+1, or 0."""
+    here = np.any([column > 0 for column in columns], axis=0)
+    columns = columns if here.all() else [column[here] for column in columns]
+    radices = [source.channel.output_count + 1 for source in sources]
+    code, reach = np.zeros(len(columns[0]), np.int64), 1
+    for column, radix in zip(columns, radices, strict=True):
+        if reach * radix > _SORTED:
+            code = np.unique(code, return_inverse=True)[1]
+            reach = int(code.max()) + 1
+        code, reach = code * radix + column, reach * radix
+    if reach == np.prod(radices, dtype=np.float64) and reach <= _COUNTED:
+        totals = np.bincount(code, weights=counts, minlength=reach)
+        found = np.flatnonzero(totals)
+        digits = np.unravel_index(found, radices)
+        return np.stack(digits, axis=1).astype(np.int32) - 1, totals[found].astype(np.int64)
+    _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
+    totals = np.bincount(inverse, weights=counts)
+    return np.stack([column[first] for column in columns], axis=1).astype(np.int32) - 1, totals.astype(np.int64)

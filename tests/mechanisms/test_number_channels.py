@@ -1,0 +1,223 @@
+"""Channels for numbers: ε by enumeration, unbiased numbers, the cost of the grid, and printed constants that fail."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+
+from claims import follows
+from pldp.errors import AnswerError, EpsilonError
+from pldp.mechanisms import (
+    NUMBER_MECHANISMS,
+    DiscreteLaplace,
+    Grid,
+    HybridMechanism,
+    NumberChannel,
+    SquareWave,
+    StochasticRounding,
+    WindowChannel,
+    micro_epsilon,
+    micro_epsilon_of_ratio,
+    number_channel,
+    number_channel_from_weights,
+)
+from pldp.mechanisms.continuous import CONTINUOUS, Continuous, printed_square_wave
+from pldp.mechanisms.randomized_response import TOTAL
+
+SIZES = (2, 3, 4, 5, 9, 16, 31)
+EPSILONS = ("0.01", "0.1", "0.3", "1", "2.5", "6", "12")
+
+
+def matrix(channel: NumberChannel) -> list[list[Fraction]]:
+    return [[channel.probability(y, t) for t in range(channel.size)] for y in channel.outputs()]
+
+
+def worst_variance(channel: NumberChannel) -> float:
+    """The largest variance of the unbiased number over all values."""
+    numbers = np.array([float(channel.unbiased(y)) for y in channel.outputs()])
+    chances = np.array(matrix(channel), float)
+    return float((numbers**2 @ chances - (numbers @ chances) ** 2).max())
+
+
+@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+@pytest.mark.parametrize("size", SIZES)
+def test_enumerated_epsilon_is_the_stated_one_and_keeps_the_promise(mechanism: str, size: int) -> None:
+    for epsilon in EPSILONS:
+        promised = micro_epsilon(epsilon)
+        built = number_channel(mechanism, size, promised)
+        rows = matrix(built)
+        assert all(sum(column) == 1 for column in zip(*rows, strict=True))
+        worst = max(max(row) / min(row) for row in rows)
+        assert micro_epsilon_of_ratio(worst.numerator, worst.denominator) == built.micro_epsilon
+        assert promised - 1 <= (built.micro_epsilon or 0) <= promised
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(NUMBER_MECHANISMS), st.integers(2, 400), st.integers(1_000, 12_000_000))
+def test_any_channel_keeps_its_promise_and_returns_from_its_weights(mechanism: str, size: int, micro: int) -> None:
+    built = number_channel(mechanism, size, micro)
+    assert built.micro_epsilon is not None
+    assert built.micro_epsilon <= micro
+    assert number_channel_from_weights(built.mechanism, size, built.weights()) == built
+
+
+@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+def test_unbiased_numbers_have_the_centre_as_mean(mechanism: str) -> None:
+    for size in (2, 7, 64):
+        built = number_channel(mechanism, size, 1_500_000)
+        numbers = [built.unbiased(y) for y in built.outputs()]
+        for value, column in enumerate(zip(*matrix(built), strict=True)):
+            mean = sum(q * z for q, z in zip(column, numbers, strict=True))
+            assert abs(mean - built.centre(value)) <= (Fraction(1, 10**9) if mechanism == "laplace" else 0)
+
+
+def test_square_wave_is_biased_at_its_own_place_and_the_others_are_not() -> None:
+    biased = {name: number_channel(name, 64, 1_000_000).biased for name in NUMBER_MECHANISMS}
+    assert biased == {"laplace": False, "sr": False, "pm": False, "hm": False, "sw": True}
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 3.0])
+def test_the_printed_constants_of_the_square_wave_are_no_channel(epsilon: float) -> None:
+    b, p, q = printed_square_wave(epsilon)
+    assert 2 * b * p + q > 1.04
+    width = max(1, round(2 * b * 1023))
+    with pytest.raises(EpsilonError, match="sum to 2\\^53"):
+        SquareWave(1024, width, int(p / 1023 * TOTAL), int(q / 1023 * TOTAL))
+    right = CONTINUOUS["sw"](epsilon)
+    assert sum(quad(right.density, *part, (0.3,))[0] for part in pieces(right, 0.3)) == pytest.approx(1, abs=1e-9)
+
+
+def pieces(made: Continuous, value: float) -> list[tuple[float, float]]:
+    start, width = made.start(value), made.width  # type: ignore[attr-defined]
+    low, top = made.reach
+    return [(low, start), (start, start + width), (start + width, top)]
+
+
+@pytest.mark.parametrize("name", ["pm", "sw"])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+def test_densities_have_mass_one_and_the_stated_mean_and_variance(name: str, epsilon: float) -> None:
+    made = CONTINUOUS[name](epsilon)
+    for value in np.linspace(*made.domain, 5):
+        moments = [
+            sum(quad(lambda y, k=k: y**k * made.density(y, value), *part)[0] for part in pieces(made, value))  # noqa: B023
+            for k in range(3)
+        ]
+        slope = (made.mean(1.0) - made.mean(0.0)) / 1.0
+        assert moments[0] == pytest.approx(1)
+        assert moments[1] == pytest.approx(made.mean(value))
+        assert (moments[2] - moments[1] ** 2) / slope**2 == pytest.approx(made.variance(value))
+        assert made.unbiased(moments[1]) == pytest.approx(value)
+        assert made.density(made.reach[1] + 1, value) == 0
+
+
+def test_variances_are_those_of_the_papers() -> None:
+    for epsilon in (0.3, 1.0, 2.0):
+        half, odds = math.exp(epsilon / 2), math.exp(epsilon)
+        assert CONTINUOUS["pm"](epsilon).variance(0.4) == pytest.approx(
+            0.16 / (half - 1) + (half + 3) / (3 * (half - 1) ** 2)
+        )
+        assert CONTINUOUS["sr"](epsilon).variance(0.4) == pytest.approx(((odds + 1) / (odds - 1)) ** 2 - 0.16)
+        assert CONTINUOUS["laplace"](epsilon).variance(0.4) == pytest.approx(8 / epsilon**2)
+        assert CONTINUOUS["hm"](epsilon).variance(0.4) <= CONTINUOUS["sr"](epsilon).variance(0.4) + 1e-9
+        for name in ("laplace", "sr", "pm", "hm"):
+            assert CONTINUOUS[name](epsilon).bias(0.4) == pytest.approx(0)
+    laplace = CONTINUOUS["laplace"](1.0)
+    assert quad(laplace.density, *laplace.reach, (0.3,))[0] == pytest.approx(1)
+    rounding = CONTINUOUS["sr"](1.0)
+    assert sum(rounding.density(end, 0.3) for end in rounding.reach) == pytest.approx(1)
+    assert rounding.density(0.0, 0.3) == 0
+    hybrid = CONTINUOUS["hm"](2.0)
+    low, top = hybrid.reach
+    assert hybrid.density((low + top) / 2, 0.0) > 0
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("mechanism", ["sr", "pm", "sw"])
+def test_the_grid_costs_less_than_two_percent_of_variance(mechanism: str, epsilon: float) -> None:
+    built = number_channel(mechanism, 128, micro_epsilon(epsilon))
+    made = CONTINUOUS[mechanism](epsilon)
+    scale = (2 / (made.domain[1] - made.domain[0])) ** 2
+    continuous = max(scale * made.variance(v) for v in np.linspace(*made.domain, 101))
+    assert 0.96 < worst_variance(built) / continuous < 1.02
+
+
+def test_cutting_laplace_noise_at_the_bounds_lowers_its_variance() -> None:
+    for epsilon in (0.3, 1.0, 3.0):
+        assert worst_variance(DiscreteLaplace.of(64, micro_epsilon(epsilon))) < 8 / epsilon**2
+
+
+class Counting:
+    """Random bytes that record how many were asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def __call__(self, length: int) -> bytes:
+        self.asked.append(length)
+        return os.urandom(length)
+
+
+@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+def test_draws_follow_the_channel_with_seven_bytes_and_a_weaker_channel_is_told_apart(mechanism: str) -> None:
+    tested, weaker = (number_channel(mechanism, 9, micro) for micro in (2_000_000, 3_000_000))
+    random = np.random.default_rng(3).bytes
+    for value in (0, 4, 8):
+        counts = Counter(tested.draw(value, random) for _ in range(20_000))
+        seen = [counts[y] for y in tested.outputs()]
+        assert follows(seen, [float(tested.probability(y, value)) for y in tested.outputs()])
+        if value != 4 and weaker.output_count == tested.output_count:
+            assert not follows(seen, [float(weaker.probability(y, value)) for y in weaker.outputs()])
+    source = Counting()
+    for value in range(9):
+        tested.draw(value, source)
+    assert source.asked == [7] * 9
+
+
+@pytest.mark.parametrize("number", [0, 1, TOTAL // 3, TOTAL - 1])
+@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+def test_extreme_random_numbers_give_outputs(mechanism: str, number: int) -> None:
+    built = number_channel(mechanism, 6, 1_000_000)
+    for value in range(6):
+        assert 0 <= built.draw(value, lambda _: (number << 3).to_bytes(7, "little")) < built.output_count
+
+
+def test_bad_channels_and_numbers_are_refused() -> None:
+    with pytest.raises(EpsilonError, match="mechanism must be one of laplace"):
+        number_channel("duchi", 4, 1_000_000)
+    with pytest.raises(EpsilonError, match="mechanism must be one of laplace"):
+        number_channel_from_weights("duchi", 4, {})
+    with pytest.raises(EpsilonError, match="weights of sr must be exactly first, step"):
+        number_channel_from_weights("sr", 4, {"first": 1})
+    with pytest.raises(EpsilonError, match=r"above 0\.61"):
+        HybridMechanism.of(4, 500_000)
+    for mechanism in ("sr", "pm", "sw"):
+        with pytest.raises(EpsilonError, match="too small for"):
+            number_channel(mechanism, 2**40, 1)
+    for broken in (
+        lambda: StochasticRounding(1, 1, 1),
+        lambda: StochasticRounding(4, 1, 1),
+        lambda: WindowChannel(4, 0, 2, 1),
+        lambda: DiscreteLaplace(4, TOTAL, 2),
+        lambda: HybridMechanism(4, 1, 1, 2, 1, 1),
+        lambda: HybridMechanism(4, 1, 3, 2, 1, 1),
+        lambda: CONTINUOUS["pm"](0),
+        lambda: Grid(1, 1, 4),
+        lambda: Grid(0, float("nan"), 4),
+        lambda: Grid(0, 1, 1),
+    ):
+        with pytest.raises(EpsilonError):
+            broken()
+    for number in (-1, 2, float("nan")):
+        with pytest.raises(AnswerError, match="between 0 and 1$"):
+            Grid(0, 1, 4).index(number)
+    assert [Grid(0, 1, 4).index(number) for number in (0, 0.25, 1)] == [0, 1, 3]
+    with pytest.raises(NotImplementedError):
+        WindowChannel.of(4, 1)
