@@ -48,7 +48,7 @@ BROKEN = {
     "questions[0] (q).values: must be a list of 2 to": question(values=[]),
     "questions[0] (q).values: must have distinct labels": question(values=["a", "b", "a"]),
     "questions[0] (q).values[1]: must be text": question(values=["a", " "]),
-    "questions[0] (q).kind: must be 'choice'": question(kind="essay"),
+    "questions[0] (q).kind: must be one of choice, choices, number": question(kind="essay"),
     "questions[0] (q), level strict: mechanism must be one of": question(mechanism="laplace"),
     "questions[0] (q).mechanism.none: must be one of the question's levels": question(mechanism={"none": "krr"}),
     "questions[0] (q).levels.none: must be one of the survey's levels": question(levels={"none": 1}),
@@ -62,7 +62,7 @@ BROKEN = {
     "form NFC": changed(title="e\u0301"),
     "without control characters": changed(title="a\x07"),
     "title: must be text in Unicode form NFC": changed(title="\ud800"),
-    "weights: must keep the promised epsilon 0.5": question(
+    "question q, level strict: weights must keep the promised epsilon 0.5": question(
         mechanism={"strict": "krr"}, weights={"strict": {"other": 2**40}}
     ),
     "weights: must be a table of integers": question(mechanism={"strict": "krr"}, weights={"strict": {"other": 0.5}}),

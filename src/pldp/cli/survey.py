@@ -15,6 +15,7 @@ from rich.table import Table
 from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, console_for, emit_json
 from pldp.errors import UsageError
+from pldp.mechanisms import PureChannel
 from pldp.survey import Survey, load, make_key, sign
 
 
@@ -59,8 +60,8 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
             "mechanism": channel.mechanism,
             "promised_epsilon": epsilon_text(level.micro_epsilon),
             "true_epsilon": epsilon_text(channel.micro_epsilon),
-            "truth_support": float(channel.truth_support),
-            "other_support": float(channel.other_support),
+            "truth_support": float(channel.truth_support) if isinstance(channel, PureChannel) else None,
+            "other_support": float(channel.other_support) if isinstance(channel, PureChannel) else None,
             "level_leak": _text_or_none(survey.level_leak(question.name)),
             "value_and_level_epsilon": _text_or_none(survey.value_and_level_epsilon(question.name)),
         }
@@ -86,7 +87,8 @@ def _show(console: Console, survey: Survey) -> None:
         table.add_column(name, justify="left" if name in {"question (values)", "level", "mechanism"} else "right")
     for row in _channels(survey):
         values = len(survey.question(row["question"]).values)
-        odds = (f"{row['truth_support']:.4f}", f"{row['other_support']:.4f}")
+        pair = (row["truth_support"], row["other_support"])
+        odds = ("by value", "by value") if None in pair else tuple(f"{support:.4f}" for support in pair)
         cells = (row["mechanism"], row["promised_epsilon"], row["true_epsilon"], *odds)
         table.add_row(f"{escape(row['question'])} ({values})", escape(row["level"]), *cells)
     console.print(table)

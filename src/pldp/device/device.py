@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +14,14 @@ from pldp.device.explain import explain_level
 from pldp.device.ledger import Ledger, Spend
 from pldp.device.state import DeviceState
 from pldp.errors import AnswerError, DeviceStateError
-from pldp.mechanisms import PureChannel, RandomBytes, epsilon_text
+from pldp.mechanisms import Channel, RandomBytes, epsilon_text
 from pldp.reports import Answer, Report
 from pldp.survey import Question, Survey
 
 ID_BYTES = 16
+
+Value = str | Iterable[str] | float | Decimal
+"""A label, several labels, or a number, as the question's kind asks."""
 
 
 class _Asked(NamedTuple):
@@ -32,13 +35,13 @@ class _Asked(NamedTuple):
     survey: str
 
     @property
-    def channel(self) -> PureChannel:
+    def channel(self) -> Channel:
         return self.question.channels[self.level]
 
     @property
     def spend(self) -> Spend:
         level = self.question.levels[self.level]
-        return Spend(self.survey, self.question.name, level.name, level.micro_epsilon)
+        return Spend(self.survey, self.question.name, level.name, self.question.charge(self.level))
 
 
 class Device:
@@ -104,12 +107,12 @@ class Device:
         picked = set(sorted(names, key=order.__getitem__)[: self.survey.ask])
         return tuple(name for name in names if name in picked)
 
-    def answer(self, question: str, value: str, level: str | None = None) -> Report:
+    def answer(self, question: str, value: Value, level: str | None = None) -> Report:
         """Perturb one answer at this level (the strictest if none is named) and return the report to send."""
         name = self.survey.question(question).name
         return self.answer_all({name: value}, {name: level})
 
-    def answer_all(self, values: Mapping[str, str], levels: Mapping[str, str | None] | str | None = None) -> Report:
+    def answer_all(self, values: Mapping[str, Value], levels: Mapping[str, str | None] | str | None = None) -> Report:
         """Perturb several answers into one report; a level for each question, one for all, or the strictest.
 
         Either every answer fits the ledger, or none is drawn.
@@ -119,7 +122,7 @@ class Device:
         with self._state.locked():
             return self._answer_locked(values, levels)
 
-    def _answer_locked(self, values: Mapping[str, str], levels: Mapping[str, str | None] | str | None) -> Report:
+    def _answer_locked(self, values: Mapping[str, Value], levels: Mapping[str, str | None] | str | None) -> Report:
         asked = [self._asked(name, value, levels) for name, value in values.items()]
         new = [each for each in asked if self._state.recall(each.key) is None]
         spends = [each.spend for each in new]
@@ -134,13 +137,13 @@ class Device:
             self._state.remember(drawn, spends, survey_cap=self.survey.total_micro_epsilon)
         return Report(self.survey.hash, self._random(ID_BYTES).hex(), tuple(map(self._recalled, asked)))
 
-    def _asked(self, name: str, value: str, levels: Mapping[str, str | None] | str | None) -> _Asked:
+    def _asked(self, name: str, value: Value, levels: Mapping[str, str | None] | str | None) -> _Asked:
         question = self.survey.question(name)
         if name not in self.asked:
             raise AnswerError(f"question must be one that this person is asked ({', '.join(self.asked)}), not {name!r}")
         if isinstance(levels, Mapping) and name not in levels:
             raise AnswerError(f"levels must name a level for every question answered; {name!r} has none")
-        index = question.value_index(value)
+        index = question.encode(value)
         level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
         chosen = question.levels[level].name
         # What is asked, not the survey's hash: a new title must not renew the memo.

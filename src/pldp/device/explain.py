@@ -4,14 +4,46 @@ from __future__ import annotations
 
 import math
 
-from pldp.mechanisms import MICRO, LinearHashing, UnaryEncoding, epsilon_text
+from pldp.errors import AnswerError
+from pldp.mechanisms import (
+    MICRO,
+    CategoricalChannel,
+    ItemSet,
+    LinearHashing,
+    PureChannel,
+    UnaryEncoding,
+    epsilon_text,
+    report_promise,
+    value_promise,
+)
+from pldp.mechanisms.unary_encoding import TOTAL
 from pldp.survey import Question, Survey
+
+MOST_LINES = 8
+"""Labels that are explained one by one; the rest is counted."""
 
 
 def explain_level(survey: Survey, question: Question, level: int) -> str:
-    """Say how often a report points at an answer when it is true and when it is not, and what shows of the level."""
+    """Say what a level does to an answer, what a report can tell, and what shows of the level."""
+    head = f'Level "{question.levels[level].name}", question "{question.name}":'
+    return "\n".join([head, *_about_the_answer(question, level), _about_the_level(survey, question)])
+
+
+def _about_the_answer(question: Question, level: int) -> list[str]:
     channel = question.channels[level]
-    chosen = question.levels[level]
+    if isinstance(channel, ItemSet):
+        return _several(question, level, channel)
+    if question.grid is not None:
+        return _number(question, level)
+    if isinstance(channel, PureChannel):
+        return _one(question, level, channel)
+    if isinstance(channel, CategoricalChannel):
+        return _by_value(question, channel)
+    raise AnswerError(f"question {question.name!r} cannot be explained")
+
+
+def _one(question: Question, level: int, channel: PureChannel) -> list[str]:
+    """One label, all labels protected alike."""
     example = question.values[0]
     if isinstance(channel, UnaryEncoding):
         verb = f'ticks "{example}" among other boxes'
@@ -19,16 +51,55 @@ def explain_level(survey: Survey, question: Question, level: int) -> str:
         verb = f'names a group of answers that contains "{example}"'
     else:
         verb = f'says "{example}"'
-    truth = _of_hundred(float(channel.truth_support))
-    other = _of_hundred(float(channel.other_support))
-    odds = math.exp(chosen.epsilon)
-    return (
-        f'Level "{chosen.name}", question "{question.name}":\nof 100 people whose answer is "{example}", '
-        f"about {truth} send a report that {verb};\n"
-        f"of 100 people whose answer is something else, about {other} do.\n"
-        f"Whatever your report says, it changes the odds between any two answers at most {odds:.3g} times "
-        f"(ε = {epsilon_text(chosen.micro_epsilon)}).\n{_about_the_level(survey, question)}"
-    )
+    truth, other = (_of_hundred(float(support)) for support in (channel.truth_support, channel.other_support))
+    return [
+        f'of 100 people whose answer is "{example}", about {truth} send a report that {verb};',
+        f"of 100 people whose answer is something else, about {other} do.",
+        f"Whatever your report says, it changes the odds between any two answers at most {_odds(question, level)}.",
+    ]
+
+
+def _by_value(question: Question, channel: CategoricalChannel) -> list[str]:
+    """One label, with a budget per label: what each report, or each label, can tell."""
+    if channel.output_bytes:
+        lines = [value_promise(channel, value, question.values) for value in range(channel.size)[:MOST_LINES]]
+    else:
+        lines = [report_promise(channel, output, question.values) for output in range(channel.size)[:MOST_LINES]]
+    rest = channel.size - len(lines)
+    return [*lines, f"({rest} more answers are protected in the same way.)"] if rest else lines
+
+
+def _several(question: Question, level: int, channel: ItemSet) -> list[str]:
+    """Any number of labels, each a bit of its own."""
+    lines = []
+    for place, label in list(enumerate(question.values))[:MOST_LINES]:
+        kept, raised = (_of_hundred(weights[place] / TOTAL) for weights in (channel.kept, channel.raised))
+        micro = channel.promised(place)
+        times = "" if micro is None else f"odds change at most {math.exp(micro / MICRO):.3g} times, "
+        lines.append(
+            f'of 100 people who tick "{label}", about {kept} reports have it ticked; of 100 who do not, about {raised} '
+            f"({times}ε = {epsilon_text(micro)})."
+        )
+    if len(question.values) > MOST_LINES:
+        lines.append(f"({len(question.values) - MOST_LINES} more boxes are protected in the same way.)")
+    return [*lines, f"All boxes together cost ε = {epsilon_text(question.charge(level))}."]
+
+
+def _number(question: Question, level: int) -> list[str]:
+    """A number, rounded and then replaced by a random one near it or anywhere."""
+    low, high = question.bounds
+    size = 0 if question.grid is None else question.grid.size
+    unit = f" {question.unit}" if question.unit else ""
+    return [
+        f"your number is rounded to one of {size} steps between {low} and {high}{unit}, and a random number is sent "
+        "that is only a little more likely to be near it.",
+        f"Whatever your report says, it changes the odds between any two numbers at most {_odds(question, level)}.",
+    ]
+
+
+def _odds(question: Question, level: int) -> str:
+    chosen = question.levels[level]
+    return f"{math.exp(chosen.epsilon):.3g} times (ε = {epsilon_text(chosen.micro_epsilon)})"
 
 
 def _about_the_level(survey: Survey, question: Question) -> str:

@@ -24,7 +24,7 @@ def hidden_frequencies(
         raise EstimateError(f"question {question.name!r} has no reports, so there is nothing to estimate")
     if tally.survey.level_channel is None:
         raise EstimateError(f"question {question.name!r} does not hide levels")
-    hidden = HiddenReports.of(question.channels, tally.survey.level_channel, counts)
+    hidden = HiddenReports.of(question.pure_channels, tally.survey.level_channel, counts)
     if method == "unbiased":
         return _by_moments(hidden, question, target)
     return _by_likelihood(hidden, question, target, joint_likelihood(hidden, gap=gap, progress=progress))

@@ -24,9 +24,10 @@ from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, abo
 from pldp.estimates.consistency import with_margins
 from pldp.estimates.estimate import Estimate, Interval
 from pldp.estimates.frequencies import frequencies
-from pldp.estimates.groups import FloatArray
-from pldp.mechanisms import PureChannel
+from pldp.estimates.groups import FloatArray, group
+from pldp.mechanisms import Channel
 from pldp.tallies import Tally
+from pldp.tallies.counts import no_counts
 from pldp.tallies.pairs import PairCounts
 
 
@@ -156,15 +157,17 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Literal["precision",
 class _PairGroup:
     """Reports of one pair of levels with both channels."""
 
-    first: PureChannel
-    second: PureChannel
+    first: Channel
+    second: Channel
     counts: PairCounts
 
-    @property
-    def _supports(self) -> tuple[float, float, float, float]:
-        """q and p − q of both channels."""
-        q, other_q = float(self.first.other_support), float(self.second.other_support)
-        return q, float(self.first.truth_support) - q, other_q, float(self.second.truth_support) - other_q
+    @cached_property
+    def _supports(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """q and p − q of both channels, as a column and as a row."""
+        one, two = (group(channel, no_counts(channel)) for channel in (self.first, self.second))
+        column = (np.reshape(numbers, (-1, 1)) for numbers in (one.other_support, one.contrast))
+        row = (np.reshape(numbers, (1, -1)) for numbers in (two.other_support, two.contrast))
+        return (*column, *row)  # type: ignore[return-value] # two of each
 
     def shares(self) -> FloatArray:
         """Return the unbiased shares."""
@@ -187,7 +190,7 @@ class _PairGroup:
         """Return 1/variance of a pair at equal shares."""
         height, width = self.counts.both.shape
         equal = self.variance(np.array([[1 / (height * width)]]), np.array([1 / height]), np.array([1 / width]))
-        return float(1 / equal[0, 0])
+        return float(1 / equal.mean())
 
 
 def _groups(tally: Tally, pair: tuple[str, str]) -> list[_PairGroup]:

@@ -49,6 +49,9 @@ class Channel(ABC):
     mechanism: ClassVar[str]
     """Name in survey files and results."""
 
+    needs_rows: ClassVar[bool] = False
+    """Whether estimates need whole packed rows, not only how often each bit was 1."""
+
     @property
     @abstractmethod
     def micro_epsilon(self) -> int | None:
@@ -94,6 +97,10 @@ class Channel(ABC):
         """ln max Q(y|x)/Q(y|x') over outputs and both orders, for two values: what any report tells between them."""
         pairs = ((self.probability(output, one), self.probability(output, two)) for output in self.outputs())
         return largest(micro_epsilon_between(*sorted(pair)) for pair in pairs)
+
+    def promised(self, value: int) -> int | None:
+        """What a budget of this value bounds: `value_micro_epsilon`, unless the mechanism promises something else."""
+        return self.value_micro_epsilon(value)
 
     def value_micro_epsilon(self, value: int) -> int | None:
         """Largest ε between this value and another one: what any report tells about a person with this value."""

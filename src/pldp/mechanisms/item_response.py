@@ -132,6 +132,10 @@ class ItemResponse(SupportChannel):
         """ln(truth weight / other weight) of the reported value."""
         return self._ratio(self.other_weights[_as_int(output)])
 
+    def promised(self, value: int) -> int | None:
+        """A budget bounds what a report of the value tells."""
+        return self.output_micro_epsilon(value)
+
     def pair_micro_epsilon(self, one: int, two: int) -> int | None:
         """The larger ε of the two values' reports."""
         return 0 if one == two else self._ratio(min(self.other_weights[one], self.other_weights[two]))

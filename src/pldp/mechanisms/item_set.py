@@ -72,6 +72,7 @@ class ItemSet(Channel):
     raised: tuple[int, ...]
 
     mechanism: ClassVar[str] = "item_set"
+    needs_rows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -128,6 +129,10 @@ class ItemSet(Channel):
         """Return what a report tells about one item, exactly."""
         kept, raised = self.kept[item], self.raised[item]
         return ItemEpsilon(micro_epsilon_of_ratio(kept, raised), micro_epsilon_of_ratio(TOTAL - raised, TOTAL - kept))
+
+    def promised(self, value: int) -> int | None:
+        """A budget bounds what a report tells about one item, present or absent."""
+        return self.item_micro_epsilon(value).micro_epsilon
 
     @cached_property
     def micro_epsilon(self) -> int | None:

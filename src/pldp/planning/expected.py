@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -40,6 +41,11 @@ def pooled_variance(channels: Sequence[Channel], reports: FloatArray, shares: Fl
     groups = [_group_of(channel, n) for channel, n in zip(channels, reports, strict=True) if n > 0]
     weights = precision_weights(groups)
     return np.asarray(sum(weight**2 * each.variance(shares) for weight, each in zip(weights, groups, strict=True)))
+
+
+def alone(channel: Channel, reports: float) -> float:
+    """Return the standard error of a share 1/k (root mean square over the values) from reports of one channel."""
+    return math.sqrt(_group_of(channel, reports).mean_variance())
 
 
 def _group_of(channel: Channel, reports: float) -> Group:

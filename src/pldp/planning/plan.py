@@ -13,9 +13,17 @@ import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
 from pldp.estimates.groups import FloatArray
-from pldp.mechanisms import LARGEST_EPSILON, MECHANISMS, MICRO, RandomizedResponse, channel
+from pldp.mechanisms import (
+    LARGEST_EPSILON,
+    MECHANISMS,
+    MICRO,
+    CategoricalChannel,
+    PureChannel,
+    RandomizedResponse,
+    channel,
+)
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
-from pldp.planning.expected import hidden_variance, pooled_variance
+from pldp.planning.expected import alone, hidden_variance, pooled_variance
 from pldp.survey import Question, Survey
 
 LevelMix = Mapping[str, float]
@@ -104,7 +112,11 @@ class Plan:
 
     @cached_property
     def designs(self) -> tuple[Design, ...]:
-        """Other ways to spend the same total ε per person, best first, the survey as it is among them."""
+        """Other ways to spend the same total ε per person, best first, the survey as it is among them.
+
+        Where questions have budgets per value, other kinds than `choice`, or mechanisms of their own for them, there
+        is only the survey as it is.
+        """
         mixes = [_mix(self.survey, question, self.level_mix) for question in self.survey.questions]
         return compare_designs(self.survey, self.people, mixes)
 
@@ -197,6 +209,9 @@ def plan(
     unknown = set(shares or ()) - {question.name for question in survey.questions}
     if unknown:
         raise PlanError(f"shares must name questions of the survey; {min(unknown)[:40]!r} is none")
+    other = next((question.name for question in survey.questions if question.kind != "choice"), None)
+    if other is not None:
+        raise PlanError(f"questions must be choices of one label to be planned; {other!r} is not")
     planned = survey if hide_level is None else hiding(survey, hide_level)
     questions = tuple(_question_plan(planned, each, people, level_mix, shares or {}) for each in planned.questions)
     return Plan(planned, people, level_mix, questions)
@@ -218,7 +233,7 @@ def _question_plan(
     else:
         told = RandomizedResponse.of(len(per_level), LARGEST_EPSILON * MICRO)
         variance, if_told = (
-            hidden_variance(question.channels, label, per_level, reports, shares)
+            hidden_variance(question.pure_channels, label, per_level, reports, shares)
             for label in (survey.level_channel, told)
         )
         cost = float(np.sqrt(variance.mean() / if_told.mean()))
@@ -260,11 +275,10 @@ def _shares(question: Question, given: Sequence[float] | None) -> FloatArray:
 
 def _level_plan(question: Question, place: int, reports: float) -> LevelPlan:
     level, own = question.levels[place], question.channels[place]
-    equal = 1 / len(question.values)
-    errors = {}
-    for name in MECHANISMS:
+    errors = {own.mechanism: alone(own, reports)}
+    for name in MECHANISMS if isinstance(own, PureChannel) else ():
         try:
-            errors[name] = math.sqrt(channel(name, own.size, level.micro_epsilon).variance(equal) / reports)
+            errors[name] = alone(channel(name, own.size, level.micro_epsilon), reports)
         except EpsilonError:  # integer weights of this mechanism cannot keep so small or so large an ε
             continue
     return LevelPlan(
@@ -272,16 +286,19 @@ def _level_plan(question: Question, place: int, reports: float) -> LevelPlan:
         epsilon=level.epsilon,
         mechanism=own.mechanism,
         reports=reports,
-        standard_error=math.sqrt(own.variance(equal) / reports),
+        standard_error=errors[own.mechanism],
         mechanisms=dict(sorted(errors.items(), key=lambda entry: entry[1])),
     )
 
 
 def _manipulation(question: Question, per_level: FloatArray, reports: float) -> float:
     """People that one forged report counts as, at the level where it does most harm (levels pooled by precision)."""
-    equal = 1 / len(question.values)
-    pairs = [(own, n) for own, n in zip(question.channels, per_level, strict=True) if n > 0]
-    precision = [n / own.variance(equal) for own, n in pairs]
+    pairs = [
+        (own, n)
+        for own, n in zip(question.channels, per_level, strict=True)
+        if n > 0 and isinstance(own, CategoricalChannel)
+    ]
+    precision = [alone(own, n) ** -2 for own, n in pairs]
     return max(
         float(weight / sum(precision) * reports / n * own.manipulation)
         for weight, (own, n) in zip(precision, pairs, strict=True)

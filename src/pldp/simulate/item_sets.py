@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from pldp.mechanisms.item_set import ItemSet, item_places, places_of
 from pldp.mechanisms.unary_encoding import TOTAL
-from pldp.simulate.sampling import bernoulli_words, one_weight
+from pldp.simulate.bits import bernoulli_words, one_weight
 from pldp.tallies.patterns import ItemColumns, transposed_bits
 
 

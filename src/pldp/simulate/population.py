@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from pldp.errors import SimulationError
 from pldp.reports.columns import batch_rows, bit_channel, integer_channels, schema
+from pldp.simulate.item_sets import pack_baskets
+from pldp.simulate.numbers import to_buckets
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
 
@@ -21,7 +23,9 @@ LevelMix = Mapping[str, float] | Mapping[str, Mapping[str, float]] | None
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """What is true of some people: per question the index of each one's value and of the level chosen.
+    """What is true of some people: per question each one's value and the level chosen, both as places in the survey.
+
+    A value is the index of a label, for `choices` a row of packed bits (bit i for label i), for `number` a bucket.
 
     >>> from pldp import Survey
     >>> survey = Survey.load("examples/commute.toml")
@@ -44,8 +48,11 @@ class Population:
         return len(next(iter(self.values.values()))) if self.values else 0
 
     def shares(self, question: Question) -> npt.NDArray[np.float64]:
-        """Return the true shares of a question's values among these people."""
-        counts = np.bincount(self.values[question.name], minlength=len(question.values))
+        """Return the true shares of a question's values (labels, or buckets of a number) among these people."""
+        if question.kind == "choices":
+            bits = np.unpackbits(self.values[question.name], axis=1, count=len(question.values), bitorder="little")
+            return np.asarray(bits.mean(axis=0))
+        counts = np.bincount(self.values[question.name], minlength=question.channels[0].size)
         return np.asarray(counts / max(1, int(counts.sum())))
 
     @classmethod
@@ -67,6 +74,21 @@ class Population:
         return cls._choosing(survey, values, level_mix, generator)
 
     @classmethod
+    def of_values(
+        cls, survey: Survey, values: Mapping[str, Sequence[Any]], *, level_mix: LevelMix = None, seed: int = 0
+    ) -> Population:
+        """Take people as they are: per question a label, a list of labels or a number for each of them.
+
+        >>> from pldp import Survey
+        >>> survey = Survey.load("examples/commute.toml")
+        >>> Population.of_values(survey, {"late": ["yes", "yes", "no"]}).shares(survey.question("late"))
+        array([0.66666667, 0.33333333])
+        """
+        generator = np.random.default_rng([seed, 1])
+        encoded = {name: _encoded(survey.question(name), given) for name, given in values.items()}
+        return cls._choosing(survey, encoded, level_mix, generator)
+
+    @classmethod
     def of_shares(
         cls,
         survey: Survey,
@@ -76,15 +98,24 @@ class Population:
         level_mix: LevelMix = None,
         seed: int = 0,
     ) -> Population:
-        """Draw people at random from the shares of each question (a falling 1/rank pattern where none are given)."""
+        """Draw people at random from the shares of each question (a falling 1/rank pattern where none are given).
+
+        For `choices` these are the shares of people who have each label, independently; for `number`, of each bucket.
+        """
         if people < 0:
             raise SimulationError(f"people must not be negative, not {people}")
         generator = np.random.default_rng([seed, 1])
         values = {}
         for question in survey.questions if shares is None else map(survey.question, shares):
             given = None if shares is None else shares[question.name]
-            weights = 1 / np.arange(1, len(question.values) + 1) if given is None else np.asarray(given, np.float64)
-            probabilities = _distribution(weights, len(question.values), f"shares of {question.name}")
+            size = question.channels[0].size
+            weights = 1 / np.arange(1, size + 1) if given is None else np.asarray(given, np.float64)
+            if question.kind == "choices":
+                values[question.name] = _drawn_sets(
+                    question, people, weights / 2 if given is None else weights, generator
+                )
+                continue
+            probabilities = _distribution(weights, size, f"shares of {question.name}")
             values[question.name] = generator.choice(_indices(question), people, p=probabilities)
         return cls._choosing(survey, values, level_mix, generator)
 
@@ -195,12 +226,33 @@ def _validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
     return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
+def _encoded(question: Question, given: Sequence[Any]) -> npt.NDArray[Any]:
+    if question.kind == "choices":
+        return pack_baskets(given, question.values)
+    if question.grid is not None:
+        numbers = np.asarray(given, np.float64)
+        if question.outside == "clip":
+            numbers = numbers.clip(question.grid.low, question.grid.high)
+        return to_buckets(question.grid, numbers)
+    return np.array([question.value_index(label) for label in given], _indices(question).dtype)
+
+
+def _drawn_sets(
+    question: Question, people: int, chances: npt.NDArray[np.float64], generator: np.random.Generator
+) -> npt.NDArray[np.uint8]:
+    if chances.shape != (len(question.values),) or not ((chances >= 0) & (chances <= 1)).all():
+        raise SimulationError(f"shares of {question.name} must be {len(question.values)} numbers from 0 to 1")
+    return np.packbits(generator.random((people, len(chances))) < chances, axis=1, bitorder="little")
+
+
 def _indices(question: Question) -> npt.NDArray[Any]:
-    size = len(question.values)
+    size = question.channels[0].size
     return np.arange(size, dtype=np.min_scalar_type(size - 1))
 
 
 def _counts(question: Question, given: Mapping[str, int] | Sequence[int]) -> npt.NDArray[np.int64]:
+    if question.kind != "choice":
+        raise SimulationError(f"counts are for choices of one label; question {question.name!r} is another kind")
     if isinstance(given, Mapping):
         numbers = np.zeros(len(question.values), np.int64)
         for label, count in given.items():

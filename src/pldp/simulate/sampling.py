@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,23 @@ from pldp.estimates.personal import checked_epsilons, personal_support
 from pldp.mechanisms import (
     Channel,
     ItemResponse,
+    ItemSet,
     ItemUnaryEncoding,
     LinearHashing,
+    NumberChannel,
     RandomizedResponse,
     UnaryEncoding,
     ValueResponse,
 )
 from pldp.mechanisms.unary_encoding import BITS
+from pldp.simulate.bits import bernoulli_words, one_weight, word_weights
+from pldp.simulate.item_sets import perturb_item_sets
+from pldp.simulate.numbers import perturb_numbers
 
 Outputs = npt.NDArray[np.unsignedinteger[Any]]
 
 CHUNK = 1 << 15
 """People drawn at a time: temporaries stay in the processor's cache."""
-
-DENSE_ROUNDS = 5
-"""Binary digits compared for all words before only the undecided ones are followed."""
 
 
 def perturb(
@@ -44,7 +47,7 @@ def perturb(
     channel
         One channel for everybody, or one per level (all with outputs of one form).
     values
-        Index of each person's value, 0 … size−1.
+        Index of each person's value, 0 … size−1; for sets of items, rows of packed bits.
     generator
         A seeded NumPy generator.
     level
@@ -52,7 +55,7 @@ def perturb(
 
     Returns
     -------
-    Integers (k-RR, LH, IPRR, APRR), or a matrix of packed bits, people × bytes (unary encoding, IDUE).
+    Integers (k-RR, LH, IPRR, APRR, numbers), or packed bits, people × bytes (unary encoding, IDUE, sets of items).
 
     Examples
     --------
@@ -62,9 +65,11 @@ def perturb(
     ((3, 2), dtype('uint8'))
     """
     channels = [channel] if isinstance(channel, Channel) else list(channel)
-    indices = _checked_values(values, channels[0].size)
+    indices = np.asarray(values) if isinstance(channels[0], ItemSet) else _checked_values(values, channels[0].size)
     which = np.zeros(len(indices), np.uint8) if level is None else np.asarray(level)
-    if which.shape != indices.shape or (len(which) and not 0 <= int(which.min()) <= int(which.max()) < len(channels)):
+    if which.shape != indices.shape[:1] or (
+        len(which) and not 0 <= int(which.min()) <= int(which.max()) < len(channels)
+    ):
         raise SimulationError(f"level must hold one index below {len(channels)} per value")
     responses = [each for each in channels if isinstance(each, RandomizedResponse)]
     if len(responses) == len(channels):
@@ -107,20 +112,29 @@ def _checked_values(values: npt.ArrayLike, size: int) -> npt.NDArray[Any]:
     return indices.astype(np.min_scalar_type(size - 1), copy=False)
 
 
-def _perturb_one(channel: Channel, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
-    if isinstance(channel, RandomizedResponse):
-        return _respond(values, np.array([channel.truth_weight], np.uint64), channel.size, generator)
-    if isinstance(channel, UnaryEncoding):
-        return _unary(values, channel.size, channel.truth_weight, channel.other_weight, generator)
-    if isinstance(channel, LinearHashing):
-        return _hash(channel, values, generator)
-    if isinstance(channel, ItemResponse):
-        return _respond_by_item(channel, values, generator)
-    if isinstance(channel, ValueResponse):
-        return _respond(values, np.array(channel.truth_weights, np.uint64)[values], channel.size, generator)
-    if isinstance(channel, ItemUnaryEncoding):
-        return _unary_by_item(channel, values, generator)
+@singledispatch
+def _perturb_one(channel: Channel, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:  # noqa: ARG001
     raise SimulationError(f"there is no vectorised sampler for {channel.mechanism}")
+
+
+@_perturb_one.register
+def _(channel: RandomizedResponse, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    return _respond(values, np.array([channel.truth_weight], np.uint64), channel.size, generator)
+
+
+@_perturb_one.register
+def _(channel: UnaryEncoding, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    return _unary(values, channel.size, channel.truth_weight, channel.other_weight, generator)
+
+
+@_perturb_one.register
+def _(channel: ValueResponse, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    return _respond(values, np.array(channel.truth_weights, np.uint64)[values], channel.size, generator)
+
+
+@_perturb_one.register
+def _(channel: NumberChannel, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    return perturb_numbers(channel, values, generator).astype(np.min_scalar_type(channel.output_count - 1))
 
 
 def _respond(
@@ -149,6 +163,7 @@ def _respond(
     return outputs
 
 
+@_perturb_one.register
 def _respond_by_item(channel: ItemResponse, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
     """IPRR: keep the value if a 53-bit number is below the common weight, else look up whose weight it falls into."""
     outputs = np.empty(len(values), np.min_scalar_type(channel.size - 1))
@@ -162,6 +177,7 @@ def _respond_by_item(channel: ItemResponse, values: npt.NDArray[Any], generator:
     return outputs
 
 
+@_perturb_one.register
 def _hash(channel: LinearHashing, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
     """LH: a random vector, the value's bucket under it, and k-RR on the bucket."""
     base = channel.buckets
@@ -196,7 +212,7 @@ def _unary(
             rows[part] = noise.view(np.uint8)[: len(own) * length].reshape(-1, length)
         else:
             words = -(-length // 8)
-            noise = bernoulli_words(_weights(np.repeat(other[part], words)), len(own) * words, generator)
+            noise = bernoulli_words(word_weights(np.repeat(other[part], words)), len(own) * words, generator)
             rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, :length]
         weight = np.uint64(truth) if isinstance(truth, int) else truth[part]
         _set_true_bits(rows[part], own, (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < weight)
@@ -205,6 +221,7 @@ def _unary(
     return rows
 
 
+@_perturb_one.register
 def _unary_by_item(
     channel: ItemUnaryEncoding, values: npt.NDArray[Any], generator: np.random.Generator
 ) -> npt.NDArray[np.uint8]:
@@ -233,53 +250,4 @@ def _set_true_bits(rows: npt.NDArray[np.uint8], values: npt.NDArray[Any], ones: 
     rows[place] = (rows[place] & ~mask) | (mask * ones)
 
 
-DigitMask = Callable[[int, npt.NDArray[np.intp]], np.uint64 | npt.NDArray[np.uint64]]
-"""From a binary digit and the places of some words to that digit of the weight of each of their bits."""
-
-
-def one_weight(weight: int) -> DigitMask:
-    """All bits of all words have one weight."""
-    return lambda digit, _: np.uint64(2**64 - 1 if weight >> digit & 1 else 0)
-
-
-def _weights(weights: npt.NDArray[np.uint64]) -> DigitMask:
-    """All bits of a word have the weight of that word."""
-    return lambda digit, place: np.uint64(0) - (weights[place] >> np.uint64(digit) & np.uint64(1))
-
-
-def bernoulli_words(mask: DigitMask, words: int, generator: np.random.Generator) -> npt.NDArray[np.uint64]:
-    """Return 64-bit words whose bits are 1 with probability weight/2³².
-
-    Each bit compares its own random 32-bit number with the weight, highest digit first. Half of the bits are decided by
-    each digit, so a word needs about seven random words instead of 64 random numbers.
-    """
-    bits = np.zeros(words, np.uint64)
-    open_ = np.full(words, np.uint64(2**64 - 1))
-    everywhere = np.arange(words)
-    for digit in reversed(range(BITS - DENSE_ROUNDS, BITS)):
-        _compare(bits, open_, mask(digit, everywhere), generator)
-    left = np.flatnonzero(open_)
-    for digit in reversed(range(BITS - DENSE_ROUNDS)):
-        if not len(left):
-            break
-        some_bits, some_open = bits[left], open_[left]
-        _compare(some_bits, some_open, mask(digit, left), generator)
-        bits[left] = some_bits
-        open_[left] = some_open
-        left = left[some_open != 0]
-    return bits
-
-
-def _compare(
-    bits: npt.NDArray[np.uint64],
-    open_: npt.NDArray[np.uint64],
-    mask: np.uint64 | npt.NDArray[np.uint64],
-    generator: np.random.Generator,
-) -> None:
-    """Decide one digit in place: a random 0 under digit 1 is below; equal digits stay open."""
-    drawn = generator.bit_generator.random_raw(len(bits))
-    differ = drawn ^ mask
-    differ &= open_
-    open_ ^= differ
-    differ &= mask
-    bits |= differ
+_perturb_one.register(ItemSet, perturb_item_sets)

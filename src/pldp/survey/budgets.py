@@ -23,6 +23,7 @@ from typing import Any
 from pldp.budgets import allocate, fraction_levels, micro_epsilon, variance_cost
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import MECHANISMS, epsilon_text
+from pldp.survey.reading import read_fraction
 
 
 def with_budgets(survey: dict[str, Any]) -> dict[str, Any]:
@@ -63,19 +64,17 @@ def _is_fraction(entry: object) -> bool:
 def _fraction(entry: object, key: str) -> Fraction:
     if not isinstance(entry, dict) or "fraction" not in entry or "epsilon" in entry:
         raise SurveyError(f"{key}: must be a fraction of the question's budget, as other levels are, and nothing else")
-    given = entry["fraction"]
-    try:
-        fraction = Fraction(given) if type(given) in {int, str, Decimal} else Fraction(0)
-    except (ValueError, ZeroDivisionError, OverflowError):
-        fraction = Fraction(0)
-    if not 0 < fraction <= 1:
-        raise SurveyError(f'{key}.fraction: must be above 0 and at most 1, such as "1/3", not {str(given)[:40]!r}')
-    return fraction
+    return read_fraction(entry["fraction"], f"{key}.fraction")
 
 
 def _budgets(total: int, questions: list[dict[str, Any]], ask: object) -> list[int | None]:
     """Return the budget of each question that does not bring levels of its own."""
     free = [entry for entry in questions if "levels" not in entry]
+    other = next((entry for entry in free if entry.get("kind", "choice") != "choice"), None)
+    if other is not None:
+        raise EpsilonError(
+            f"only choices of one label share it; question {str(other.get('name'))[:64]!r} needs levels of its own"
+        )
     if type(ask) is int and 0 < ask < len(questions):
         parts = [total // ask] * len(free)
     else:

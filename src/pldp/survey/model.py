@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from pldp.budgets import Level, epsilon_text
-from pldp.errors import AnswerError, SurveyError
-from pldp.mechanisms import PureChannel, level_leak, value_and_level_epsilon
+from pldp.budgets import Level, compose, epsilon_text
+from pldp.errors import AnswerError, EpsilonError, SurveyError
+from pldp.mechanisms import INFINITE, Channel, Grid, PureChannel, level_leak, value_and_level_epsilon
 
 SCHEMA: Final = 1
 """Number of the survey and report format; a change of meaning gets a new number."""
 
 
+KINDS: Final = ("choice", "choices", "number")
+"""One label, several labels, or a number."""
+
+OUTSIDE: Final = ("refuse", "clip")
+"""What happens to a number outside the bounds."""
+
+Budgets = tuple[int | None, ...]
+"""Micro-ε of each value, `INFINITE` for values without protection."""
+
+
 @dataclass(frozen=True)
 class Question:
-    """One question with its labels and the channel that each level uses.
+    """One question with its labels or bounds and the channel that each level uses.
 
     Attributes
     ----------
@@ -29,29 +41,64 @@ class Question:
     text
         What the person reads.
     values
-        The labels that can be answered, in their public order.
+        The labels that can be answered, in their public order; none for a number.
     levels
-        The levels on offer, strictest first, each with its ε for this question.
+        The levels on offer, strictest first, each with its ε for this question (for each label of `choices`).
     channels
         The channel of each level, in the order of `levels`.
+    kind
+        `choice` (one label), `choices` (any number of labels) or `number`.
+    budgets
+        For each level a budget per value, where values are protected differently.
+    grid, bounds, unit, outside
+        Of a number: its buckets, the bounds as text, the unit, and what happens outside the bounds.
     """
 
     name: str
     text: str
     values: tuple[str, ...]
     levels: tuple[Level, ...]
-    channels: tuple[PureChannel, ...]
-
+    channels: tuple[Channel, ...]
     kind: str = "choice"
+    budgets: tuple[Budgets, ...] = ()
+    grid: Grid | None = None
+    bounds: tuple[str, str] = ("", "")
+    unit: str = ""
+    outside: str = "refuse"
 
     def __post_init__(self) -> None:
-        """Refuse a channel that does not keep its level's promise, however the question was made."""
-        for level, channel in zip(self.levels, self.channels, strict=True):
-            if channel.micro_epsilon is None or channel.micro_epsilon > level.micro_epsilon:
-                raise SurveyError(
-                    f"question {self.name}, level {level.name}: weights must keep the promised epsilon "
-                    f"{epsilon_text(level.micro_epsilon)}, not {epsilon_text(channel.micro_epsilon)}"
-                )
+        """Refuse a channel that does not keep what is promised, however the question was made."""
+        for place, (level, channel) in enumerate(zip(self.levels, self.channels, strict=True)):
+            if self.kind == "choices" or self.budgets:
+                budgets = self.budgets[place] if self.budgets else (level.micro_epsilon,) * channel.size
+                kept = [(bound, channel.promised(value)) for value, bound in enumerate(budgets)]
+            else:
+                kept = [(level.micro_epsilon, channel.micro_epsilon)]
+            for bound, found in kept:
+                if bound is not INFINITE and (found is INFINITE or found > bound):
+                    raise SurveyError(
+                        f"question {self.name}, level {level.name}: weights must keep the promised epsilon "
+                        f"{epsilon_text(bound)}, not {epsilon_text(found)}"
+                    )
+
+    def charge(self, level: int) -> int:
+        """Return in micro-ε what an answer costs: the level's ε, or the sum over all labels of `choices`.
+
+        Values without protection are not counted: what they reveal has no price.
+        """
+        micro = self.levels[level].micro_epsilon
+        if self.kind != "choices":
+            return micro
+        budgets = self.budgets[level] if self.budgets else (micro,) * len(self.values)
+        return compose(budget for budget in budgets if budget is not INFINITE)
+
+    @cached_property
+    def pure_channels(self) -> tuple[PureChannel, ...]:
+        """The channels, where all values have the same protection."""
+        pure = tuple(channel for channel in self.channels if isinstance(channel, PureChannel))
+        if len(pure) < len(self.channels):
+            raise EpsilonError(f"question {self.name!r} has channels that treat values differently")
+        return pure
 
     @cached_property
     def _value_index(self) -> Mapping[str, int]:
@@ -68,13 +115,44 @@ class Question:
 
     @cached_property
     def _identities(self) -> list[str]:
-        shared = json.dumps([self.name, self.kind, self.values])
+        shared = json.dumps([self.name, self.kind, self.values, *(self.bounds if self.grid else ())])
         return [
             hashlib.sha256(f"{shared}{level.name!r}{channel!r}".encode()).hexdigest()
             for level, channel in zip(self.levels, self.channels, strict=True)
         ]
 
-    def value_index(self, value: str) -> int:
+    def encode(self, value: object) -> int:
+        """Return what the channel perturbs: the place of a label, a set of labels as bits, or a number's bucket."""
+        if self.kind == "choices":
+            return self._set(value)
+        if self.grid is not None:
+            return self._bucket(value)
+        return self.value_index(value)
+
+    def _set(self, value: object) -> int:
+        """Bit i stands for label i."""
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise AnswerError(f"value must be several labels of question {self.name!r}, such as a list; it is not")
+        labels = list(value)
+        bits = sum(1 << self._value_index[label] for label in set(labels) & self._value_index.keys())
+        if bits.bit_count() != len(labels):
+            raise AnswerError(
+                f"value must be different labels among the {len(self.values)} of question {self.name!r}; some are not"
+            )
+        return bits
+
+    def _bucket(self, value: object) -> int:
+        """The bucket of a number in the public bounds."""
+        if self.grid is None or isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+            raise AnswerError(f"value must be a number for question {self.name!r}; what came is none")
+        number = float(value)
+        if math.isnan(number):
+            raise AnswerError(f"value must be a number for question {self.name!r}; what came is none")
+        if self.outside == "clip":
+            number = min(max(number, self.grid.low), self.grid.high)
+        return self.grid.index(number)
+
+    def value_index(self, value: object) -> int:
         """Return the place of a label; the label itself never appears in the error."""
         index = self._value_index.get(value) if isinstance(value, str) else None
         if index is None:
@@ -182,14 +260,14 @@ class Survey:
         if self.level_channel is None or self.level_channel.micro_epsilon is None:
             return None
         asked = self.questions if question is None else (self.question(question),)
-        leaks = sorted(level_leak(each.channels) for each in asked)
+        leaks = sorted(level_leak(each.pure_channels) for each in asked)
         return self.level_channel.micro_epsilon + sum(leaks[-(self.ask or len(leaks)) :])
 
     def value_and_level_epsilon(self, question: str) -> int | None:
         """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""
         if self.level_channel is None or self.level_channel.micro_epsilon is None:
             return None
-        return value_and_level_epsilon(self.question(question).channels, self.level_channel.micro_epsilon)
+        return value_and_level_epsilon(self.question(question).pure_channels, self.level_channel.micro_epsilon)
 
     @cached_property
     def canonical(self) -> bytes:
@@ -213,11 +291,27 @@ def _level_document(level: Level) -> dict[str, str]:
 
 def _question_document(question: Question) -> dict[str, Any]:
     named = list(zip(question.levels, question.channels, strict=True))
+    if question.grid is None:
+        answers: dict[str, Any] = {"values": list(question.values)}
+    else:
+        answers = {
+            "low": question.bounds[0],
+            "high": question.bounds[1],
+            "buckets": question.grid.size,
+            "outside": question.outside,
+        }
+        if question.unit:
+            answers["unit"] = question.unit
+    if question.budgets:
+        answers["budgets"] = {
+            level.name: [epsilon_text(micro) for micro in budgets]
+            for level, budgets in zip(question.levels, question.budgets, strict=True)
+        }
     return {
         "name": question.name,
         "text": question.text,
         "kind": question.kind,
-        "values": list(question.values),
+        **answers,
         "levels": {level.name: epsilon_text(level.micro_epsilon) for level in question.levels},
         "mechanism": {level.name: channel.mechanism for level, channel in named},
         "weights": {level.name: dict(channel.weights()) for level, channel in named},

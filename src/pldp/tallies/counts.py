@@ -111,7 +111,7 @@ Counts = OutputCounts | BitCounts
 def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
     """Return counts of no reports of this channel."""
     if channel.output_bytes:
-        return BitCounts.none(channel, patterns=patterns)
+        return BitCounts.none(channel, patterns=patterns or channel.needs_rows)
     return OutputCounts.none(channel)
 
 

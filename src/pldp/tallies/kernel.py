@@ -243,7 +243,9 @@ class _QuestionColumns:
         for index, (named, channel) in enumerate(zip(self.question.levels, self.question.channels, strict=True)):
             if channel.output_bytes:
                 rows = self.rows[level == index] if self.rows is not None else np.zeros((0, 0), np.uint8)
-                counts[self.question.name, named.name] = BitCounts.of_rows(rows, channel.size, patterns=patterns)
+                counts[self.question.name, named.name] = BitCounts.of_rows(
+                    rows, channel.size, patterns=patterns or channel.needs_rows
+                )
             elif table is not None:
                 counts[self.question.name, named.name] = OutputCounts(table[index, : channel.output_count])
         return counts
