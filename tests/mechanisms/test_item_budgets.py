@@ -119,7 +119,8 @@ def test_budgets_of_aprr_are_not_what_reports_cost(budgets: list[int]) -> None:
     """The claim of its paper, ε-LDP with the budget of each value, fails as soon as two budgets differ."""
     built = ValueResponse.of(budgets)
     most = max(built.output_micro_epsilon(y) - budget for y, budget in enumerate(budgets))
-    assert (most > 0) == (max(budgets) - min(budgets) > 10) or max(budgets) - min(budgets) <= 10
+    assert most > 0 or max(budgets) - min(budgets) <= 10
+    assert built.micro_epsilon <= max(budgets)
 
 
 def test_figure_1_of_the_paper_to_four_digits() -> None:
@@ -199,7 +200,7 @@ def test_no_start_of_a_general_optimiser_finds_a_better_opt0(epsilons: list[floa
         keep, raised = point[:size], np.minimum(point[size:], point[:size] - 1e-9)
         return float(np.log(max(idue_error(keep, raised, values), 1e-9)))
 
-    generator = np.random.default_rng(1)
+    generator, reached = np.random.default_rng(1), 0
     for _ in range(10):
         half = np.tanh(min(epsilons) / 4) / 2 * generator.uniform(0.2, 0.9, (2, size))
         found = optimize.minimize(
@@ -211,6 +212,8 @@ def test_no_start_of_a_general_optimiser_finds_a_better_opt0(epsilons: list[floa
         )
         if found.success and room(found.x).min() >= -1e-9 and (found.x[:size] - found.x[size:]).min() > 1e-9:
             assert found.fun >= best - 1e-6
+            reached += found.fun <= best + 1e-4
+    assert reached  # the comparison means something: some start ends where we do
 
 
 def test_an_optimum_that_integers_cannot_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
