@@ -60,7 +60,7 @@ def test_every_stated_epsilon_is_that_of_the_enumerated_channel(tested: Categori
     for output, row in zip(tested.outputs(), rows, strict=True):
         expected = enumerated(list(product(row, repeat=2)))
         assert tested.output_micro_epsilon(output) == expected
-        assert super(type(tested), tested).output_micro_epsilon(output) == expected
+        assert CategoricalChannel.output_micro_epsilon(tested, output) == expected
     for one, two in product(values, repeat=2):
         pairs = [pair for row in rows for pair in ((row[one], row[two]), (row[two], row[one]))]
         assert tested.pair_micro_epsilon(one, two) == enumerated(pairs)
@@ -71,6 +71,9 @@ def test_every_stated_epsilon_is_that_of_the_enumerated_channel(tested: Categori
     for value in values:
         pairs = [pair for row in rows for y in row for pair in ((row[value], y), (y, row[value]))]
         assert tested.value_micro_epsilon(value) == enumerated(pairs)
+        favour = [(row[value], y) for row in rows for other, y in enumerate(row) if other != value]
+        assert tested.evidence_micro_epsilon(value) == enumerated(favour)
+        assert CategoricalChannel.evidence_micro_epsilon(tested, value) == enumerated(favour)
 
 
 @pytest.mark.parametrize("tested", CHANNELS.values(), ids=CHANNELS)
@@ -119,7 +122,8 @@ def test_budgets_of_aprr_are_not_what_reports_cost(budgets: list[int]) -> None:
     """The claim of its paper, ε-LDP with the budget of each value, fails as soon as two budgets differ."""
     built = ValueResponse.of(budgets)
     most = max(built.output_micro_epsilon(y) - budget for y, budget in enumerate(budgets))
-    assert (most > 0) == (max(budgets) - min(budgets) > 10) or max(budgets) - min(budgets) <= 10
+    assert most > 0 or max(budgets) - min(budgets) <= 10
+    assert built.micro_epsilon <= max(budgets)
 
 
 def test_figure_1_of_the_paper_to_four_digits() -> None:
@@ -199,7 +203,7 @@ def test_no_start_of_a_general_optimiser_finds_a_better_opt0(epsilons: list[floa
         keep, raised = point[:size], np.minimum(point[size:], point[:size] - 1e-9)
         return float(np.log(max(idue_error(keep, raised, values), 1e-9)))
 
-    generator = np.random.default_rng(1)
+    generator, reached = np.random.default_rng(1), 0
     for _ in range(10):
         half = np.tanh(min(epsilons) / 4) / 2 * generator.uniform(0.2, 0.9, (2, size))
         found = optimize.minimize(
@@ -211,6 +215,8 @@ def test_no_start_of_a_general_optimiser_finds_a_better_opt0(epsilons: list[floa
         )
         if found.success and room(found.x).min() >= -1e-9 and (found.x[:size] - found.x[size:]).min() > 1e-9:
             assert found.fun >= best - 1e-6
+            reached += found.fun <= best + 1e-4
+    assert reached  # the comparison means something: some start ends where we do
 
 
 def test_an_optimum_that_integers_cannot_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,14 +335,21 @@ def test_sentences_say_what_can_be_concluded() -> None:
     built = CHANNELS["iprr with open values"]
     assert report_promise(built, 3, labels) == 'A report "flu" proves the value "flu" (ε infinite).'
     assert "at most 1.65 times (ε = 0.5)" in report_promise(built, 1, labels)
-    assert value_promise(built, 1, labels).endswith('for certain (ε infinite): "flu", "none".')
+    assert value_promise(built, 1, labels) == (
+        'No report speaks for "cancer" against another value by more than 1.65 times (ε = 0.5); '
+        'against "cancer", one can rule it out (ε infinite): "flu", "none".'
+    )
+    assert value_promise(built, 3, labels).startswith(
+        'A report can prove "flu" against another value (ε infinite): "HIV"'
+    )
+    assert "one can speak up to 20.1 times (ε = 3)" in value_promise(CHANNELS["iprr"], 0, labels)
     promise = value_promise(CHANNELS["idue opt1"], 0, labels)
-    assert promise.startswith('Between "HIV" and another value a report changes the odds at most 1.11 times')
+    assert promise == 'No report changes the odds between "HIV" and another value by more than 1.11 times (ε = 0.1).'
     partly = CHANNELS["aprr with one open value"]
     assert report_promise(partly, 0, "abc") == 'A report "a" rules out "c" (ε infinite).'
     bits = channel("oue", 3, 1_000_000)
     assert report_promise(bits, b"\x03", "abc").startswith('A report for "a", "b" changes the odds')
     assert report_promise(bits, b"\x03", "abc").endswith('"a", "b" gain on all others.')
     assert report_promise(bits, b"\x00", "abc") == "A report for nothing says nothing about the value (ε = 0)."
-    many = channel("krr", 9, 1_000_000)
-    assert value_promise(many, 0, "abcdefghi").endswith('"b", "c", "d", "e" and 4 others.')
+    many = ItemResponse.of([1_000_000, *[None] * 8])
+    assert value_promise(many, 0, "abcdefghi").endswith('(ε infinite): "b", "c", "d", "e" and 4 others.')

@@ -375,7 +375,8 @@ def _exact_verdicts(seed: int) -> list[Verdict]:
             pair == min(micro for micro in (budgets[2], budgets[7]) if micro is not None),
             f"items with budgets {epsilon_text(budgets[2])} and {epsilon_text(budgets[7])}: true ε between them "
             f"{epsilon_text(pair)}; between either and a non-sensitive item "
-            f"{epsilon_text(channel.pair_micro_epsilon(0, 7))}",
+            f"{epsilon_text(channel.pair_micro_epsilon(0, 7))}. One side holds: no report speaks for the latter by "
+            f"more than {epsilon_text(channel.evidence_micro_epsilon(7))}",
         ),
     ]
 

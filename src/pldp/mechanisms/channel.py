@@ -9,9 +9,9 @@ so that the share of value i is estimated without bias from the number of report
 (supporting/reports − q_i) / (p_i − q_i). It is *pure* when p and q are the same for all values (`truth_support`,
 `other_support`). Where q depends on j, the channel is categorical and no more, and is inverted as a whole.
 
-What a channel promises is computed from it in three ways: over all outputs and pairs of values (`micro_epsilon`,
-plain LDP), for one output (`output_micro_epsilon`, item-oriented LDP) and for one pair of values
-(`pair_micro_epsilon`, input-discriminative LDP).
+What a categorical channel promises is computed from it in several ways: over all outputs and pairs of values
+(`micro_epsilon`, plain LDP), for one output (`output_micro_epsilon`, item-oriented LDP), for one pair of values
+(`pair_micro_epsilon`, input-discriminative LDP), and for one value, in its favour only (`evidence_micro_epsilon`).
 
 Adding a mechanism means adding one frozen dataclass here and its vectorised twin in `pldp.estimates.groups`;
 nothing else in the system knows mechanisms by name.
@@ -88,28 +88,14 @@ class Channel(ABC):
     def weights(self) -> Mapping[str, int | list[int]]:
         """Return the integers that define the channel: what a survey publishes and a device checks."""
 
-    def output_micro_epsilon(self, output: Output) -> int | None:
-        """ln max Q(y|x)/Q(y|x') over values, for one output y: what seeing y tells about any two values."""
-        column = [self.probability(output, value) for value in range(self.size)]
-        return micro_epsilon_between(min(column), max(column))
-
-    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
-        """ln max Q(y|x)/Q(y|x') over outputs and both orders, for two values: what any report tells between them."""
-        pairs = ((self.probability(output, one), self.probability(output, two)) for output in self.outputs())
-        return largest(micro_epsilon_between(*sorted(pair)) for pair in pairs)
-
-    def promised(self, value: int) -> int | None:
-        """What a budget of this value bounds: `value_micro_epsilon`, unless the mechanism promises something else."""
-        return self.value_micro_epsilon(value)
-
-    def value_micro_epsilon(self, value: int) -> int | None:
-        """Largest ε between this value and another one: what any report tells about a person with this value."""
-        return largest(self.pair_micro_epsilon(value, other) for other in range(self.size) if other != value)
+    def promised(self, value: int) -> int | None:  # noqa: ARG002 - others have one promise per value
+        """What a budget of this value bounds: ε of the channel, unless the mechanism has a promise for each value."""
+        return self.micro_epsilon
 
 
 @dataclass(frozen=True)
 class CategoricalChannel(Channel):
-    """A channel whose outputs support values."""
+    """A channel for one of `size` values, whose outputs support some of them."""
 
     @abstractmethod
     def supports(self, output: Output, value: int) -> bool:
@@ -122,6 +108,32 @@ class CategoricalChannel(Channel):
 
         Reference: Cheu, Smith, Ullman, "Manipulation Attacks in Local Differential Privacy" (2021).
         """
+
+    def output_micro_epsilon(self, output: Output) -> int | None:
+        """ln max Q(y|x)/Q(y|x') over values, for one output y: what seeing y tells about any two values."""
+        column = [self.probability(output, value) for value in range(self.size)]
+        return micro_epsilon_between(min(column), max(column))
+
+    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+        """ln max Q(y|x)/Q(y|x') over outputs and both orders, for two values: what any report tells between them."""
+        pairs = ((self.probability(output, one), self.probability(output, two)) for output in self.outputs())
+        return largest(micro_epsilon_between(*sorted(pair)) for pair in pairs)
+
+    def promised(self, value: int) -> int | None:
+        """A budget bounds what any report tells about a person with this value, unless the mechanism differs."""
+        return self.value_micro_epsilon(value)
+
+    def value_micro_epsilon(self, value: int) -> int | None:
+        """Largest ε between this value and another one: how far any report can speak for it or against it."""
+        return largest(self.pair_micro_epsilon(value, other) for other in range(self.size) if other != value)
+
+    def evidence_micro_epsilon(self, value: int) -> int | None:
+        """ln max Q(y|x)/Q(y|x') over outputs and other values, for x: how far any report can speak *for* this value."""
+        others = [other for other in range(self.size) if other != value]
+        return largest(
+            micro_epsilon_between(min(self.probability(y, other) for other in others), self.probability(y, value))
+            for y in self.outputs()
+        )
 
 
 @dataclass(frozen=True)
@@ -178,6 +190,10 @@ class PureChannel(SupportChannel):
         """The channel's ε for any two values."""
         return self.micro_epsilon if one != two else 0
 
+    def evidence_micro_epsilon(self, value: int) -> int | None:  # noqa: ARG002
+        """The channel's ε for any value."""
+        return self.micro_epsilon
+
     def variance(self, share: float, reports: int = 1) -> float:
         """Return the variance of the unbiased estimate of a share from so many reports of a random sample.
 
@@ -197,7 +213,7 @@ class PureChannel(SupportChannel):
 
 
 def micro_epsilon_between(least: Fraction, most: Fraction) -> int | None:
-    """Return ln(most/least) in micro-ε, rounded up; 0 for two zeros."""
+    """Return ln(most/least) in micro-ε, rounded up; 0 where that is negative and for two zeros."""
     return micro_epsilon_of_ratio(most.numerator * least.denominator, most.denominator * least.numerator)
 
 

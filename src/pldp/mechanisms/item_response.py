@@ -24,9 +24,11 @@ class ItemResponse(SupportChannel):
 
         Q(y|x) = S·r_y  for x ≠ y,        Q(y|y) = S·(1 + r_y) = e^{ε_y}·S·r_y.
 
-    The promise is about *reports*: a report y changes the odds between any two values at most e^{ε_y} times. It is not
-    about values: between two values x and x' the larger of their budgets counts (`pair_micro_epsilon`), and a report of
-    a value without a budget proves that value, so it also rules out all others; plain ε is then infinite.
+    The promise is about *reports*: a report y changes the odds between any two values at most e^{ε_y} times. For a
+    value x it is one-sided: no report speaks *for* x more than e^{ε_x} times (`evidence_micro_epsilon`), but others may
+    speak against it as far as their own budgets allow, so between x and x' the larger budget counts
+    (`pair_micro_epsilon`). A report of a value without a budget proves that value and rules out all others; plain ε is
+    then infinite.
     Equal budgets for all values give k-RR; one budget for some values and none for the others gives URR.
 
     Attributes
@@ -139,6 +141,10 @@ class ItemResponse(SupportChannel):
     def pair_micro_epsilon(self, one: int, two: int) -> int | None:
         """The larger ε of the two values' reports."""
         return 0 if one == two else self._ratio(min(self.other_weights[one], self.other_weights[two]))
+
+    def evidence_micro_epsilon(self, value: int) -> int | None:
+        """The budget of the value: no report speaks for it more than its own does."""
+        return self._ratio(self.other_weights[value])
 
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return the value or one drawn by weight, from seven random bytes.

@@ -113,6 +113,11 @@ class ItemUnaryEncoding(SupportChannel):
         first, second = self._bits(one), self._bits(two)
         return 0 if one == two else largest((_micro_epsilon(first, second), _micro_epsilon(second, first)))
 
+    def evidence_micro_epsilon(self, value: int) -> int | None:
+        """The largest ln a_x(1−b_x')/(b_x(1−a_x')) of another value x'."""
+        kinds = Counter(zip(self.truth_weights, self.other_weights, strict=True)) - Counter([self._bits(value)])
+        return largest(_micro_epsilon(self._bits(value), other) for other in kinds)
+
     def output_micro_epsilon(self, output: Output) -> int | None:
         """The odds of the value that the bits speak for most against the one they speak for least."""
         ratios = {

@@ -48,24 +48,32 @@ others.
 
 
 def value_promise(channel: CategoricalChannel, value: int, labels: Sequence[str]) -> str:
-    """Say what any report, whichever comes, can tell about a person who has this value.
+    """Say how far any report, whichever comes, can speak for and against a person's having this value.
 
     >>> from pldp.mechanisms import ItemResponse
     >>> channel = ItemResponse.of([100_000, 1_000_000, None])
     >>> print(value_promise(channel, 0, ["HIV", "hepatitis", "none"]))
-    Between "HIV" and another value a report can decide for certain (ε infinite): "none".
-    >>> print(value_promise(ItemResponse.of([100_000, 1_000_000]), 0, ["HIV", "none"]))
-    Between "HIV" and another value a report changes the odds at most 2.72 times (ε = 1): "none".
+    No report speaks for "HIV" against another value by more than 1.11 times (ε = 0.1); against "HIV", one can rule it \
+out (ε infinite): "none".
+    >>> print(value_promise(ItemResponse.of([1_000_000, 1_000_000]), 0, ["HIV", "none"]))
+    No report changes the odds between "HIV" and another value by more than 2.72 times (ε = 1).
     """
     _check(channel, labels)
+    label = labels[value]
+    speaks_for, worst = channel.evidence_micro_epsilon(value), channel.value_micro_epsilon(value)
     others = [other for other in range(channel.size) if other != value]
-    found = {other: channel.pair_micro_epsilon(value, other) for other in others}
-    worst = channel.value_micro_epsilon(value)
-    named = _listed([labels[other] for other in others if found[other] == worst])
-    start = f'Between "{labels[value]}" and another value a report'
-    if worst is INFINITE:
-        return f"{start} can decide for certain (ε infinite): {named}."
-    return f"{start} changes the odds at most {_times(worst)} (ε = {epsilon_text(worst)}): {named}."
+    named = _listed([labels[other] for other in others if channel.pair_micro_epsilon(value, other) == worst])
+    if speaks_for is INFINITE:
+        return f'A report can prove "{label}" against another value (ε infinite): {named}.'
+    limit = f"by more than {_times(speaks_for)} (ε = {epsilon_text(speaks_for)})"
+    if speaks_for == worst:
+        return f'No report changes the odds between "{label}" and another value {limit}.'
+    denied = (
+        "one can rule it out (ε infinite)"
+        if worst is INFINITE
+        else f"one can speak up to {_times(worst)} (ε = {epsilon_text(worst)})"
+    )
+    return f'No report speaks for "{label}" against another value {limit}; against "{label}", {denied}: {named}.'
 
 
 def _check(channel: CategoricalChannel, labels: Sequence[str]) -> None:

@@ -120,6 +120,10 @@ class ValueResponse(CategoricalChannel):
             for x, other in ((one, two), (two, one))
         )
 
+    def evidence_micro_epsilon(self, value: int) -> int | None:
+        """That of its own report: every other one is less likely from this value than from the value it names."""
+        return self.output_micro_epsilon(value)
+
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return the value or another one, from seven random bytes, without a branch on the outcome."""
         rest = draw_53_bits(random) - self.truth_weights[value]

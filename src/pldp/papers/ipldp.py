@@ -10,9 +10,10 @@ Slips of the paper, each shown by a test or a verdict of `pldp reproduce ipldp`:
 
 - Lemma 1 is printed the wrong way round: *larger* budgets give the smaller loss (its proof says so).
 - Definition 3, (4), asks for Q(x|x') > 0 and = 0 at once; what is meant is Q(x|x) > 0 for non-sensitive x.
-- "For x in D_S it should satisfy ε_x-LDP" and "equivalent protection for inputs and outputs" hold for reports only:
-  between two values x and x' IPRR keeps max(ε_x, ε_x'), and nothing where one of them is non-sensitive. The comparison
-  with IDUE, which keeps min(ε_x, ε_x'), is one between different promises.
+- "For x in D_S it should satisfy ε_x-LDP" and "equivalent protection for inputs and outputs" hold for reports, and for
+  values on one side only: no report speaks for x beyond ε_x, but others may speak against it. Between x and x' IPRR
+  keeps max(ε_x, ε_x'), and nothing where one of them is non-sensitive. The comparison with IDUE, which keeps
+  min(ε_x, ε_x'), is one between different promises.
 - B.1: the limit is √(2/π), without n (the n of (14) comes from the factor before it).
 - B.3: Jensen's inequality is used as Σ g(f) ≤ g(K Σ f), which is not an equality for K > 1; Σ g(f) ≤ K g(Σ f / K) is
   meant. Lemma 2 is right.
