@@ -36,6 +36,7 @@ PUBLIC = (
     "pldp.simulate",
     "pldp.papers.febsf",
     "pldp.papers.mpldp",
+    "pldp.papers.aprr",
     "pldp.experiments",
     "pldp.datasets",
     "pldp.errors",

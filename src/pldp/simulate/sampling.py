@@ -196,7 +196,7 @@ def _unary(
             rows[part] = noise.view(np.uint8)[: len(own) * length].reshape(-1, length)
         else:
             words = -(-length // 8)
-            noise = bernoulli_words(_weights(np.repeat(other[part], words)), len(own) * words, generator)
+            noise = bernoulli_words(word_weights(np.repeat(other[part], words)), len(own) * words, generator)
             rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, :length]
         weight = np.uint64(truth) if isinstance(truth, int) else truth[part]
         _set_true_bits(rows[part], own, (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < weight)
@@ -242,7 +242,7 @@ def one_weight(weight: int) -> DigitMask:
     return lambda digit, _: np.uint64(2**64 - 1 if weight >> digit & 1 else 0)
 
 
-def _weights(weights: npt.NDArray[np.uint64]) -> DigitMask:
+def word_weights(weights: npt.NDArray[np.uint64]) -> DigitMask:
     """All bits of a word have the weight of that word."""
     return lambda digit, place: np.uint64(0) - (weights[place] >> np.uint64(digit) & np.uint64(1))
 
