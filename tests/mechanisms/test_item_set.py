@@ -41,6 +41,13 @@ def test_epsilon_of_a_set_is_that_of_the_enumerated_channel(channel: ItemSet) ->
     assert channel.micro_epsilon == enumerated_epsilon(channel)
 
 
+@pytest.mark.parametrize(("one", "two"), [(0, 0), (0b001, 0b011), (0b101, 0b010)])
+def test_epsilon_between_two_sets_is_that_of_the_enumerated_channel(one: int, two: int) -> None:
+    pairs = [(UNEVEN.probability(output, one), UNEVEN.probability(output, two)) for output in UNEVEN.outputs()]
+    ratio = max(max(a / b, b / a) for a, b in pairs)
+    assert UNEVEN.pair_micro_epsilon(one, two) == micro_epsilon_of_ratio(ratio.numerator, ratio.denominator)
+
+
 def test_epsilon_of_a_set_is_rounded_once() -> None:
     channel, one = ItemSet.of([1_000_003] * 1000), ItemSet.of([1_000_003])
     assert one.micro_epsilon == 1_000_003

@@ -37,6 +37,7 @@ PUBLIC = (
     "pldp.papers.febsf",
     "pldp.papers.mpldp",
     "pldp.papers.ipldp",
+    "pldp.papers.aprr",
     "pldp.experiments",
     "pldp.datasets",
     "pldp.errors",

@@ -150,7 +150,8 @@ class Itemsets(SetSupports):
         """Return association rules within the reported sets whose estimated confidence is at least this, best first."""
         if not 0 <= min_confidence <= 1:
             raise EstimateError(f"min_confidence must be between 0 and 1, not {min_confidence}")
-        chosen = [rule for rule in self._rules() if rule.confidence >= min_confidence]
+        # A confidence of exactly min_confidence may lie a rounding error below it.
+        chosen = [rule for rule in self._rules() if rule.confidence >= min_confidence - 1e-12]
         return sorted(chosen, key=lambda rule: -rule.confidence)
 
 

@@ -35,6 +35,8 @@ GROUP_PROBABILITIES: Final = (1.0, 0.9, 0.8, 0.7, 0.6)
 ONE_PROBABILITY: Final = 0.84
 SUPPORTS: Final = (0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3)
 LARGEST: Final = 3
+RUNS: Final = 200
+QUICK_RUNS: Final = 20
 PRINTED_SUPPORT: Final = 0.2708
 TABLE_2: Final = {1: (0.92, 0.77), 2: (0.86, 0.71), 3: (0.77, 0.65), 4: (0.65, 0.57)}
 """Printed probabilities to keep a "0" and a "1"."""
@@ -49,7 +51,7 @@ Rows = npt.NDArray[np.uint8]
 
 def run(*, quick: bool, seed: int, progress: Callable[[int, int], None] | None) -> dict[str, Any]:
     """Run all methods on the same baskets and judge the claims."""
-    runs = 20 if quick else 200
+    runs = QUICK_RUNS if quick else RUNS
     items, baskets, origin = _baskets(seed)
     truths = {least: aprr.frequent_sets(_unperturbed(baskets), items, least, largest=LARGEST) for least in SUPPORTS}
     errors: dict[tuple[float, str], list[aprr.IdentityError]] = defaultdict(list)
@@ -266,7 +268,7 @@ def _figure_verdicts(rows: list[dict[str, Any]]) -> list[Verdict]:
     return [
         *(
             Verdict(
-                f"The {word} rate {sign} of LDP-APRR falls as minSup grows (never rises by more than 3 standard errors)",
+                f"The {word} rate {sign} of LDP-APRR falls as minSup grows (no rise beyond 3 standard errors)",
                 falls(name),
                 f"{sign} in % at minSup {grid}: {listed('aprr', name)}; {listed('gr_ppfm', name)}",
             )

@@ -137,7 +137,15 @@ class ItemSet(Channel):
     @cached_property
     def micro_epsilon(self) -> int | None:
         """Σ over items of ln max(p/q, (1−q)/(1−p)), rounded up once: what a report tells between any two sets."""
-        kinds = Counter(zip(self.kept, self.raised, strict=True))
+        return self._sum(range(self.size))
+
+    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+        """Sum over the items in which two sets differ: what any report tells between them."""
+        return self._sum(item for item in range(self.size) if (one ^ two) >> item & 1)
+
+    def _sum(self, items: Iterable[int]) -> int | None:
+        """Σ of the items' ln max(p/q, (1−q)/(1−p)), rounded up once."""
+        kinds = Counter((self.kept[item], self.raised[item]) for item in items)
         if any(kept == TOTAL or raised == 0 for kept, raised in kinds):
             return INFINITE
         return micro_epsilon_of_powers(

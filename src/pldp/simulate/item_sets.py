@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.mechanisms.item_set import ItemSet, item_places, places_of
 from pldp.mechanisms.unary_encoding import TOTAL
-from pldp.simulate.bits import bernoulli_words, one_weight
-from pldp.tallies.patterns import ItemColumns, transposed_bits
+from pldp.simulate.bits import DigitMask, bernoulli_words, word_weights
+from pldp.tallies.patterns import ItemColumns, WordArray, transposed_bits
+
+PACKED = 1 << 14
+"""Baskets packed at a time."""
+
+BLOCK = 1 << 15
+"""Words drawn at a time: temporaries stay in the processor's cache."""
 
 
 def pack_baskets(baskets: Iterable[Iterable[str]], items: Sequence[str]) -> npt.NDArray[np.uint8]:
@@ -19,12 +26,25 @@ def pack_baskets(baskets: Iterable[Iterable[str]], items: Sequence[str]) -> npt.
     >>> pack_baskets([["milk", "beer"], []], ["beer", "bread", "milk"]).tolist()
     [[5], [0]]
     """
-    places = item_places(items)
-    found = [places_of(basket, places) for basket in baskets]
-    who = np.repeat(np.arange(len(found)), [len(own) for own in found])
-    which = np.fromiter((place for own in found for place in own), np.int64, len(who))
-    rows = np.zeros((len(found), -(-len(items) // 8)), np.uint8)
-    np.bitwise_or.at(rows, (who, which >> 3), np.left_shift(np.uint8(1), (which & 7).astype(np.uint8)))
+    places, length = item_places(items), -(-len(items) // 8)
+    source = iter(baskets)
+    parts = [np.zeros((0, length), np.uint8)]
+    while part := [list(own) if not isinstance(own, str) else own for own in islice(source, PACKED)]:
+        parts.append(_packed(part, places, length))
+    return np.concatenate(parts)
+
+
+def _packed(baskets: Sequence[Sequence[str]], places: Mapping[str, int], length: int) -> npt.NDArray[np.uint8]:
+    """Add up the powers of two of each byte: as many ones come out as went in if and only if no item came twice."""
+    sizes = [len(own) for own in baskets]
+    which = np.fromiter((places.get(name, -1) for name in chain.from_iterable(baskets)), np.int64, sum(sizes))
+    cells = np.repeat(np.arange(len(baskets)) * length, sizes) + (which >> 3)
+    sums = np.bincount(np.maximum(cells, 0), weights=1 << (which & 7), minlength=len(baskets) * length)
+    rows = sums.astype(np.uint8).reshape(-1, length)
+    right = which.min(initial=0) >= 0 and sums.max() < 256 and int(np.unpackbits(rows).sum()) == len(which)
+    if not right or any(isinstance(own, str) for own in baskets):
+        for own in baskets:
+            places_of(own, places)  # raises for the first bad one
     return rows
 
 
@@ -49,16 +69,20 @@ def perturb_item_sets(
     [[5], [5], [5]]
     """
     columns = ItemColumns.of_rows(rows, channel.size).bits
-    outputs = np.empty_like(columns)
-    for column, kept, raised, output in zip(columns, channel.kept, channel.raised, outputs, strict=True):
-        stay = _bits(kept, len(column), generator)
-        rise = _bits(raised, len(column), generator)
-        output[:] = rise ^ (rise ^ stay) & column
-    return np.ascontiguousarray(transposed_bits(outputs.view(np.uint8))[: len(rows)])
+    kept, raised = np.array(channel.kept, np.uint64), np.array(channel.raised, np.uint64)
+    words = columns.shape[1]
+    step = max(1, BLOCK // max(1, words))
+    for start in range(0, channel.size, step):
+        part = slice(start, start + step)
+        own, low = columns[part], word_weights(np.repeat(raised[part], words))
+        differ = word_weights(np.repeat(raised[part] ^ kept[part], words))
+        drawn = bernoulli_words(_thresholds(own.ravel(), low, differ), own.size, generator).reshape(own.shape)
+        always = kept[part] == TOTAL  # 2³² itself has no digit among the 32
+        drawn[always] |= own[always]
+        own[:] = drawn
+    return np.ascontiguousarray(transposed_bits(columns.view(np.uint8))[: len(rows)])
 
 
-def _bits(weight: int, words: int, generator: np.random.Generator) -> npt.NDArray[np.uint64]:
-    """Return words whose bits are 1 with probability weight/2³², without a draw where that is 0 or 1."""
-    if weight in (0, TOTAL):
-        return np.full(words, np.uint64(2**64 - 1 if weight else 0))
-    return bernoulli_words(one_weight(weight), words, generator)
+def _thresholds(true: WordArray, low: DigitMask, differ: DigitMask) -> DigitMask:
+    """Bits have the kept weight of their item where the truth is 1, the raised one where it is 0."""
+    return lambda digit, place: low(digit, place) ^ (differ(digit, place) & true[place])

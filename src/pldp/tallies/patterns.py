@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -90,9 +91,9 @@ class ItemColumns:
         counts = np.full(len(sets), self.reports, np.int64)
         if not sets.size:
             return counts
-        starts = np.flatnonzero(np.r_[True, (sets[1:, :-1] != sets[:-1, :-1]).any(axis=1)])
+        changes = np.flatnonzero((sets[1:, :-1] != sets[:-1, :-1]).any(axis=1)) + 1
         block = max(1, _BLOCK_WORDS // max(1, self.bits.shape[1]))
-        for start, end in zip(starts, np.r_[starts[1:], len(sets)], strict=True):
+        for start, end in pairwise([0, *changes.tolist(), len(sets)]):
             common = self._common(sets[start, :-1])
             for first in range(start, end, block):
                 last = min(first + block, end)

@@ -1,0 +1,392 @@
+"""Supports are unbiased with errors that hold; searches keep their stated error rates, and are exact without noise."""
+
+from __future__ import annotations
+
+import os
+from functools import cache, reduce
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from efficient_apriori import apriori
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from claims import mean_is, mean_is_at_most
+from conftest import runs
+from pldp.errors import AnswerError, EstimateError
+from pldp.estimates import PLAIN_RATES, Rates, itemsets, supports
+from pldp.estimates.item_groups import ItemGroups
+from pldp.estimates.set_search import Search
+from pldp.mechanisms import ItemSet
+from pldp.simulate import pack_baskets, perturb_item_sets
+from pldp.tallies import PatternCounts
+
+ITEMS = ["a", "b", "c", "d"]
+SETS = [("a",), ("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d")]
+UNEVEN = ItemSet.of_probabilities([0.85, 0.9, 0.8, 0.95], [0.9, 0.8, 0.85, 0.9])
+EVEN = ItemSet.of([1_500_000] * 4)
+OPEN = ItemSet.of([None] * 4)
+
+
+def people(count: int, generator: np.random.Generator) -> np.ndarray:
+    """Baskets of four items that come together."""
+    kind = generator.random((count, 1)) < 0.4
+    return np.packbits(generator.random((count, 4)) < np.where(kind, 0.8, 0.2), axis=1, bitorder="little")
+
+
+def true_supports(rows: np.ndarray) -> np.ndarray:
+    return np.array([((rows[:, 0] & (1 << size) - 1) == (1 << size) - 1).mean() for size in range(1, 5)])
+
+
+POPULATION = np.array([0.4 * 0.8**size + 0.6 * 0.2**size for size in range(1, 5)])
+
+
+def test_estimates_are_unbiased_and_variances_exact_by_enumeration() -> None:
+    """All outputs of three items with their exact probabilities: mean and variance of the weight of each set."""
+    channel = ItemSet.of_probabilities([0.8, 0.7, 0.9], [0.6, 0.9, 0.75])
+    outputs = np.frombuffer(b"".join(channel.outputs()), np.uint8)[:, None]
+    group = ItemGroups.of([(channel, outputs)], 3, "precision", "respondents").groups[0]
+    for value in range(8):
+        probabilities = np.array([float(channel.probability(int(output), value)) for output in outputs[:, 0]])
+        for size in (1, 2, 3):
+            for own in combinations(range(3), size):
+                patterns = np.zeros((1, 1 << size))
+                places = np.sum([(outputs[:, 0] >> item & 1) << j for j, item in enumerate(own)], axis=0)
+                np.add.at(patterns[0], places, probabilities * group.reports)
+                mask = sum(1 << item for item in own)
+                sets = np.array([own])
+                assert group.moment(sets, patterns, [1] * size)[0] == pytest.approx(
+                    float(value & mask == mask), abs=1e-12
+                )
+                truth = np.array([float(value >> item & 1) for item in range(3)])
+                expected = group.expected_variance(sets, truth, "respondents")[0] * group.reports
+                second = group.moment(sets, patterns, [2] * size)[0]
+                assert second - (value & mask == mask) == pytest.approx(expected)
+
+
+def test_factors_invert_the_kronecker_product() -> None:
+    generator = np.random.default_rng(1)
+    rows = people(500, generator)
+    patterns = PatternCounts.of_columns(
+        ItemGroups.of([(UNEVEN, rows)], 4, "size", "population").groups[0].columns, [range(4)]
+    )
+    p, q = (np.array(weights) / 2**32 for weights in (UNEVEN.kept, UNEVEN.raised))
+    # Item 0 is the lowest bit of a pattern's number, so it is the last factor.
+    whole = reduce(np.kron, [np.array([[1 - q[i], 1 - p[i]], [q[i], p[i]]]) for i in reversed(range(4))])
+    found = supports([(UNEVEN, rows)], ITEMS, [ITEMS])
+    assert found.support[0] == pytest.approx(np.linalg.solve(whole, patterns.counts[0] / 500)[-1])
+
+
+def covered(target: str, pool: str, channels: list[ItemSet], seed: int, *, narrower: float = 1.0) -> np.ndarray:
+    """Runs × sizes: whether the 95 % interval contains the truth.
+
+    All runs are collected at once, each with four items of its own; the respondents stand in another order in each run,
+    so that other people are in each group.
+    """
+    generator, count = np.random.default_rng(seed), runs(2000, 8000)
+    fixed = people(3000, generator)
+    nibbles = [
+        generator.permutation(fixed) if target == "respondents" else people(len(fixed), generator) for _ in range(count)
+    ]
+    pairs = np.concatenate(nibbles, axis=1)
+    rows = pairs[:, ::2] | pairs[:, 1::2] << 4
+    groups = []
+    for channel, part in zip(channels, np.array_split(rows, len(channels)), strict=True):
+        wide = ItemSet(4 * count, channel.kept * count, channel.raised * count)
+        groups.append((wide, perturb_item_sets(wide, part, generator)))
+    names = [f"{name}{run}" for run in range(count) for name in ITEMS]
+    sets = [[f"{name}{run}" for name in own] for run in range(count) for own in SETS]
+    found = supports(groups, names, sets, target=target, pool=pool)
+    truth = np.tile(true_supports(fixed) if target == "respondents" else POPULATION, count)
+    reach = narrower * (found.support - found.interval(0.95).low)
+    return (np.abs(found.support - truth) <= reach).reshape(count, 4).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("target", "pool", "channels"),
+    [
+        ("respondents", "precision", [UNEVEN]),
+        ("population", "precision", [UNEVEN]),
+        ("respondents", "precision", [UNEVEN, EVEN]),
+        ("population", "size", [UNEVEN, EVEN]),
+    ],
+)
+def test_intervals_cover_at_the_stated_level_for_one_to_four_items(target: str, pool: str, channels: list) -> None:
+    hits = covered(target, pool, channels, seed=len(channels))
+    for size in range(4):
+        assert mean_is(hits[:, size], 0.95), (size + 1, hits[:, size].mean())
+        assert 0.93 <= hits[:, size].mean() <= 0.97
+
+
+def test_the_test_rejects_intervals_that_are_a_fifth_narrower() -> None:
+    hits = covered("respondents", "precision", [UNEVEN], seed=1, narrower=0.8)
+    assert not any(mean_is(hits[:, size], 0.95) for size in range(4))
+
+
+@cache
+def borderline(seed: int) -> np.ndarray:
+    """2,000 baskets of ten items, every item in exactly 399 of them: just too few for a support of a fifth."""
+    generator = np.random.default_rng(seed)
+    bits = np.zeros((2000, 10), bool)
+    for item in range(10):
+        bits[generator.choice(2000, 399, replace=False), item] = True
+    return np.packbits(bits, axis=1, bitorder="little")
+
+
+def false_reports(control: str, seed: int) -> np.ndarray:
+    """Runs × items: which of the infrequent items were reported as frequent."""
+    generator, names = np.random.default_rng(seed), [str(item) for item in range(10)]
+    channel = ItemSet.of([1_500_000] * 10)
+    seen = []
+    for _ in range(runs(600, 6000)):
+        reports = perturb_item_sets(channel, borderline(seed), generator)
+        found = itemsets([(channel, reports)], names, 0.2, largest=2, rates=Rates(0.05, control))
+        seen.append([(name,) in found.sets for name in names])
+    return np.array(seen, float)
+
+
+def test_any_false_report_is_as_rare_as_stated() -> None:
+    assert mean_is_at_most(false_reports("any", 1).max(axis=1), 0.05)
+
+
+def test_each_false_report_is_as_rare_as_stated_but_all_together_are_not() -> None:
+    seen = false_reports("each", 2)
+    assert all(mean_is_at_most(column, 0.05) for column in seen.T)
+    assert not mean_is_at_most(seen.max(axis=1), 0.05)
+
+
+def followed(miss: float, seed: int) -> np.ndarray:
+    """Whether two items with exactly the support that is asked for are followed to their pair."""
+    bits = np.zeros((2000, 2), bool)
+    bits[:400] = True
+    rows = np.packbits(bits, axis=1, bitorder="little")
+    channel, generator = ItemSet.of([1_500_000] * 2), np.random.default_rng(seed)
+    found = (
+        itemsets(
+            [(channel, perturb_item_sets(channel, rows, generator))],
+            ["a", "b"],
+            0.2,
+            largest=2,
+            rates=Rates(0.5, "each", miss),
+        )
+        for _ in range(runs(500, 5000))
+    )
+    return np.array([each.examined[2] for each in found], float)
+
+
+def test_frequent_sets_are_lost_as_rarely_as_stated() -> None:
+    assert mean_is_at_most(1 - followed(0.02, 1), 2 * 0.02)
+    assert not mean_is_at_most(1 - followed(0.2, 1), 2 * 0.02)
+
+
+def plain(rows: np.ndarray, items: list[str], min_support: float, largest: int = 3):
+    return itemsets([(ItemSet.of([None] * len(items)), rows)], items, min_support, largest=largest)
+
+
+def compare(baskets: list[tuple[str, ...]], items: list[str], min_support: float, largest: int) -> None:
+    found = plain(pack_baskets(baskets, items), items, min_support, largest)
+    theirs, rules = apriori(baskets, min_support=min_support, min_confidence=0.4, max_length=largest)
+    expected = {frozenset(names): count for level in theirs.values() for names, count in level.items()}
+    ours = {
+        frozenset(names): round(support * len(baskets))
+        for names, support in zip(found.sets, found.support, strict=True)
+    }
+    assert ours == expected
+    assert not found.standard_error.any()
+    named = {(frozenset(rule.lhs), frozenset(rule.rhs)): (rule.confidence, rule.lift) for rule in rules}
+    mined = {(frozenset(r.antecedent), frozenset(r.consequent)): (r.confidence, r.lift) for r in found.rules(0.4)}
+    assert mined.keys() == named.keys()
+    assert all(mined[key] == pytest.approx(named[key]) for key in named)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([0.02, 0.1, 0.25]), st.integers(1, 5))
+def test_unperturbed_baskets_are_mined_exactly_as_by_a_library(seed: int, min_support: float, largest: int) -> None:
+    generator = np.random.default_rng(seed)
+    items = [f"i{place}" for place in range(12)]
+    liked = generator.dirichlet(np.ones(12))
+    chosen = [generator.choice(12, generator.integers(1, 6), replace=False, p=liked) for _ in range(60)]
+    compare([tuple(items[place] for place in own) for own in chosen], items, min_support, largest)
+
+
+def test_basket_is_mined_exactly_as_by_a_library() -> None:
+    path = Path(os.environ.get("PLDP_DATA", ""), "basket.parquet")
+    if not path.is_file():
+        pytest.skip("basket.parquet is not in the folder that PLDP_DATA names")
+    baskets = [tuple(own) for own in pq.read_table(path)["items"].to_pylist()]
+    compare(baskets, sorted({name for own in baskets for name in own}), 0.03, 4)
+
+
+def test_several_unperturbed_groups_are_mined_like_one() -> None:
+    rows = people(1000, np.random.default_rng(3))
+    whole = plain(rows, ITEMS, 0.1)
+    parts = itemsets([(OPEN, rows[:300]), (OPEN, rows[300:]), (OPEN, rows[:0])], ITEMS, 0.1)
+    assert parts.sets == whole.sets
+    assert parts.support == pytest.approx(whole.support)
+    assert parts.standard_error == pytest.approx(0, abs=1e-8)
+
+
+def test_a_search_finds_what_is_clearly_frequent_and_nothing_else() -> None:
+    generator = np.random.default_rng(4)
+    items = [str(place) for place in range(300)]
+    bits = generator.random((20_000, 300)) < 0.02
+    bits[:6000, :3] = True
+    rows = np.packbits(bits, axis=1, bitorder="little")
+    channel = ItemSet.of([2_000_000] * 300)
+    found = itemsets([(channel, perturb_item_sets(channel, rows, generator))], items, 0.1)
+    expected = {own for size in (1, 2, 3) for own in combinations(("0", "1", "2"), size)}
+    assert set(found.sets) == expected
+    assert len(found) == 7
+    assert "any reported set" in found.promise
+    assert found.rows()[0].keys() == {"items", "support", "standard_error", "low", "high"}
+    assert found.examined[1] == 300
+    assert "each on its own" in Rates(control="each").promise
+
+
+def test_a_search_stops_where_no_larger_set_could_be_reported() -> None:
+    generator = np.random.default_rng(5)
+    items = [str(place) for place in range(30)]
+    rows = np.packbits(generator.random((2000, 30)) < 0.3, axis=1, bitorder="little")
+    channel = ItemSet.of([500_000] * 30)
+    found = itemsets([(channel, perturb_item_sets(channel, rows, generator))], items, 0.05, largest=4)
+    assert "could be reported" in found.warnings[-1]
+    assert "standard errors up to" in found.warnings[-1]
+    assert 0 in found.examined.values()
+
+
+def test_too_many_candidates_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pldp.estimates.set_search.MOST_CANDIDATES", 3)
+    with pytest.raises(EstimateError, match="leaves more than 3 sets of 2 items"):
+        plain(people(100, np.random.default_rng(1)), ITEMS, 0.01)
+
+
+def test_the_correction_for_all_sets_grows_slowly() -> None:
+    assert Rates().thresholds(1000, 3) == pytest.approx([4.1, 5.4, 6.4], abs=0.06)
+    assert Rates(control="each").thresholds(1000, 2) == pytest.approx([1.645, 1.645], abs=1e-3)
+
+
+def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(6)
+    rows = np.packbits(generator.random((400, 12)) < 0.5, axis=1, bitorder="little")
+    items = [str(place) for place in range(12)]
+    whole = plain(rows, items, 0.1, 4)
+    monkeypatch.setattr("pldp.estimates.set_search._CHUNK", 7)
+    again = plain(rows, items, 0.1, 4)
+    assert again.sets == whole.sets
+    assert again.examined == whole.examined
+
+
+def test_a_superset_with_a_smaller_error_keeps_its_subsets_in_the_search() -> None:
+    """Rare items with little noise: one more item lowers the standard error, so the reach is that of the larger set."""
+    rows = np.zeros((100, 1), np.uint8)
+    together = ItemGroups.of([(ItemSet.of([3_000_000] * 4), rows)], 4, "precision", "respondents")
+    assert together.growth < 1
+    search = Search(together, 0.1, [3.0, 4.0, 5.0], 1.0)
+    assert search._reach(2) == pytest.approx(min(3.0, 4.0 * together.growth))
+    assert ItemGroups.of([(ItemSet.of([300_000] * 4), rows)], 4, "precision", "respondents").growth == 1
+
+
+def rules_of(seed: int) -> dict[str, tuple[float, float, float, float]]:
+    generator = np.random.default_rng(seed)
+    rows = people(4000, generator)
+    level = generator.integers(0, 2, len(rows))
+    groups = [(c, perturb_item_sets(c, rows[level == place], generator)) for place, c in enumerate((UNEVEN, EVEN))]
+    found = itemsets(groups, ITEMS, 0.1, largest=2, target="population")
+    chosen = {(rule.antecedent, rule.consequent): rule for rule in found.rules(0)}
+    return chosen[("a",), ("b",)]
+
+
+def test_confidence_and_lift_have_the_errors_that_they_state() -> None:
+    found = [rules_of(seed) for seed in range(300)]
+    confidence, lift = POPULATION[1] / POPULATION[0], POPULATION[1] / POPULATION[0] ** 2
+    for name, truth in (("confidence", confidence), ("lift", lift)):
+        z = np.array([(getattr(rule, name) - truth) / getattr(rule, f"{name}_error") for rule in found])
+        assert mean_is(z, 0)
+        assert mean_is(z**2, 1)
+        assert not mean_is((1.5 * z) ** 2, 1)
+
+
+def test_groups_that_differ_are_named_and_pooling_by_size_is_right() -> None:
+    generator = np.random.default_rng(8)
+    few = np.packbits(generator.random((4000, 4)) < 0.2, axis=1, bitorder="little")
+    many = np.packbits(generator.random((4000, 4)) < 0.6, axis=1, bitorder="little")
+    strict = ItemSet.of([700_000] * 4)
+    groups = [(EVEN, perturb_item_sets(EVEN, few, generator)), (strict, perturb_item_sets(strict, many, generator))]
+    pooled = supports(groups, ITEMS, SETS[:1])
+    assert pooled.homogeneity is not None
+    assert pooled.homogeneity.rejected
+    assert 'use pool="size"' in pooled.warnings[0]
+    by_size = supports(groups, ITEMS, SETS[:1], pool="size")
+    truth = true_supports(np.concatenate([few, many]))[0]
+    assert abs(by_size.support[0] - truth) < 4 * by_size.standard_error[0]
+    assert abs(pooled.support[0] - truth) > 4 * pooled.standard_error[0]
+    assert "pooled by size" in by_size.warnings[0]
+
+
+def test_the_homogeneity_test_rejects_equal_groups_as_rarely_as_stated() -> None:
+    generator = np.random.default_rng(9)
+    rejected = []
+    for _ in range(runs(400, 4000)):
+        groups = [(c, perturb_item_sets(c, people(800, generator), generator)) for c in (UNEVEN, EVEN)]
+        rejected.append(supports(groups, ITEMS, SETS[:1]).homogeneity.rejected)
+    assert mean_is_at_most(np.array(rejected, float), 0.01)
+
+
+def test_sets_that_are_too_large_are_refused_with_their_standard_error() -> None:
+    items = [str(place) for place in range(12)]
+    channel = ItemSet.of([500_000] * 12)
+    rows = np.packbits(np.random.default_rng(1).random((500, 12)) < 0.5, axis=1, bitorder="little")
+    with pytest.raises(EstimateError, match=r"set of 12 items is too large.*500 reports.*standard error of \d"):
+        supports([(channel, rows)], items, [items])
+
+
+ROWS = people(50, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "line"),
+    [
+        (lambda: supports([(EVEN, ROWS)], ITEMS, []), EstimateError, "at least one set of items, not none"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, [["x"]]), EstimateError, "'x' is not among the 4"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, [["a", "a"]]), EstimateError, "each item once, not a, a"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, [[]]), EstimateError, "at least one item"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, ["a"]), EstimateError, "as a list of names"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS[:3], [["a"]]), EstimateError, "as many as the channel has bits"),
+        (lambda: supports([(EVEN, ROWS)], ["a", "a", "b", "c"], [["a"]]), AnswerError, "'a' is there twice"),
+        (lambda: supports([], ITEMS, [["a"]]), EstimateError, "at least one report, not none"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], pool="best"), EstimateError, "pool must be one of"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], target="us"), EstimateError, "target must be one of"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]]).interval(1), EstimateError, "confidence must be between"),
+        (lambda: itemsets([(EVEN, ROWS)], ITEMS, 0), EstimateError, "min_support must be above 0"),
+        (lambda: itemsets([(EVEN, ROWS)], ITEMS, 0.1, largest=17), EstimateError, "largest must be from 1 to 16"),
+        (lambda: Rates(0.6), EstimateError, "false_positive must be above 0 and at most 0.5, not 0.6"),
+        (lambda: Rates(miss=0), EstimateError, "miss must be above 0"),
+        (lambda: Rates(control="all"), EstimateError, "control must be any or each, not 'all'"),
+        (lambda: itemsets([(EVEN, ROWS)], ITEMS, 0.1).rules(2), EstimateError, "min_confidence must be between"),
+    ],
+)
+def test_bad_input_gives_one_clear_line(call, error: type[Exception], line: str) -> None:
+    with pytest.raises(error, match=line) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_set_of_more_items_than_can_be_counted_is_refused() -> None:
+    items = [str(place) for place in range(20)]
+    rows = np.zeros((10, 3), np.uint8)
+    with pytest.raises(EstimateError, match="at most 16 items, not 20"):
+        supports([(ItemSet.of([None] * 20), rows)], items, [items])
+
+
+def test_plain_rates_compare_estimates_with_the_support_asked_for() -> None:
+    generator = np.random.default_rng(10)
+    rows = perturb_item_sets(EVEN, people(2000, generator), generator)
+    found = itemsets([(EVEN, rows)], ITEMS, 0.2, rates=PLAIN_RATES)
+    assert found.support.min() >= 0.2
+    singles = supports([(EVEN, rows)], ITEMS, [[name] for name in ITEMS])
+    assert [own for own in found.sets if len(own) == 1] == [
+        own for own, support in zip(singles.sets, singles.support, strict=True) if support >= 0.2
+    ]
