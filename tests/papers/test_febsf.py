@@ -25,6 +25,7 @@ METHODS = {
     "auem_projected",
     "emoa",
     "joint",
+    "joint_shrunk",
     "rcf",
     "rcf_projected",
     "rcf_recycled",

@@ -6,6 +6,7 @@ from pldp.estimates.frequencies import frequencies
 from pldp.estimates.groups import Group, group
 from pldp.estimates.likelihood import Fit, maximum_likelihood
 from pldp.estimates.personal import personal_frequencies
+from pldp.estimates.shrinkage import shrink
 
 __all__ = [
     "Estimate",
@@ -22,4 +23,5 @@ __all__ = [
     "norm_cut",
     "norm_sub",
     "personal_frequencies",
+    "shrink",
 ]
