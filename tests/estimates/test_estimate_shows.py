@@ -90,12 +90,12 @@ def test_pictures_need_matplotlib(estimate: Estimate, monkeypatch) -> None:
 
 def test_consistent_shares_by_every_method() -> None:
     estimate = estimate_of([str(number) for number in range(30)], people=3000)
-    for method in ("norm-sub", "likelihood"):
+    for method in ("norm-sub", "likelihood", "shrunk"):
         assert estimate.consistent(method).sum() == pytest.approx(1)
         assert estimate.consistent(method).min() >= 0
     for method in ("norm-cut", "base-cut"):
         assert set(estimate.consistent(method)) <= {0.0, *estimate.shares}
-    with pytest.raises(EstimateError, match="norm-sub, norm-cut, base-cut, likelihood"):
+    with pytest.raises(EstimateError, match="norm-sub, norm-cut, base-cut, likelihood, shrunk"):
         estimate.consistent("clip")
 
 

@@ -183,6 +183,8 @@ def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
     assert joint.fit.converged
     assert joint.shares.sum() == pytest.approx(1)
     assert np.allclose(unbiased.consistent("likelihood"), joint.shares)
+    assert np.allclose(unbiased.consistent("shrunk"), joint.consistent("shrunk"), atol=1e-6)
+    assert 0 < np.abs(joint.consistent("shrunk") - joint.shares).max() < joint.standard_error.max()
     assert np.allclose(np.sqrt(np.diag(joint.covariance)), joint.standard_error)
 
 

@@ -8,6 +8,7 @@ from pldp.estimates.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, i
 from pldp.estimates.likelihood import Fit, maximum_likelihood
 from pldp.estimates.personal import personal_frequencies
 from pldp.estimates.rules import Rule
+from pldp.estimates.shrinkage import shrink
 from pldp.estimates.two_way import TwoWay, two_way
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "norm_cut",
     "norm_sub",
     "personal_frequencies",
+    "shrink",
     "supports",
     "two_way",
     "with_margins",

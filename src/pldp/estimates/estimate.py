@@ -15,8 +15,9 @@ from pldp.errors import EstimateError
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
 from pldp.estimates.groups import FloatArray
 from pldp.estimates.likelihood import Fit
+from pldp.estimates.shrinkage import shrink
 
-CONSISTENT = ("norm-sub", "norm-cut", "base-cut", "likelihood")
+CONSISTENT = ("norm-sub", "norm-cut", "base-cut", "likelihood", "shrunk")
 """Names that `Estimate.consistent` takes."""
 
 
@@ -135,6 +136,7 @@ class Estimate:
     levels: tuple[LevelShare, ...] = ()
     _covariance: Callable[[], FloatArray] | None = field(default=None, repr=False)
     _likelihood: Callable[[], Fit] | None = field(default=None, repr=False)
+    _shrunk: Callable[[], FloatArray] | None = field(default=None, repr=False)
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -155,10 +157,12 @@ class Estimate:
         return Interval(self.shares - reach, self.shares + reach)
 
     def consistent(self, method: str = "norm-sub") -> FloatArray:
-        """Return shares that could be true: `norm-sub`, `norm-cut`, `base-cut` or `likelihood` (EM).
+        """Return shares that could be true: `norm-sub`, `norm-cut`, `base-cut`, `likelihood` (EM) or `shrunk`.
 
         Least squares (`norm-sub`) is a good default; `likelihood` is the most accurate where rows of unary reports were
-        kept; `norm-cut` and `base-cut` leave large shares unbiased.
+        kept; `norm-cut` and `base-cut` leave large shares unbiased. `shrunk` has the least expected squared error: the
+        posterior mean under a prior whose strength the reports choose. It is biased towards equal shares and has no
+        interval: `interval` and `standard_error` are those of `shares`.
         """
         if method == "norm-sub":
             return norm_sub(self.shares)
@@ -172,6 +176,8 @@ class Estimate:
             if self._likelihood is None:
                 raise EstimateError("this estimate has no likelihood")
             return self._likelihood().shares
+        if method == "shrunk":
+            return shrink(self.shares, self.covariance) if self._shrunk is None else self._shrunk()
         raise EstimateError(f"method must be one of {', '.join(CONSISTENT)}, not {method!r}")
 
     def rows(self, confidence: float = 0.95) -> list[dict[str, Any]]:

@@ -23,6 +23,7 @@ from pldp.estimates.pooling import (
     sampling_variance,
     size_weights,
 )
+from pldp.estimates.shrinkage import shrink_fit
 from pldp.survey import Question
 from pldp.tallies import Tally
 
@@ -192,17 +193,17 @@ def _fitted(question: Question, named: Named, likelihood: Callable[[], Fit], tar
     warnings = _warnings(named, test, "precision")
     if not fit.converged:
         warnings = (f"the fit did not converge: gap {fit.gap:.1e} after {fit.steps} steps", *warnings)
-    covariance = _information_covariance(groups, fit.shares)
+    known = _information(groups, fit.shares)
+    covariance = None if known is None else _along_the_simplex(known)
     if covariance is not None and target == "respondents":
         covariance = covariance - sampling_covariance(fit.shares, reports)
     if covariance is None:
         warnings = (*warnings, f"no standard errors: more than {LARGEST_DENSE:,} values")
-    known = covariance
     return Estimate(
         question=question.name,
         values=question.values,
         shares=fit.shares,
-        standard_error=np.full(len(question.values), np.nan) if known is None else standard_errors(known),
+        standard_error=np.full(len(question.values), np.nan) if covariance is None else standard_errors(covariance),
         reports=reports,
         method="maximum likelihood",
         target=target,
@@ -213,15 +214,20 @@ def _fitted(question: Question, named: Named, likelihood: Callable[[], Fit], tar
         warnings=warnings,
         by_size=_unbiased(question, named, "size", target, likelihood) if test is not None and test.rejected else None,
         fit=fit,
-        _covariance=None if known is None else lambda: known,
+        _covariance=None if covariance is None else lambda: covariance,
+        _shrunk=None if known is None else lambda: shrink_fit(fit, known),
     )
 
 
-def _information_covariance(groups: Sequence[Group], shares: FloatArray) -> FloatArray | None:
-    """Return the inverse of the observed information along the simplex, or `None` where it would be too large."""
+def _information(groups: Sequence[Group], shares: FloatArray) -> FloatArray | None:
+    """Return the observed information, or `None` where it would be too large."""
     if len(shares) > LARGEST_DENSE:
         return None
-    information = np.sum([each.information(shares) for each in groups], axis=0)
+    return np.asarray(np.sum([each.information(shares) for each in groups], axis=0))
+
+
+def _along_the_simplex(information: FloatArray) -> FloatArray:
+    """Return the inverse of the information along the simplex."""
     inverse = np.linalg.pinv(information, hermitian=True)
     along = inverse.sum(axis=1)
     return np.asarray(inverse - np.outer(along, along) / along.sum())

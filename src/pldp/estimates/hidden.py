@@ -25,6 +25,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
 from pldp.estimates.likelihood import GAP, MOST_STEPS, Fit, FitProgress, Product, interior, maximise, minus_log, ratio
+from pldp.estimates.shrinkage import shrink_fit
 from pldp.mechanisms import PureChannel, RandomizedResponse
 from pldp.tallies import Counts
 from pldp.tallies.counts import no_counts
@@ -360,7 +361,21 @@ class HiddenFit:
     @cached_property
     def covariance(self) -> FloatArray:
         """Covariance of the shares from the information, k × k."""
-        return _joint_covariance(self.model, np.concatenate([self.fit.shares, self.levels]))
+        return _joint_covariance(self.model, self._point)
+
+    @cached_property
+    def shrunk(self) -> FloatArray:
+        """Posterior mean of the shares, given the fitted levels.
+
+        Where labels say little, the levels leave the scale of all shares unsure, so that the errors point along the
+        shares themselves; a prior that does not know this would shrink the shares, not the errors.
+        """
+        shares = self.model.blocks[0]
+        return shrink_fit(self.fit, self.model.information(self._point)[shares, shares])
+
+    @property
+    def _point(self) -> FloatArray:
+        return np.concatenate([self.fit.shares, self.levels])
 
 
 def joint_likelihood(
@@ -386,9 +401,7 @@ def joint_likelihood(
     found = [maximise(model, start, gap=gap, most_steps=most_steps, progress=progress) for start in beginnings[:starts]]
     best = min(found, key=lambda optimum: optimum.objective)
     agree = all(other.objective - best.objective <= AGREE for other in found)
-    shares, rho = model.split(best.point)
-    fit = Fit(shares.copy(), best.gap, best.steps, best.converged, -best.objective * model.reports)
-    return HiddenFit(model, fit, rho.copy(), agree)
+    return HiddenFit(model, best.fit(model.blocks[0], model.reports), best.point[model.blocks[1]].copy(), agree)
 
 
 def expected_covariance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:

@@ -53,6 +53,7 @@ def _by_moments(hidden: HiddenReports, question: Question, target: str) -> Estim
         levels=_levels(question, found.levels),
         _covariance=lambda: _for_target(found.covariance, found.shares, hidden, target),
         _likelihood=lambda: joint_likelihood(hidden).fit,
+        _shrunk=lambda: joint_likelihood(hidden).shrunk,
     )
 
 
@@ -78,6 +79,7 @@ def _by_likelihood(hidden: HiddenReports, question: Question, target: str, found
         levels=_levels(question, found.levels),
         fit=found.fit,
         _covariance=lambda: _for_target(found.covariance, found.fit.shares, hidden, target),
+        _shrunk=lambda: found.shrunk,
     )
 
 

@@ -69,6 +69,9 @@ class Fit:
         Whether the gap is within the tolerance asked for.
     log_likelihood
         Log-likelihood at the fit, up to a constant of the data.
+    slope
+        Slope of the log-likelihood along each share, less that along the positive shares: below 0 where a share is 0
+        and would be negative if it could.
     """
 
     shares: FloatArray
@@ -76,6 +79,7 @@ class Fit:
     steps: int
     converged: bool
     log_likelihood: float
+    slope: FloatArray
 
 
 class Likelihood(Protocol):
@@ -104,9 +108,15 @@ class Optimum:
 
     point: FloatArray
     objective: float
+    scores: FloatArray
     gap: float
     steps: int
     converged: bool
+
+    def fit(self, shares: slice, reports: int) -> Fit:
+        """Return the fit of the shares, which have this place in the point."""
+        slope = reports * (self.scores[shares] - 1)
+        return Fit(self.point[shares].copy(), self.gap, self.steps, self.converged, -self.objective * reports, slope)
 
 
 def maximum_likelihood(
@@ -133,7 +143,7 @@ def maximum_likelihood(
     model = _KnownChannels(used)
     first = _start(used) if start is None else np.asarray(start, np.float64)
     found = maximise(model, first, gap=gap, most_steps=most_steps, progress=progress)
-    return Fit(found.point, found.gap, found.steps, found.converged, -found.objective * model.reports)
+    return found.fit(model.blocks[0], model.reports)
 
 
 def maximise(
@@ -153,7 +163,7 @@ def maximise(
             progress(steps, remaining)
         point, value = _step(model, point, scores, value)
         scores = model.scores(point)
-    return Optimum(point, value, max(remaining, 0.0), steps, remaining <= gap)
+    return Optimum(point, value, scores, max(remaining, 0.0), steps, remaining <= gap)
 
 
 class _KnownChannels:
