@@ -14,12 +14,13 @@ from pldp.cli.output import (
     emit_json,
     progress_bar,
     show_estimate,
+    show_itemsets,
     show_two_way,
     tally_mapping,
 )
 from pldp.cli.page import write_page
 from pldp.errors import UsageError
-from pldp.estimates import Estimate, frequencies, two_way
+from pldp.estimates import Estimate, baskets_of, frequencies, itemsets, two_way
 from pldp.tallies import Tally
 
 
@@ -49,6 +50,16 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page with table and picture")
     parser.add_argument("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf); one question")
+    parser.add_argument(
+        "--min-support",
+        type=float,
+        default=0.1,
+        metavar="SHARE",
+        help="of frequent sets in questions of kind choices (default 0.1)",
+    )
+    parser.add_argument(
+        "--largest", type=int, default=3, metavar="ITEMS", help="size of the largest frequent sets (default 3)"
+    )
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -57,20 +68,26 @@ def _run(args: argparse.Namespace) -> None:
     tally = Tally.load(args.tally)
     names = args.question or ([] if args.pair else _answered(tally))
     tables = [two_way(tally, *pair, pool=args.pool) for pair in args.pair]
-    if args.plot and len(names) != 1:
-        raise UsageError("--plot draws one question; name it with --question")
     if args.plot and Path(args.plot).suffix not in PICTURES:
         raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
-    estimates = [_estimate(tally, name, args) for name in names]
+    baskets = [name for name in names if tally.survey.question(name).kind == "choices"]
+    found = {name: itemsets(*baskets_of(tally, name), args.min_support, largest=args.largest) for name in baskets}
+    estimates = [_estimate(tally, name, args) for name in names if name not in found]
+    if args.plot and len(estimates) != 1:
+        raise UsageError("--plot draws one question; name it with --question")
     if args.json:
         questions = [estimate.to_mapping(args.confidence) for estimate in estimates]
         content = {**tally_mapping(tally), "questions": questions}
+        if found:
+            content["itemsets"] = [{"name": name, **each.to_mapping(args.confidence)} for name, each in found.items()]
         if tables:
             content["pairs"] = [table.to_mapping(args.confidence) for table in tables]
         emit_json(content, args.json)
     if args.json != "-":
         for estimate in estimates:
             show_estimate(console_for(args), estimate, args.confidence)
+        for name, each in found.items():
+            show_itemsets(console_for(args), name, each, args.confidence)
         for table in tables:
             show_two_way(console_for(args), table, args.confidence)
     if args.html:

@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pldp.estimates import Estimate, TwoWay
+from pldp.estimates import Estimate, Itemsets, TwoWay
 from pldp.tallies import Tally
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -155,6 +155,32 @@ def _show_footing(console: Console, estimate: Estimate) -> None:
     if math.isfinite(estimate.manipulation):
         console.print(f"One forged report can count as {estimate.manipulation:.1f} people.")
     console.print(f"Errors assume: {escape('; '.join(estimate.assumptions))}.", style="dim")
+
+
+def show_itemsets(console: Console, name: str, found: Itemsets, confidence: float) -> None:
+    """Print frequent sets of items with their supports, and the rules between them."""
+    low, high = found.interval(confidence)
+    title = f"{escape(name)}: {found.reports:,} reports; sets that at least {found.min_support:g} of the people have"
+    grid = Table(title=title, title_justify="left", caption=escape(found.promise), caption_justify="left")
+    grid.add_column("set")
+    for heading in ("support", "standard error", f"{confidence:.0%} interval"):
+        grid.add_column(heading, justify="right")
+    for place, items in enumerate(found.sets[:MOST_ROWS]):
+        reach = f"{low[place]:.4f} to {high[place]:.4f}"
+        row = (f"{found.support[place]:.4f}", f"{found.standard_error[place]:.4f}", reach)
+        grid.add_row(escape(", ".join(items)), *row)
+    for warning in found.warnings:
+        console.print(f"! {warning}", markup=False, style="bold")
+    console.print(grid)
+    rules = found.rules()
+    if rules:
+        table = Table(title="rules", title_justify="left")
+        for heading in ("if", "then", "confidence", "standard error", "lift"):
+            table.add_column(heading)
+        for rule in rules[:MOST_ROWS]:
+            numbers = (f"{rule.confidence:.3f}", f"{rule.confidence_error:.3f}", f"{rule.lift:.2f}")
+            table.add_row(escape(", ".join(rule.antecedent)), escape(", ".join(rule.consequent)), *numbers)
+        console.print(table)
 
 
 def show_two_way(console: Console, table: TwoWay, confidence: float) -> None:

@@ -86,7 +86,8 @@ def _show(console: Console, survey: Survey) -> None:
     for name in ("question (values)", "level", "mechanism", "promised ε", "true ε", "truth", "other"):
         table.add_column(name, justify="left" if name in {"question (values)", "level", "mechanism"} else "right")
     for row in _channels(survey):
-        values = len(survey.question(row["question"]).values)
+        asked = survey.question(row["question"])
+        values = f"{asked.channels[0].size} steps" if asked.grid is not None else f"{len(asked.values)}"
         pair = (row["truth_support"], row["other_support"])
         odds = ("by value", "by value") if None in pair else tuple(f"{support:.4f}" for support in pair)
         cells = (row["mechanism"], row["promised_epsilon"], row["true_epsilon"], *odds)

@@ -4,7 +4,7 @@ from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margin
 from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
 from pldp.estimates.frequencies import frequencies
 from pldp.estimates.groups import Group, group
-from pldp.estimates.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, itemsets, supports
+from pldp.estimates.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, baskets_of, itemsets, supports
 from pldp.estimates.likelihood import Fit, maximum_likelihood
 from pldp.estimates.personal import personal_frequencies
 from pldp.estimates.rules import Rule
@@ -26,6 +26,7 @@ __all__ = [
     "SetSupports",
     "TwoWay",
     "base_cut",
+    "baskets_of",
     "frequencies",
     "group",
     "itemsets",

@@ -80,6 +80,8 @@ def frequencies(
     True
     """
     asked = tally.survey.question(question)
+    if asked.kind != "choice":
+        raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
     if pool == "size" and (method == "likelihood" or (method is None and tally.survey.level_channel is not None)):
         raise EstimateError("pool must be precision for a likelihood, which cannot pool by size")
     _one_of("method", method or "unbiased", ("unbiased", "likelihood"))

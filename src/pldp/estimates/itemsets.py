@@ -19,7 +19,8 @@ from pldp.estimates.pooling import TEST_LEVEL
 from pldp.estimates.rules import Rule, rules_within
 from pldp.estimates.set_search import Search
 from pldp.mechanisms.item_set import ItemSet, item_places
-from pldp.tallies.counts import ByteArray, IntArray
+from pldp.tallies import Tally
+from pldp.tallies.counts import BitCounts, ByteArray, IntArray
 from pldp.tallies.patterns import LARGEST_SET, PatternCounts
 
 Control = Literal["any", "each"]
@@ -153,6 +154,44 @@ class Itemsets(SetSupports):
         # A confidence of exactly min_confidence may lie a rounding error below it.
         chosen = [rule for rule in self._rules() if rule.confidence >= min_confidence - 1e-12]
         return sorted(chosen, key=lambda rule: -rule.confidence)
+
+    def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Return everything as plain data for JSON."""
+        return {
+            "reports": self.reports,
+            "min_support": self.min_support,
+            "promise": self.promise,
+            "confidence": confidence,
+            "warnings": list(self.warnings),
+            "assumptions": list(self.assumptions),
+            "rows": self.rows(confidence),
+            "rules": [vars(rule) for rule in self.rules()],
+        }
+
+
+def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[ItemSet, ByteArray]], tuple[str, ...]]:
+    """Return what `itemsets` and `supports` take from the tally of a question of kind `choices`: groups and items.
+
+    >>> from pldp import Survey, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/shopping.toml")
+    >>> people = Population.of_shares(survey, 20_000, seed=1)
+    >>> counted = tally(survey, simulate_reports(survey, people, seed=1))
+    >>> found = itemsets(*baskets_of(counted, "basket"), 0.2)
+    >>> found.sets[0]
+    ('bread',)
+    """
+    asked = tally.survey.question(question)
+    if asked.kind != "choices":
+        raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
+    groups = []
+    for level, channel in zip(asked.levels, asked.channels, strict=True):
+        counts = tally.counts[question, level.name]
+        if counts.reports and isinstance(channel, ItemSet) and isinstance(counts, BitCounts):
+            groups.append((channel, counts.rows()))
+    if not groups:
+        raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
+    return groups, asked.values
 
 
 def supports(

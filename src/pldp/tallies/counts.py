@@ -82,6 +82,12 @@ class BitCounts:
             return cls(len(rows), counted)
         return cls(len(rows), counted, *_distinct(rows, np.ones(len(rows), np.int64)))
 
+    def rows(self) -> ByteArray:
+        """Return one packed row per report, in no particular order."""
+        if self.patterns is None or self.pattern_counts is None:
+            raise TallyError("whole rows were not kept: tally the reports with patterns")
+        return np.repeat(self.patterns, self.pattern_counts, axis=0)
+
     @classmethod
     def merge(cls, parts: Sequence[BitCounts]) -> BitCounts:
         """Add the counts; rows stay only if every part with reports has them."""

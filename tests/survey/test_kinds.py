@@ -1,0 +1,277 @@
+"""Questions beyond one label: budgets per value, sets of labels, numbers; from the file to the estimate."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+
+from claims import mean_is
+from conftest import runs
+from pldp import Device, Survey, Tally, frequencies, tally
+from pldp.errors import AnswerError, EpsilonError, EstimateError, PlanError, SurveyError
+from pldp.estimates import baskets_of, itemsets, supports, two_way
+from pldp.planning import plan
+from pldp.reports import read_report
+from pldp.simulate import Population, simulate_reports
+from pldp.survey import loads, survey_from_mapping
+from pldp.tallies.kernel import tally_batch
+
+LEVELS = {"strict": "0.5", "open": 2}
+ITEMS = ["HIV", "flu", "cold", "none"]
+ITEM = {"name": "q", "values": ITEMS, "fractions": {"HIV": "1/4", "flu": "0.5"}, "unprotected": ["none"]}
+SEVERAL = {"name": "q", "kind": "choices", "values": ITEMS, "fractions": {"HIV": "1/4"}}
+NUMBER = {"name": "q", "kind": "number", "low": -10, "high": "90.5", "buckets": 64, "unit": "m"}
+SHARES = np.array([0.1, 0.2, 0.3, 0.4])
+
+
+def form(question: dict, **keys: object) -> dict:
+    return {"pldp": 1, "title": "t", "levels": LEVELS, "questions": [question], **keys}
+
+
+def survey_of(question: dict, **keys: object) -> Survey:
+    return survey_from_mapping(form(question, **keys))
+
+
+ANSWERS = {"item": (ITEM, "flu"), "several": (SEVERAL, ["HIV", "cold"]), "number": (NUMBER, 42.25)}
+MECHANISMS = [
+    *((ITEM | {"mechanism": name}, "flu") for name in ("iprr",)),
+    ({key: ITEM[key] for key in ("name", "values", "fractions")} | {"mechanism": "idue"}, "flu"),
+    (SEVERAL | {"mechanism": "item_set"}, []),
+    *((NUMBER | {"mechanism": name}, -10) for name in ("laplace", "sr", "pm", "hm", "sw")),
+]
+
+
+@pytest.mark.parametrize(("question", "value"), [*ANSWERS.values(), *MECHANISMS])
+def test_every_kind_goes_from_file_to_report_and_back(question: dict, value: object) -> None:
+    survey = survey_of(question)
+    assert loads(survey.canonical.decode()) == survey
+    schema = json.loads(files("pldp.survey").joinpath("survey.schema.json").read_text())
+    jsonschema.validate(form(question), schema)
+    jsonschema.validate(json.loads(survey.canonical), schema)
+    device = Device(survey)
+    for level in ("strict", "open"):
+        report = device.answer("q", value, level)
+        assert read_report(survey, report.to_json()) == report
+        assert device.answer("q", value, level).answers == report.answers
+        assert tally(survey, [report, report]).reports == 2
+        assert f'Level "{level}", question "q":' in device.explain(level, "q")
+
+
+def test_budgets_per_value_are_fractions_of_the_levels_epsilon() -> None:
+    question = survey_of(ITEM).question("q")
+    assert question.budgets == ((125_000, 250_000, 500_000, None), (500_000, 1_000_000, 2_000_000, None))
+    for budgets, channel in zip(question.budgets, question.channels, strict=True):
+        assert [channel.promised(value) for value in range(4)] == list(budgets)
+        assert channel.micro_epsilon is None
+    device = Device(survey_of(ITEM))
+    device.answer("q", "HIV", "open")
+    assert device.ledger.total == 2_000_000
+    words = device.explain("open", "q")
+    assert 'A report "HIV" changes the odds between any two values at most 1.65 times (ε = 0.5)' in words
+    assert 'A report "none" proves the value "none" (ε infinite).' in words
+
+
+def test_a_set_of_labels_costs_the_sum_of_its_labels() -> None:
+    question = survey_of(SEVERAL).question("q")
+    assert [question.charge(level) for level in (0, 1)] == [1_625_000, 6_500_000]
+    device = Device(survey_of(SEVERAL, total_epsilon=7))
+    device.answer("q", ["HIV"], "open")
+    assert device.remaining() == "0.5"
+    assert "All boxes together cost ε = 6.5." in device.explain("open", "q")
+    open_item = survey_of({**SEVERAL, "unprotected": ["none"]}).question("q")
+    assert open_item.charge(1) == 4_500_000
+
+
+def test_weights_that_do_not_keep_a_budget_are_refused() -> None:
+    for question, place in ((ITEM, "other"), (SEVERAL, "raised")):
+        document = json.loads(survey_of(question).canonical)
+        weights = document["questions"][0]["weights"]["strict"][place]
+        weights[0] = weights[0] // 2
+        with pytest.raises(SurveyError, match=r"level strict: weights must keep the promised epsilon 0\.125"):
+            survey_from_mapping(document)
+
+
+def test_aprr_with_different_budgets_does_not_keep_them() -> None:
+    with pytest.raises(SurveyError, match="weights must keep the promised epsilon"):
+        survey_of({**ITEM, "unprotected": [], "mechanism": "aprr"})
+
+
+BROKEN = {
+    "questions[0] (q).fractions.HIV: must be above 0 and at most 1": {**ITEM, "fractions": {"HIV": 2}},
+    "questions[0] (q).fractions.x: is not a known key": {**ITEM, "fractions": {"x": 1}},
+    "questions[0] (q).fractions.HIV: must leave the value at least a millionth": {
+        **ITEM,
+        "fractions": {"HIV": "1/1000000"},
+    },
+    "questions[0] (q).unprotected: must be a list of labels": {**ITEM, "unprotected": ["x"]},
+    "questions[0] (q).unprotected: must not name labels that have a fraction": {**ITEM, "unprotected": ["HIV"]},
+    "questions[0] (q), level strict: budgets must protect at least one value": {
+        "name": "q",
+        "values": ITEMS,
+        "unprotected": ITEMS,
+    },
+    "questions[0] (q): must give either budgets, or fractions": {**ITEM, "budgets": {}},
+    "questions[0] (q).budgets: open is missing": {"name": "q", "values": ITEMS, "budgets": {"strict": ["0.1"] * 4}},
+    "questions[0] (q).budgets.strict: must be a list with one epsilon per value (4)": {
+        "name": "q",
+        "values": ITEMS,
+        "budgets": {"strict": ["0.1"], "open": ["0.1"]},
+    },
+    "questions[0] (q).budgets.strict: must not be above the level's epsilon": {
+        "name": "q",
+        "values": ITEMS,
+        "budgets": {"strict": ["0.6"] * 4, "open": ["0.6"] * 4},
+    },
+    "questions[0] (q), level strict: mechanism: must be one of iprr": {**ITEM, "mechanism": "krr"},
+    "questions[0] (q), level strict: mechanism: must be item_set": {**SEVERAL, "mechanism": "krr"},
+    "questions[0] (q), level strict: weights: must be exactly kept and raised": {
+        **SEVERAL,
+        "weights": {"strict": {"kept": [1]}},
+    },
+    "questions[0]: low is missing": {"name": "q", "kind": "number", "high": 3},
+    "questions[0].values: is not a known key": {**NUMBER, "values": ["a", "b"]},
+    "questions[0].low: is not a known key": {**ITEM, "low": 3},
+    "questions[0] (q).low: must be a number": {**NUMBER, "low": "ten"},
+    "questions[0] (q).high: must be a finite number": {**NUMBER, "high": "1e300"},
+    "questions[0] (q): bounds must be two finite numbers": {**NUMBER, "high": -10},
+    "questions[0] (q).buckets: must be a whole number from 2": {**NUMBER, "buckets": 1},
+    "questions[0] (q).outside: must be one of refuse, clip": {**NUMBER, "outside": "ignore"},
+    "questions[0] (q), level strict: mechanism: must be one of laplace": {**NUMBER, "mechanism": "krr"},
+}
+
+
+@pytest.mark.parametrize("words", BROKEN)
+def test_one_clear_line(words: str) -> None:
+    with pytest.raises(SurveyError) as error:
+        survey_of(BROKEN[words])
+    assert str(error.value).startswith(words)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "words"),
+    [
+        (SEVERAL, "HIV", "value must be several labels"),
+        (SEVERAL, 3, "value must be several labels"),
+        (SEVERAL, ["HIV", "HIV"], "value must be different labels"),
+        (SEVERAL, ["secret"], "value must be different labels"),
+        (NUMBER, "12", "value must be a number"),
+        (NUMBER, True, "value must be a number"),
+        (NUMBER, float("nan"), "value must be a number"),
+        (NUMBER, 91, "a number must lie between -10 and 90.5"),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused_without_being_repeated(question, value, words) -> None:
+    device = Device(survey_of(question))
+    with pytest.raises(AnswerError, match=words) as error:
+        device.answer("q", value)
+    assert "secret" not in str(error.value)
+    assert device.ledger.total == 0
+
+
+def test_numbers_outside_are_clipped_where_the_survey_says_so() -> None:
+    question = survey_of({**NUMBER, "outside": "clip"}).question("q")
+    assert [question.encode(number) for number in (-1e9, -10, 90.5, 1e9)] == [0, 0, 63, 63]
+
+
+def test_hidden_levels_and_fractions_of_a_total_need_plain_choices() -> None:
+    with pytest.raises(SurveyError, match="hide_level: question q.mechanism"):
+        survey_of(ITEM, hide_level={"epsilon": 1})
+    with pytest.raises(SurveyError, match="only choices of one label share it; question 'q' needs levels of its own"):
+        survey_of(NUMBER, total_epsilon=3, levels={"a": {"fraction": 1}})
+    with pytest.raises(EpsilonError, match="treat values differently"):
+        _ = survey_of(ITEM).question("q").pure_channels
+
+
+@pytest.mark.parametrize("mechanism", ["iprr", "idue"])
+def test_shares_with_budgets_per_value_are_unbiased_and_covered(mechanism: str) -> None:
+    question = ITEM if mechanism == "iprr" else {key: ITEM[key] for key in ("name", "values", "fractions")}
+    survey = survey_of({**question, "mechanism": mechanism})
+    repeats, people = runs(150, 2000), 3000
+    population = Population.of_shares(survey, repeats * people, {"q": SHARES.tolist()}, seed=1)
+    found = [
+        frequencies(tally_batch(survey, batch), "q")
+        for batch in simulate_reports(survey, population, seed=1, rows=people)
+    ]
+    for value, share in enumerate(SHARES):
+        assert mean_is([estimate.shares[value] for estimate in found], share)
+    covered = [((low <= SHARES) & (high >= SHARES)).mean() for low, high in (each.interval() for each in found)]
+    assert mean_is(covered, 0.95)
+    narrow = [(np.abs(each.shares - SHARES) < 1.5 * each.standard_error).mean() for each in found]
+    assert not mean_is(narrow, 0.95)
+
+
+def test_planned_errors_of_budgets_per_value_are_those_of_simulation() -> None:
+    survey = survey_of(ITEM)
+    people, repeats = 3000, runs(150, 2000)
+    (planned,) = plan(survey, people, shares={"q": SHARES.tolist()}).questions
+    population = Population.of_shares(survey, repeats * people, {"q": SHARES.tolist()}, seed=2)
+    ratios = [
+        ((frequencies(tally_batch(survey, batch), "q").shares - SHARES) ** 2).sum() / (planned.standard_error**2).sum()
+        for batch in simulate_reports(survey, population, seed=2, rows=people)
+    ]
+    assert mean_is(ratios, 1.0)
+    assert plan(survey, people).designs[0].split == "given"
+    with pytest.raises(PlanError, match="questions must be choices of one label to be planned; 'q' is not"):
+        plan(survey_of(NUMBER), 10)
+
+
+def test_sets_are_found_from_a_tally(tmp_path) -> None:
+    survey = survey_of(SEVERAL)
+    baskets = [["flu", "cold"]] * 4000 + [["none"]] * 5000 + [["HIV", "none"]] * 1000
+    people = Population.of_values(survey, {"q": baskets}, seed=3)
+    np.testing.assert_allclose(people.shares(survey.question("q")), [0.1, 0.4, 0.4, 0.6])
+    counted = tally(survey, simulate_reports(survey, people, seed=3))
+    counted.save(tmp_path / "sets.tally")
+    again = Tally.load(tmp_path / "sets.tally")
+    assert again == counted
+    groups, items = baskets_of(again, "q")
+    found = itemsets(groups, items, 0.3)
+    assert ("flu", "cold") in found.sets
+    assert found.to_mapping()["rows"][0]["items"] == ["flu"]
+    known = supports(groups, items, [["flu", "cold"], ["HIV", "flu"]])
+    low, high = known.interval(0.9999)
+    assert all(low < [0.4, 0.0])
+    assert all(high > [0.4, 0.0])
+    with pytest.raises(EstimateError, match="must be a choice of one label to have shares, not choices"):
+        frequencies(counted, "q")
+    with pytest.raises(EstimateError, match="must be of kind choices to have sets of items, not number"):
+        baskets_of(tally(survey_of(NUMBER), []), "q")
+    with pytest.raises(EstimateError, match="no reports"):
+        baskets_of(Tally.empty(survey), "q")
+
+
+@pytest.mark.parametrize("mechanism", ["laplace", "sr", "pm", "hm", "sw"])
+def test_numbers_are_simulated_from_the_channel(mechanism: str) -> None:
+    """The unbiased reading of every level's outputs has the true mean."""
+    survey = survey_of({**NUMBER, "mechanism": mechanism})
+    question = survey.question("q")
+    numbers = np.random.default_rng(1).normal(30, 10, 20_000).clip(-10, 90)
+    people = Population.of_values(survey, {"q": numbers}, seed=4)
+    counted = tally(survey, simulate_reports(survey, people, seed=4))
+    for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True)):
+        outputs = np.repeat(np.arange(channel.output_count), counted.counts["q", level.name].counts)
+        read = np.array([float(channel.unbiased(output)) for output in range(channel.output_count)])[outputs]
+        chosen = people.levels["q"] == place
+        centres = (2 * people.values["q"][chosen] + 1 - 64) / 64
+        assert mean_is(read - centres.mean(), 0.0)
+        assert not mean_is(read - centres.mean() - 8 * read.std() / np.sqrt(len(read)), 0.0)
+
+
+def test_two_way_tables_know_budgets_per_value() -> None:
+    questions = [{**ITEM, "name": "a"}, {"name": "b", "values": ["x", "y"]}]
+    survey = survey_from_mapping({"pldp": 1, "title": "t", "levels": {"l": 2}, "questions": questions})
+    truth = np.outer(SHARES, [0.3, 0.7])
+    repeats = runs(150, 1500)
+    shares = {"a": SHARES.tolist(), "b": [0.3, 0.7]}
+    population = Population.of_shares(survey, 3000 * repeats, shares, seed=5)
+    found = [
+        two_way(tally_batch(survey, batch, pairs=[("a", "b")]), "a", "b")
+        for batch in simulate_reports(survey, population, seed=5, rows=3000)
+    ]
+    covered = [((low <= truth) & (truth <= high)).mean() for low, high in (each.interval() for each in found)]
+    assert mean_is(covered, 0.95)
