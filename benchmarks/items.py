@@ -1,4 +1,4 @@
-"""The items table: a budget per value (IPRR, IDUE).
+"""The items table: a budget per value (IPRR, IDUE), and frequent sets of items.
 
 The upper half runs in fresh child processes (`python -m benchmarks.items CASE ARGUMENTS`), the lower half starts them
 and makes rows of what they return. No peer package has a budget per value; clients stand beside the peers' k-RR and OUE
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import itemsets
 from benchmarks.core import MILLION, REPEATS, SEED, _contest_row, _save_values
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from pldp.estimates import group, maximum_likelihood
@@ -22,7 +23,7 @@ from pldp.papers.ipldp import level_budgets
 from pldp.simulate import perturb
 from pldp.tallies import OutputCounts
 
-TITLE = "Items: a budget per value"
+TITLE = "Items: a budget per value, and frequent sets"
 MODULE = "benchmarks.items"
 LOW, HIGH = 100_000, 1_000_000
 
@@ -107,6 +108,7 @@ CASES = (krr, oue, whole, draw, optimum)
 def run(context: Context) -> Iterator[list[Row]]:
     """Yield the rows of one part after the other."""
     yield budget_rows(context)
+    yield list(itemsets.rows(context))
 
 
 def budget_rows(context: Context) -> list[Row]:
