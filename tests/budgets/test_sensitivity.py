@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from pldp.budgets import (
-    aprr_matrix,
     level_budget,
     level_weight,
-    safe_matrix,
+    safe_channel,
     scores_by_value,
     sensitivity_levels,
     split_budget,
@@ -20,11 +19,11 @@ from pldp.budgets import (
     without_outliers,
 )
 from pldp.errors import EpsilonError
-from pldp.mechanisms import ItemSet
+from pldp.mechanisms import ItemSet, ValueResponse
 from pldp.mechanisms.unary_encoding import TOTAL
 
 TABLE_2 = {1: (0.92, 0.77), 2: (0.86, 0.71), 3: (0.77, 0.65), 4: (0.65, 0.57)}
-BUDGETS = st.lists(st.one_of(st.none(), st.integers(1000, 6_000_000)), min_size=2, max_size=6)
+BUDGETS = st.lists(st.one_of(st.none(), st.integers(1000, 6_000_000)), min_size=2, max_size=6).filter(any)
 
 
 def test_scores_become_levels_without_outliers() -> None:
@@ -44,32 +43,30 @@ def test_weights_and_budgets_of_levels_sum_to_the_whole() -> None:
 
 @pytest.mark.parametrize("level", TABLE_2)
 def test_table_2_is_a_total_of_nine_split_two_to_one(level: int) -> None:
-    matrix = aprr_matrix(split_budget(level_budget(9_000_000, level, 5)))
-    assert [row[place] / TOTAL for place, row in enumerate(matrix)] == pytest.approx(TABLE_2[level], abs=0.005)
+    channel = ValueResponse.of(split_budget(level_budget(9_000_000, level, 5)))
+    kept = [float(channel.probability(value, value)) for value in range(2)]
+    assert kept == pytest.approx(TABLE_2[level], abs=0.005)
 
 
 def test_the_published_channel_does_not_satisfy_its_epsilon() -> None:
     """Level 1 promises 2.4 to "0" and 1.2 to "1"; a "1" costs 2.224, and anything once a value is open."""
-    zero, one = true_epsilons(aprr_matrix([2_400_000, 1_200_000]))
+    zero, one = true_epsilons(ValueResponse.of([2_400_000, 1_200_000]))
     assert (zero, one) == (1_376_447, 2_223_554)
     assert one > 1_200_000
-    assert true_epsilons(aprr_matrix([None, 1_200_000]))[1] is None
-    assert true_epsilons(aprr_matrix([None, None])) == (None, None)
+    assert true_epsilons(ValueResponse.of([None, 1_200_000]))[1] is None
 
 
 @given(st.integers(100_000, 4_000_000), st.integers(100_000, 4_000_000))
 def test_the_published_channel_breaks_the_smaller_of_two_budgets(one: int, other: int) -> None:
     small, large = sorted((one, other))
-    true = true_epsilons(aprr_matrix([small, large]))
+    true = true_epsilons(ValueResponse.of([small, large]))
     assert true[0] > small or large - small <= 3
     assert true[0] <= large
 
 
 @given(BUDGETS)
 def test_the_safe_channel_keeps_every_promise_exactly(budgets: list[int | None]) -> None:
-    matrix = safe_matrix(budgets)
-    assert all(sum(row) == TOTAL for row in matrix)
-    for limit, true in zip(budgets, true_epsilons(matrix), strict=True):
+    for limit, true in zip(budgets, true_epsilons(safe_channel(budgets)), strict=True):
         assert limit is None or (true is not None and true <= limit)
 
 
@@ -98,17 +95,17 @@ def test_no_channel_within_the_budgets_has_a_larger_smallest_contrast(budgets: t
             below.append(contrast)
     goal = np.r_[np.zeros(size * size), -1]
     best = linprog(goal, A_ub=below, b_ub=np.zeros(len(below)), A_eq=equal, b_eq=np.ones(size))
-    matrix = np.array(safe_matrix(budgets)) / TOTAL
+    channel = safe_channel(budgets)
+    matrix = np.array([[float(channel.probability(y, value)) for y in range(size)] for value in range(size)])
     contrasts = [matrix[y, y] - matrix[j, y] for y in range(size) for j in range(size) if j != y]
     assert min(contrasts) == pytest.approx(-best.fun, abs=1e-7)
     assert max(contrasts) == pytest.approx(min(contrasts), abs=1e-7)
 
 
 def test_the_safe_channel_of_two_values_is_the_item_channel() -> None:
-    (kept_zero, raised), (_, kept) = safe_matrix([2_400_000, 1_200_000])
-    channel = ItemSet.of_pairs([(1_200_000, 2_400_000)])
-    assert (channel.kept[0], channel.raised[0]) == (kept, raised)
-    assert kept_zero == TOTAL - raised
+    channel, items = safe_channel([2_400_000, 1_200_000]), ItemSet.of_pairs([(1_200_000, 2_400_000)])
+    assert items.kept[0] / TOTAL == pytest.approx(float(channel.probability(1, 1)), abs=1e-9)
+    assert items.raised[0] / TOTAL == pytest.approx(float(channel.probability(1, 0)), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -125,9 +122,7 @@ def test_the_safe_channel_of_two_values_is_the_item_channel() -> None:
         (lambda: level_weight(5, 5), "from 0 to 4 of at least 2 levels, not 5"),
         (lambda: level_budget(3, 4, 5), "epsilon 0.000003 is too small to split"),
         (lambda: split_budget(1_000_000, 1), "at least 2 values, not 1"),
-        (lambda: aprr_matrix([1_000_000]), "at least 2 values, not 1"),
-        (lambda: safe_matrix([0, 1_000_000]), "positive micro-ε or None"),
-        (lambda: safe_matrix([1, 1, 1], total=100), "too small for 3 values"),
+        (lambda: safe_channel([0, 1_000_000]), "budgets must be whole micro-ε"),
     ],
 )
 def test_bad_input_gives_one_clear_line(call, line: str) -> None:

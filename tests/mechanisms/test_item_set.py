@@ -48,6 +48,16 @@ def test_epsilon_between_two_sets_is_that_of_the_enumerated_channel(one: int, tw
     assert UNEVEN.pair_micro_epsilon(one, two) == micro_epsilon_of_ratio(ratio.numerator, ratio.denominator)
 
 
+@pytest.mark.parametrize("output", range(8))
+def test_epsilon_of_a_report_is_that_of_the_enumerated_channel(output: int) -> None:
+    row = [UNEVEN.probability(output, value) for value in range(8)]
+    ratio = max(row) / min(row)
+    packed = bytes([output])
+    assert UNEVEN.output_micro_epsilon(packed) == micro_epsilon_of_ratio(ratio.numerator, ratio.denominator)
+    assert UNEVEN.value_micro_epsilon(output) == UNEVEN.micro_epsilon
+    assert ItemSet.of([None, 500_000, 500_000]).output_micro_epsilon(output) is INFINITE
+
+
 def test_epsilon_of_a_set_is_rounded_once() -> None:
     channel, one = ItemSet.of([1_000_003] * 1000), ItemSet.of([1_000_003])
     assert one.micro_epsilon == 1_000_003
@@ -148,8 +158,8 @@ def test_probabilities_multiply_over_items() -> None:
         (lambda: ItemSet.of_probabilities([0.5], [0.5]), "item 0: a present item must be reported more often"),
         (lambda: ItemSet.of_probabilities([0.5], []), "one probability per item, not 1 and 0"),
         (lambda: ItemSet.of_probabilities([1.5], [0.5]), "between 0 and 1"),
-        (lambda: ItemSet.of([0]), "micro_epsilon must be positive, not 0"),
-        (lambda: ItemSet.of_pairs([(None, 0)]), "micro_epsilon must be positive, not 0"),
+        (lambda: ItemSet.of([0]), "budgets must be whole micro-ε"),
+        (lambda: ItemSet.of_pairs([(None, 0)]), "budgets must be whole micro-ε"),
     ],
 )
 def test_what_is_no_channel_is_refused_in_one_line(make, line: str) -> None:

@@ -17,10 +17,9 @@ from pldp.budgets.allocation import (
 )
 from pldp.budgets.levels import Level, compose
 from pldp.budgets.sensitivity import (
-    aprr_matrix,
     level_budget,
     level_weight,
-    safe_matrix,
+    safe_channel,
     scores_by_value,
     sensitivity_levels,
     split_budget,
@@ -35,7 +34,6 @@ __all__ = [
     "Cost",
     "Level",
     "allocate",
-    "aprr_matrix",
     "compose",
     "cube_root_rule",
     "epsilon_text",
@@ -43,7 +41,7 @@ __all__ = [
     "level_budget",
     "level_weight",
     "micro_epsilon",
-    "safe_matrix",
+    "safe_channel",
     "scores_by_value",
     "sensitivity_levels",
     "split_budget",

@@ -2,9 +2,9 @@
 
 Zhang, Zhang, Zhang, Zhang, "Adaptive Personalized Randomized Response Method Based on Local Differential Privacy"
 (2024) ask people for scores, cut them into levels 0 … L−1 (0 = open) and give level l the budget
-ε_l = 2(L−l)/(L(L−1))·ε. Their channel then keeps value i with p_i = e^{ε_i}/(e^{ε_i}+k−1) (`aprr_matrix`). That does
+ε_l = 2(L−l)/(L(L−1))·ε. Their channel then keeps value i with p_i = e^{ε_i}/(e^{ε_i}+k−1) (`ValueResponse`). That does
 not keep the promise: a report y moves the odds between y and another value j by p_y/q_j, which is more than e^{ε_y}
-where ε_j > ε_y, and infinite where j is open (`true_epsilons`). `safe_matrix` keeps every promise.
+where ε_j > ε_y, and infinite where j is open (`true_epsilons`). `safe_channel` keeps every promise.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from fractions import Fraction
 from statistics import fmean, quantiles
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.epsilon import INFINITE, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
-from pldp.mechanisms.unary_encoding import TOTAL
+from pldp.mechanisms import Channel, ItemResponse
+from pldp.mechanisms.channel import largest
+from pldp.mechanisms.epsilon import INFINITE, epsilon_text, micro_epsilon_of_ratio
 
 FENCE = 1.5
 """A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences)."""
 
 Budget = int | None
 """Micro-ε, or `None`: open, no protection."""
-
-Matrix = tuple[tuple[int, ...], ...]
-"""Integer weights of every output (column) for every value (row); each row has the same sum."""
 
 
 def scores_by_value(values: Sequence[str], scores: Sequence[Sequence[float]]) -> dict[str, list[float]]:
@@ -123,69 +121,40 @@ def _whole(share: Fraction, total: int) -> int:
     return micro
 
 
-def aprr_matrix(budgets: Sequence[Budget], total: int = TOTAL) -> Matrix:
-    """Return the channel that APRR sets: value i is replaced by each other value with q_i = 1/(e^{ε_i}+k−1).
-
-    An open value is never replaced. Weights are in units of 1/total.
-
-    >>> [round(row[place] / 2**32, 2) for place, row in enumerate(aprr_matrix([2_400_000, 1_200_000]))]
-    [0.92, 0.77]
-    """
-    size = _checked(budgets)
-    noise = [0 if micro is None else share_rounded_up(total, exp_micro(micro), size - 1) for micro in budgets]
-    return tuple(
-        tuple(total - (size - 1) * noise[value] if output == value else noise[value] for output in range(size))
-        for value in range(size)
-    )
-
-
-def safe_matrix(budgets: Sequence[Budget], total: int = TOTAL) -> Matrix:
-    """Return the channel that keeps every value's promise and tells the values apart best.
+def safe_channel(budgets: Sequence[Budget]) -> ItemResponse:
+    """Return the channel that keeps every value's promise and tells the values apart best: item-oriented response.
 
     Value i is promised Pr(y|i) ≤ e^{ε_i}·Pr(y|j) for all reports y and other values j. Let n_y be the smallest
     probability of report y. Then p_y ≤ e^{ε_y}·n_y and p_y + Σ_{z≠y} n_z ≤ 1, so the contrast c_y = p_y − n_y is at
     most (e^{ε_y}−1)·n_y and 1 − Σn. If all contrasts are at least c, then Σn ≥ c·Σr with r_y = 1/(e^{ε_y}−1), so
-    c ≤ 1 − c·Σr: no channel has a smallest contrast above 1/(1+Σr). This one has it for every value: report y comes
-    with n_y = r_y/(1+Σr) from every other value. Every promise is used up. Noise is rounded up; that lowers p_y and
-    raises n_y, so the integer weights keep the promises too. Noise belongs to the *report*, not to the value: a
-    sensitive value is protected by others that are reported as it.
+    c ≤ 1 − c·Σr: no channel has a smallest contrast above 1/(1+Σr). `ItemResponse` has it for every value: report y
+    comes with n_y = r_y/(1+Σr) from every other value, and every promise is used up. Its integer noise is rounded up;
+    that lowers p_y and raises n_y, so the weights keep the promises exactly. Noise belongs to the *report*, not to the
+    value: a sensitive value is protected by others that are reported as it.
 
-    >>> matrix = safe_matrix([2_400_000, 1_200_000])
-    >>> [round(row[place] / 2**32, 4) for place, row in enumerate(matrix)], true_epsilons(matrix)
+    >>> channel = safe_channel([2_400_000, 1_200_000])
+    >>> [round(float(channel.probability(value, value)), 4) for value in range(2)], true_epsilons(channel)
     ([0.7184, 0.9348], (2400000, 1200000))
     """
-    size = _checked(budgets)
-    rates = [Fraction(0) if micro is None else 1 / (Fraction(exp_micro(micro)) - 1) for micro in budgets]
-    whole = 1 + sum(rates)
-    noise = [math.ceil(total * rate / whole) for rate in rates]
-    if sum(noise) >= total:
-        raise EpsilonError(f"budgets are too small for {size} values: integer weights cannot tell them apart")
-    return tuple(
-        tuple(total - sum(noise) + noise[output] if output == value else noise[output] for output in range(size))
-        for value in range(size)
-    )
+    return ItemResponse.of(budgets)
 
 
-def true_epsilons(matrix: Matrix) -> tuple[Budget, ...]:
+def true_epsilons(channel: Channel) -> tuple[Budget, ...]:
     """Return for each value i the exact ln max Pr(y|i)/Pr(y|j) over reports y and other values j, rounded up.
 
-    >>> true_epsilons(aprr_matrix([2_400_000, 1_200_000]))         # promised: 2.4 and 1.2
+    >>> from pldp.mechanisms import ValueResponse
+    >>> true_epsilons(ValueResponse.of([2_400_000, 1_200_000]))    # promised: 2.4 and 1.2
     (1376447, 2223554)
-    >>> true_epsilons(aprr_matrix([None, 1_200_000]))              # an open "0" gives every "1" away
+    >>> true_epsilons(ValueResponse.of([None, 1_200_000]))         # an open "0" gives every "1" away
     (1463283, None)
     """
-    found: list[Budget] = []
-    for value, row in enumerate(matrix):
-        others = [other for place, other in enumerate(matrix) if place != value]
-        ratios = [micro_epsilon_of_ratio(*pair) for other in others for pair in zip(row, other, strict=True)]
-        finite = [micro for micro in ratios if micro is not None]
-        found.append(max(finite) if len(finite) == len(ratios) else INFINITE)
-    return tuple(found)
-
-
-def _checked(budgets: Sequence[Budget]) -> int:
-    if len(budgets) < 2:
-        raise EpsilonError(f"budgets must be given for at least 2 values, not {len(budgets)}")
-    if any(micro is not None and micro < 1 for micro in budgets):
-        raise EpsilonError("budgets must be positive micro-ε or None; some are not")
-    return len(budgets)
+    rows = [[channel.probability(output, value) for output in channel.outputs()] for value in range(channel.size)]
+    return tuple(
+        largest(
+            micro_epsilon_of_ratio(p.numerator * q.denominator, p.denominator * q.numerator)
+            for other in rows
+            if other is not row
+            for p, q in zip(row, other, strict=True)
+        )
+        for row in rows
+    )

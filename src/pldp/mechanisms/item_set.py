@@ -12,8 +12,13 @@ from typing import Any, ClassVar, NamedTuple
 
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Output, RandomBytes
-from pldp.mechanisms.epsilon import INFINITE, exp_micro, micro_epsilon_of_powers, micro_epsilon_of_ratio
-from pldp.mechanisms.epsilon import share_rounded_up as rounded_up
+from pldp.mechanisms.epsilon import (
+    INFINITE,
+    checked_budgets,
+    micro_epsilon_of_powers,
+    micro_epsilon_of_ratio,
+    noise_weights,
+)
 from pldp.mechanisms.unary_encoding import BITS, TOTAL
 
 Pair = tuple[int | None, int | None]
@@ -143,6 +148,21 @@ class ItemSet(Channel):
         """Sum over the items in which two sets differ: what any report tells between them."""
         return self._sum(item for item in range(self.size) if (one ^ two) >> item & 1)
 
+    def value_micro_epsilon(self, value: int) -> int | None:  # noqa: ARG002 - the same for every set
+        """The channel's ε: the set that differs in every item is the easiest to tell apart from any set."""
+        return self.micro_epsilon
+
+    def output_micro_epsilon(self, output: Output) -> int | None:
+        """Sum over items of what the bit tells: ln p/q for a 1, ln (1−q)/(1−p) for a 0."""
+        bits = _as_int(output)
+        odds = Counter(
+            (kept, raised) if bits >> item & 1 else (TOTAL - raised, TOTAL - kept)
+            for item, (kept, raised) in enumerate(zip(self.kept, self.raised, strict=True))
+        )
+        if any(less == 0 for _, less in odds):
+            return INFINITE
+        return micro_epsilon_of_powers((Fraction(more, less), count) for (more, less), count in odds.items())
+
     def _sum(self, items: Iterable[int]) -> int | None:
         """Σ of the items' ln max(p/q, (1−q)/(1−p)), rounded up once."""
         kinds = Counter((self.kept[item], self.raised[item]) for item in items)
@@ -199,7 +219,7 @@ class ItemSet(Channel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
-        bits = int.from_bytes(output, "little") if isinstance(output, bytes) else output
+        bits = _as_int(output)
         product = Fraction(1)
         for item in range(self.size):
             one = Fraction((self.kept if value >> item & 1 else self.raised)[item], TOTAL)
@@ -215,6 +235,10 @@ class ItemSet(Channel):
         return {"kept": list(self.kept), "raised": list(self.raised)}
 
 
+def _as_int(output: Output) -> int:
+    return int.from_bytes(output, "little") if isinstance(output, bytes) else output
+
+
 def pair_weights(present: int | None, absent: int | None) -> tuple[int, int]:
     """Return (2³²·p, 2³²·q) of the most accurate bit within a budget for "present" and one for "absent".
 
@@ -228,15 +252,7 @@ def pair_weights(present: int | None, absent: int | None) -> tuple[int, int]:
     >>> round(kept / 2**32, 4), round(raised / 2**32, 4)
     (0.9348, 0.2816)
     """
-    for micro in (present, absent):
-        if micro is not None and micro <= 0:
-            raise EpsilonError(f"micro_epsilon must be positive, not {micro}")
-    if present is None or absent is None:
-        raised = 0 if present is None else rounded_up(TOTAL, exp_micro(present), 0)
-        lost = 0 if absent is None else rounded_up(TOTAL, exp_micro(absent), 0)
-    else:
-        a, b = (Fraction(exp_micro(micro)) for micro in (present, absent))
-        raised, lost = (math.ceil(TOTAL * (each - 1) / (a * b - 1)) for each in (b, a))
+    lost, raised = noise_weights(TOTAL, checked_budgets((absent, present)))
     if lost + raised >= TOTAL:
         raise EpsilonError("budgets are too small: 32-bit weights cannot tell a present item from an absent one")
     return TOTAL - lost, raised

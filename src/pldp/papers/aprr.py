@@ -11,12 +11,14 @@ of sets.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
-from pldp.budgets.sensitivity import aprr_matrix, level_budget, safe_matrix, split_budget
+from pldp.budgets.sensitivity import level_budget, split_budget
 from pldp.errors import EstimateError
 from pldp.estimates.itemsets import PLAIN_RATES, Baskets, itemsets
-from pldp.mechanisms.item_set import ItemSet
+from pldp.mechanisms import INFINITE, ItemSet, ValueResponse
+from pldp.mechanisms.item_set import Pair
 
 __all__ = [
     "IdentityError",
@@ -41,8 +43,8 @@ def aprr(item_levels: Sequence[int], total_micro_epsilon: int, levels: int = 5) 
     >>> aprr([1], 9_000_000).item_micro_epsilon(0)                     # promised: 1.2 to "1" and 2.4 to "0"
     ItemEpsilon(present=2223554, absent=1376447)
     """
-    matrices = [aprr_matrix(_budgets(level, total_micro_epsilon, levels)) for level in item_levels]
-    return ItemSet(len(matrices), tuple(rows[1][1] for rows in matrices), tuple(rows[0][1] for rows in matrices))
+    kept = [_kept(_budgets(level, total_micro_epsilon, levels)) for level in item_levels]
+    return ItemSet.of_probabilities([one for _, one in kept], [zero for zero, _ in kept])
 
 
 def aprr_safe(item_levels: Sequence[int], total_micro_epsilon: int, levels: int = 5) -> ItemSet:
@@ -51,12 +53,21 @@ def aprr_safe(item_levels: Sequence[int], total_micro_epsilon: int, levels: int 
     >>> aprr_safe([1], 9_000_000).item_micro_epsilon(0)
     ItemEpsilon(present=1200000, absent=2400000)
     """
-    matrices = [safe_matrix(_budgets(level, total_micro_epsilon, levels)) for level in item_levels]
-    return ItemSet(len(matrices), tuple(rows[1][1] for rows in matrices), tuple(rows[0][1] for rows in matrices))
+    return ItemSet.of_pairs([_budgets(level, total_micro_epsilon, levels)[::-1] for level in item_levels])
 
 
-def _budgets(level: int, total_micro_epsilon: int, levels: int) -> tuple[int | None, ...]:
-    return split_budget(level_budget(total_micro_epsilon, level, levels))
+def _budgets(level: int, total_micro_epsilon: int, levels: int) -> Pair:
+    """Return the budgets of "0" and of "1"."""
+    zero, one = split_budget(level_budget(total_micro_epsilon, level, levels))
+    return zero, one
+
+
+def _kept(budgets: Pair) -> tuple[Fraction, Fraction]:
+    """Return the probabilities to keep a "0" and a "1"."""
+    if budgets == (INFINITE, INFINITE):
+        return Fraction(1), Fraction(1)
+    channel = ValueResponse.of(budgets)
+    return channel.probability(0, 0), channel.probability(1, 1)
 
 
 def mask(items: int, probability: float) -> ItemSet:
