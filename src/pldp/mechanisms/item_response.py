@@ -149,7 +149,8 @@ class ItemResponse(SupportChannel):
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return the value or one drawn by weight, from seven random bytes.
 
-        The table is searched in any case and by the random number only, so time tells of the number, not of the value.
+        The table is searched in any case, and by the random number only: time does not depend on the value. Whoever
+        can see which entries of the table are read (caches, not response times) learns whether the report was drawn.
         """
         number = draw_53_bits(random)
         return (bisect_right(self._ends, number), value)[number < self.kept_weight]
