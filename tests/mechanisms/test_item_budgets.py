@@ -229,7 +229,7 @@ def test_a_hundred_items_in_four_levels_are_solved_within_a_second() -> None:
     start = time.process_time()
     for model in MODELS:
         ItemUnaryEncoding.of([100_000, 400_000, 700_000, 1_000_000] * 25, model)
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < len(MODELS)
 
 
 @pytest.mark.parametrize("tested", CHANNELS.values(), ids=CHANNELS)
