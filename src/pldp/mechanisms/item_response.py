@@ -142,6 +142,10 @@ class ItemResponse(SupportChannel):
         """The larger ε of the two values' reports."""
         return 0 if one == two else self._ratio(min(self.other_weights[one], self.other_weights[two]))
 
+    def value_micro_epsilon(self, value: int) -> int | None:  # noqa: ARG002 - the same for all
+        """The channel's ε: another value's report can speak against any value."""
+        return self.micro_epsilon
+
     def evidence_micro_epsilon(self, value: int) -> int | None:
         """The budget of the value: no report speaks for it more than its own does."""
         return self._ratio(self.other_weights[value])
