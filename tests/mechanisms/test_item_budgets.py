@@ -71,6 +71,7 @@ def test_every_stated_epsilon_is_that_of_the_enumerated_channel(tested: Categori
     for value in values:
         pairs = [pair for row in rows for y in row for pair in ((row[value], y), (y, row[value]))]
         assert tested.value_micro_epsilon(value) == enumerated(pairs)
+        assert CategoricalChannel.value_micro_epsilon(tested, value) == enumerated(pairs)
         favour = [(row[value], y) for row in rows for other, y in enumerate(row) if other != value]
         assert tested.evidence_micro_epsilon(value) == enumerated(favour)
         assert CategoricalChannel.evidence_micro_epsilon(tested, value) == enumerated(favour)
@@ -229,7 +230,7 @@ def test_a_hundred_items_in_four_levels_are_solved_within_a_second() -> None:
     start = time.process_time()
     for model in MODELS:
         ItemUnaryEncoding.of([100_000, 400_000, 700_000, 1_000_000] * 25, model)
-    assert time.process_time() - start < 2
+    assert time.process_time() - start < len(MODELS)
 
 
 @pytest.mark.parametrize("tested", CHANNELS.values(), ids=CHANNELS)
@@ -286,7 +287,7 @@ def test_every_number_of_a_response_by_value_is_used() -> None:
 def test_weights_rebuild_the_channel(name: str) -> None:
     built = item_channel(name, MIXED)
     assert built.mechanism == name
-    assert item_channel_from_weights(name, built.weights()) == built
+    assert item_channel_from_weights(name, built.weights(), size=len(MIXED)) == built
 
 
 BAD = {
@@ -318,6 +319,8 @@ BAD = {
     "must be one of iprr": lambda: item_channel_from_weights("krr", {}),
     "must name 'other'": lambda: item_channel_from_weights("iprr", {}),
     "must be lists of integers": lambda: item_channel_from_weights("iprr", {"other": [1.5, 2]}),
+    "must be those of 3 values, not 2": lambda: item_channel_from_weights("iprr", {"other": [1, 2]}, size=3),
+    "iprr must be lists of integers": lambda: item_channel_from_weights("iprr", {"other": 5}),
     "must be exactly other": lambda: item_channel_from_weights("iprr", {"other": [1, 2], "truth": [1, 2]}),
 }
 

@@ -89,19 +89,29 @@ def item_channel(mechanism: str, micro_epsilons: Sequence[int | None]) -> Catego
     return _ITEM_BUILDERS[mechanism](micro_epsilons)
 
 
-def item_channel_from_weights(mechanism: str, weights: Mapping[str, Sequence[int]]) -> CategoricalChannel:
-    """Rebuild a channel with a budget per value from the integers that define it (the inverse of its `weights`)."""
+def item_channel_from_weights(
+    mechanism: str, weights: Mapping[str, Sequence[int]], *, size: int | None = None
+) -> CategoricalChannel:
+    """Rebuild a channel with a budget per value from the integers that define it (the inverse of its `weights`).
+
+    With `size`, refuse weights of any other number of values.
+    """
     if mechanism not in _ITEM_READERS:
         raise EpsilonError(f"mechanism must be one of {', '.join(ITEM_MECHANISMS)}, not {mechanism!r}")
-    lists = {name: tuple(numbers) for name, numbers in weights.items()}
-    if not all(type(number) is int for numbers in lists.values() for number in numbers):
+    if not all(
+        isinstance(numbers, list | tuple) and all(type(number) is int for number in numbers)
+        for numbers in weights.values()
+    ):
         raise EpsilonError(f"weights of {mechanism} must be lists of integers")
+    lists = {name: tuple(numbers) for name, numbers in weights.items()}
     try:
         built = _ITEM_READERS[mechanism](lists)
     except KeyError as missing:
         raise EpsilonError(f"weights of {mechanism} must name {missing.args[0]!r}") from None
     if built.weights().keys() != weights.keys():
         raise EpsilonError(f"weights of {mechanism} must be exactly {', '.join(built.weights())}")
+    if size is not None and built.size != size:
+        raise EpsilonError(f"weights of {mechanism} must be those of {size} values, not {built.size}")
     return built
 
 

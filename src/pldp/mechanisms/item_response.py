@@ -142,6 +142,10 @@ class ItemResponse(SupportChannel):
         """The larger ε of the two values' reports."""
         return 0 if one == two else self._ratio(min(self.other_weights[one], self.other_weights[two]))
 
+    def value_micro_epsilon(self, value: int) -> int | None:  # noqa: ARG002 - the same for all
+        """The channel's ε: another value's report can speak against any value."""
+        return self.micro_epsilon
+
     def evidence_micro_epsilon(self, value: int) -> int | None:
         """The budget of the value: no report speaks for it more than its own does."""
         return self._ratio(self.other_weights[value])
@@ -149,7 +153,8 @@ class ItemResponse(SupportChannel):
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return the value or one drawn by weight, from seven random bytes.
 
-        The table is searched in any case and by the random number only, so time tells of the number, not of the value.
+        The table is searched in any case, and by the random number only: time does not depend on the value. Whoever
+        can see which entries of the table are read (caches, not response times) learns whether the report was drawn.
         """
         number = draw_53_bits(random)
         return (bisect_right(self._ends, number), value)[number < self.kept_weight]

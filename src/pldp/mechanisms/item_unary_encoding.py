@@ -104,8 +104,7 @@ class ItemUnaryEncoding(SupportChannel):
     @property
     def micro_epsilon(self) -> int | None:
         """The largest ε between two values."""
-        kinds = Counter(zip(self.truth_weights, self.other_weights, strict=True))
-        pairs = ((one, two) for one, two in product(kinds, repeat=2) if one != two or kinds[one] > 1)
+        pairs = ((one, two) for one, two in product(self._kinds, repeat=2) if one != two or self._kinds[one] > 1)
         return largest(_micro_epsilon(one, two) for one, two in pairs)
 
     def pair_micro_epsilon(self, one: int, two: int) -> int | None:
@@ -113,10 +112,25 @@ class ItemUnaryEncoding(SupportChannel):
         first, second = self._bits(one), self._bits(two)
         return 0 if one == two else largest((_micro_epsilon(first, second), _micro_epsilon(second, first)))
 
+    def value_micro_epsilon(self, value: int) -> int | None:
+        """The largest ε between the value and another one."""
+        own = self._bits(value)
+        return largest(
+            _micro_epsilon(one, two) for other in self._other_kinds(value) for one, two in ((own, other), (other, own))
+        )
+
     def evidence_micro_epsilon(self, value: int) -> int | None:
         """The largest ln a_x(1−b_x')/(b_x(1−a_x')) of another value x'."""
-        kinds = Counter(zip(self.truth_weights, self.other_weights, strict=True)) - Counter([self._bits(value)])
-        return largest(_micro_epsilon(self._bits(value), other) for other in kinds)
+        own = self._bits(value)
+        return largest(_micro_epsilon(own, other) for other in self._other_kinds(value))
+
+    def _other_kinds(self, value: int) -> Counter[tuple[int, int]]:
+        """The different weights of the other values."""
+        return self._kinds - Counter([self._bits(value)])
+
+    @cached_property
+    def _kinds(self) -> Counter[tuple[int, int]]:
+        return Counter(zip(self.truth_weights, self.other_weights, strict=True))
 
     def output_micro_epsilon(self, output: Output) -> int | None:
         """The odds of the value that the bits speak for most against the one they speak for least."""

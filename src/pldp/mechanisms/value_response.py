@@ -120,6 +120,10 @@ class ValueResponse(CategoricalChannel):
             for x, other in ((one, two), (two, one))
         )
 
+    def value_micro_epsilon(self, value: int) -> int | None:
+        """That between the value and the other one that is replaced least."""
+        return self.pair_micro_epsilon(value, self._smallest[self._smallest[0] == value])
+
     def evidence_micro_epsilon(self, value: int) -> int | None:
         """That of its own report: every other one is less likely from this value than from the value it names."""
         return self.output_micro_epsilon(value)
