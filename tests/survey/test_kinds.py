@@ -130,7 +130,27 @@ BROKEN = {
     "questions[0] (q), level strict: mechanism: must be item_set": {**SEVERAL, "mechanism": "krr"},
     "questions[0] (q), level strict: weights: must be exactly kept and raised": {
         **SEVERAL,
-        "weights": {"strict": {"kept": [1]}},
+        "weights": {"strict": {"kept": [1, 1, 1, 1]}},
+    },
+    "questions[0] (q), level strict: weights: must be a table of lists of 4 integers": {
+        **SEVERAL,
+        "weights": {"strict": {"kept": 1, "raised": 1}},
+    },
+    "questions[0] (q), level strict: weights: must be a table of lists of 4 integers, not": {
+        **ITEM,
+        "mechanism": "iprr",
+        "weights": {"strict": {"other": [1, 2, 3]}},
+    },
+    "questions[0] (q), level strict: weights: must be a table of integers": {
+        "name": "q",
+        "values": ITEMS,
+        "mechanism": "krr",
+        "weights": {"strict": {"other": [1, 2, 3]}},
+    },
+    "questions[0] (q), level strict: weights: must be a table of integers, not": {
+        **NUMBER,
+        "mechanism": "sw",
+        "weights": {"strict": {"width": [3]}},
     },
     "questions[0]: low is missing": {"name": "q", "kind": "number", "high": 3},
     "questions[0].values: is not a known key": {**NUMBER, "values": ["a", "b"]},

@@ -104,7 +104,7 @@ def _label_channel(where: str, kind: str, budgets: Budgets | None, asked: tuple[
     if not isinstance(mechanism, str):
         fail(f"{where}: mechanism", "must be a name", mechanism)
     if weights is not None:
-        _check_weights(where, weights)
+        _check_weights(where, weights, size if kind == "choices" or budgets is not None else None)
     try:
         if kind == "choices":
             return _set_channel(where, mechanism, budgets or (micro,) * size, weights)
@@ -122,7 +122,11 @@ def _item_channel(where: str, mechanism: str, budgets: Budgets, weights: Any) ->
         mechanism = "iprr"
     if mechanism in MECHANISMS:
         fail(f"{where}: mechanism", f"must be one of {', '.join(ITEM_MECHANISMS)}, which know budgets", mechanism)
-    return item_channel(mechanism, budgets) if weights is None else item_channel_from_weights(mechanism, weights)
+    return (
+        item_channel(mechanism, budgets)
+        if weights is None
+        else item_channel_from_weights(mechanism, weights, size=len(budgets))
+    )
 
 
 def _set_channel(where: str, mechanism: str, budgets: Budgets, weights: Any) -> ItemSet:
@@ -135,14 +139,17 @@ def _set_channel(where: str, mechanism: str, budgets: Budgets, weights: Any) -> 
     return ItemSet(len(budgets), tuple(weights["kept"]), tuple(weights["raised"]))
 
 
-def _check_weights(where: str, weights: object) -> None:
-    """Accept a table of integers or lists of integers, nothing else."""
-    if not isinstance(weights, dict) or not all(
-        type(number) is int
-        for entry in weights.values()
-        for number in (entry if isinstance(entry, list | tuple) else (entry,))
+def _check_weights(where: str, weights: object, length: int | None = None) -> None:
+    """Accept a table of integers, or of lists with so many integers, nothing else."""
+    entries = list(weights.values()) if isinstance(weights, dict) else [None]
+    if length is None:
+        if not all(type(entry) is int for entry in entries):
+            fail(f"{where}: weights", "must be a table of integers", weights)
+    elif not all(
+        isinstance(entry, list) and len(entry) == length and all(type(number) is int for number in entry)
+        for entry in entries
     ):
-        fail(f"{where}: weights", "must be a table of integers", weights)
+        fail(f"{where}: weights", f"must be a table of lists of {length} integers", weights)
 
 
 def _value_budgets(
