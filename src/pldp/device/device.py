@@ -145,14 +145,12 @@ class Device:
             raise AnswerError(f"levels must name a level for every question answered; {name!r} has none")
         index = question.encode(value)
         level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
-        chosen = question.levels[level].name
         # What is asked, not the survey's hash: a new title must not renew the memo.
         key = self._state.key("output", self.survey.collector, question.identity(level), str(index))
         level_key = ""
         if self.survey.level_channel is not None:
             # One label per level for all questions: several would tell more about it.
-            names = [each.name for each in question.levels]
-            level_key = self._state.key("label", self.survey.collector, str(self.survey.level_channel), *names, chosen)
+            level_key = self._state.key("label", self.survey.collector, self.survey.label_identity(level))
         return _Asked(question, index, level, key, level_key, self.survey.hash)
 
     def _recalled(self, asked: _Asked) -> Answer:

@@ -110,14 +110,21 @@ class Question:
         return {level.name: index for index, level in enumerate(self.levels)}
 
     def identity(self, level: int) -> str:
-        """Return what a device's memo knows an answer by: question, labels, level and the channel's weights."""
+        """Return what a device's memo knows an answer by: question, labels, level and the channel's weights.
+
+        It is made of nothing but published text and integers, so that a client in any language finds the same.
+        """
         return self._identities[level]
+
+    @property
+    def _scale(self) -> tuple[str | int, ...]:
+        """The labels, or what stands for them in a number: its bounds and buckets."""
+        return self.values if self.grid is None else (*self.bounds, self.grid.size)
 
     @cached_property
     def _identities(self) -> list[str]:
-        shared = json.dumps([self.name, self.kind, self.values, *(self.bounds if self.grid else ())])
         return [
-            hashlib.sha256(f"{shared}{level.name!r}{channel!r}".encode()).hexdigest()
+            _hash([self.name, self.kind, self._scale, level.name, channel.mechanism, channel.weights()])
             for level, channel in zip(self.levels, self.channels, strict=True)
         ]
 
@@ -269,10 +276,21 @@ class Survey:
             return None
         return value_and_level_epsilon(self.question(question).pure_channels, self.level_channel.micro_epsilon)
 
+    def label_identity(self, level: int) -> str:
+        """Return what a device's memo knows the label of a hidden level by: the levels, the channel, the level."""
+        return self._label_identities[level]
+
+    @cached_property
+    def _label_identities(self) -> list[str]:
+        if self.level_channel is None:
+            return []
+        names = [level.name for level in self.levels]
+        return [_hash([names, self.level_channel.mechanism, self.level_channel.weights(), name]) for name in names]
+
     @cached_property
     def canonical(self) -> bytes:
         """The document as bytes in one and only one spelling: sorted keys, no spaces, UTF-8."""
-        return json.dumps(self.document, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+        return _canonical(self.document)
 
     @cached_property
     def hash(self) -> str:
@@ -282,6 +300,14 @@ class Survey:
     def save(self, path: str | Path) -> None:
         """Write the spelled-out document as JSON, for devices and other languages."""
         Path(path).write_bytes(self.canonical + b"\n")
+
+
+def _canonical(content: object) -> bytes:
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(_canonical(content)).hexdigest()
 
 
 def _level_document(level: Level) -> dict[str, str]:
