@@ -1,0 +1,94 @@
+import { systemRandom, toHex } from "./bytes.js";
+import { epsilonText, microOfText } from "./epsilon.js";
+import { fail } from "./errors.js";
+import { explainLevel } from "./explain.js";
+import { memoryStore, openState } from "./state.js";
+
+const ID_BYTES = 16;
+
+const check = (good, rule) => good || fail("AnswerError", rule);
+const sum = (spends) => spends.reduce((total, spend) => total + spend.micro_epsilon, 0);
+const mapOf = (given) => (given instanceof Map ? given : new Map(Object.entries(given)));
+
+const refuseAbove = (cap, spent, cost, name) => {
+	if (spent + cost <= cap) return;
+	const [price, left, all] = [cost, Math.max(cap - spent, 0), cap].map(epsilonText);
+	fail("BudgetError", `this answer costs epsilon ${price} and ${name} leaves ${left} of ${all}`);
+};
+
+export const openDevice = async (survey, { store = memoryStore(), cap = null, random = systemRandom } = {}) => {
+	const most = cap === null ? null : microOfText(String(cap)) ?? fail("EpsilonError", "cap must be above 0 and at most 20");
+	const state = await openState(store, most, random);
+	const asked = await pick(survey, state.key);
+	const { hash, total, hiding, collector } = survey;
+	const ofSurvey = ({ ledger }) => ledger.filter((spend) => spend.survey === hash);
+
+	const prepare = async (name, value, levels) => {
+		const question = survey.question(name);
+		check(asked.includes(name), `question must be one that this person is asked (${asked.join(", ")}), not '${name}'`);
+		const named = typeof levels === "object" && levels && mapOf(levels);
+		check(!named || named.has(name), `levels must name a level for every question answered; '${name}' has none`);
+		const index = question.indexOf(value);
+		const level = question.levelOf(named ? named.get(name) : levels);
+		const chosen = question.levels[level];
+		// What is asked, not the survey's hash: a new title must not renew the memo.
+		const key = await state.key("output", collector, await question.identity(chosen.name), index);
+		// One label per level for all questions: several would tell more about it.
+		const label = hiding && (await state.key("label", collector, await hiding.identity(chosen.name)));
+		return { question, index, level, chosen, key, label };
+	};
+
+	const answerAll = (values, levels = null) =>
+		state.change(async (known) => {
+			const answers = [];
+			for (const [name, value] of mapOf(values ?? {})) answers.push(await prepare(name, value, levels));
+			check(answers.length, "values must answer at least one question, not none");
+			const memo = new Map(Object.entries(known.memo));
+			const fresh = answers.filter(({ key }) => !memo.has(key));
+			const spends = fresh.map(({ question: { name: question }, chosen: { name: level, micro: micro_epsilon } }) =>
+				({ survey: hash, question, level, micro_epsilon }));
+			// Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
+			if (spends.length) {
+				refuseAbove(known.cap ?? Infinity, sum(known.ledger), sum(spends), "the lifetime cap");
+				refuseAbove(total, sum(ofSurvey(known)), sum(spends), "this survey's total_epsilon");
+			}
+			const before = memo.size;
+			for (const { question, index, level, key } of fresh) memo.set(key, question.channels[level].draw(index, random));
+			for (const { level, label } of answers) {
+				if (label && !memo.has(label)) memo.set(label, hiding.channel.draw(level, random));
+			}
+			const shown = answers.map(({ question, level, key, label }) => ({
+				question: question.name,
+				level: question.levels[label ? memo.get(label) : level].name,
+				output: memo.get(key),
+			}));
+			const report = { pldp: 1, survey: hash, id: toHex(random(ID_BYTES)), answers: shown };
+			const next = { ...known, ledger: [...known.ledger, ...spends], memo: Object.fromEntries(memo) };
+			return [report, memo.size > before && next];
+		});
+
+	return {
+		asked,
+		answerAll,
+		answer: async (name, value, level = null) =>
+			answerAll(new Map([[survey.question(name).name, value]]), new Map([[name, level]])),
+		explain: (level = null, name = null) =>
+			(name === null ? survey.questions : [survey.question(name)])
+				.map((question) => explainLevel(survey, question, question.levelOf(level)))
+				.join("\n"),
+		ledger: () => {
+			const { ledger: spends, cap: tightest } = state.known();
+			return { spends, total: sum(spends), cap: tightest };
+		},
+		remaining: () =>
+			total === Infinity ? "unlimited" : epsilonText(Math.max(total - sum(ofSurvey(state.known())), 0)),
+	};
+};
+
+/** Only the device's secret decides which questions are asked. */
+const pick = async ({ questions, ask, collector }, key) => {
+	const names = questions.map(({ name }) => name);
+	const keys = await Promise.all(names.map((name) => key("ask", collector, name)));
+	const last = keys.toSorted()[(ask ?? names.length) - 1];
+	return names.filter((_, place) => keys[place] <= last);
+};

@@ -1,0 +1,42 @@
+/** ε in whole millionths; logarithms in fixed point of 256 bits. */
+const LARGEST = 20e6;
+const ONE = 1n << 256n;
+// The steps below are short by less than 2⁷⁰ units in all; the guard is 2¹²⁰.
+const GUARD = 1n << 120n;
+
+/** Micro-ε of decimal text, rounded down; null for what is no ε. */
+export const microOfText = (text) => {
+	const [, whole, decimals = ""] = /^(\d\d?)(?:\.(\d+))?$/.exec(text) ?? [];
+	const micro = Number(whole) * 1e6 + Number(decimals.slice(0, 6).padEnd(6, "0"));
+	return micro > 0 && micro <= LARGEST ? micro : null;
+};
+
+export const epsilonText = (micro) => (micro / 1e6).toFixed(6).replace(/\.?0+$/, "");
+
+/** 2·atanh(n/d) for 0 ≤ n/d ≤ 1/3. */
+const twiceAtanh = (n, d) => {
+	let power = (n * ONE) / d;
+	const square = (power * power) / ONE;
+	let sum = 0n;
+	for (let odd = 1n; power; odd += 2n) {
+		sum += power / odd;
+		power = (power * square) / ONE;
+	}
+	return 2n * sum;
+};
+
+const LN2 = twiceAtanh(1n, 3n);
+
+/** ln(n/d): powers of two are taken out until 1 ≤ n/d < 2. */
+const logarithm = (n, d) => {
+	let twos = 0n;
+	for (; n < d; twos -= 1n) n *= 2n;
+	for (; n >= 2n * d; twos += 1n) d *= 2n;
+	return twos * LN2 + twiceAtanh(n - d, n + d);
+};
+
+/** The smallest whole m ≥ 0 with Π (n/d)^power ≤ e^(m/10⁶), for [n, d, power] with positive n and d. */
+export const microOfPowers = (factors) => {
+	const sum = factors.reduce((total, [n, d, power]) => total + logarithm(n, d) * BigInt(power), 0n);
+	return sum > 0n ? Number((sum * 1000000n + GUARD + ONE - 1n) / ONE) : 0;
+};

@@ -1,0 +1,150 @@
+/** An error of this package: name is that of the error in Python. The message never contains a raw answer. */
+export class PldpError extends Error {
+	name:
+		| "SurveyError"
+		| "SignatureError"
+		| "AnswerError"
+		| "BudgetError"
+		| "EpsilonError"
+		| "DeviceStateError";
+}
+
+/** A protection that a person can choose: ε in millionths. */
+export interface Level {
+	readonly name: string;
+	readonly micro: number;
+	readonly text: string;
+}
+
+export interface Question {
+	readonly name: string;
+	readonly text: string;
+	readonly values: readonly string[];
+	/** The levels on offer, strictest first. */
+	readonly levels: readonly Level[];
+}
+
+/** A checked survey; see the page on survey files. */
+export interface Survey {
+	readonly title: string;
+	readonly collector: string;
+	readonly levels: readonly Level[];
+	readonly questions: readonly Question[];
+	/** How many of the questions each person is asked; undefined: all. */
+	readonly ask: number | undefined;
+	/** The most that one person can spend on this survey, in millionths; Infinity: no limit. */
+	readonly total: number;
+	/** SHA-256 of the canonical bytes, the same as in Python. */
+	readonly hash: string;
+	question(name: string): Question;
+}
+
+/**
+ * Read a survey as `pldp survey compile` or `pldp survey sign` writes it. It is refused if a rule is broken, if the
+ * weights of a channel do not keep the promised ε, or if a signature does not fit.
+ * With `trustedKey` (hexadecimal Ed25519) it is also refused if that key did not sign it.
+ */
+export function readSurvey(text: string, options?: { trustedKey: string }): Promise<Survey>;
+
+/** What is sent; `JSON.stringify(report)` is the wire format. */
+export interface Report {
+	readonly pldp: 1;
+	readonly survey: string;
+	readonly id: string;
+	readonly answers: readonly Answer[];
+}
+
+export interface Answer {
+	readonly question: string;
+	/** The chosen level, or its perturbation where the survey hides levels. */
+	readonly level: string;
+	/** An integer, or packed bits in hexadecimal. */
+	readonly output: number | string;
+}
+
+/** Where text is kept. */
+export interface Store {
+	/** Stores of the same name are the same content to Web Locks. */
+	readonly name?: string;
+	read(): Promise<string | null>;
+	/** Write `after` if the content is still `before`; tell whether it was. Comparing and writing must be one step. */
+	swap(before: string | null, after: string): Promise<boolean>;
+}
+
+/** As long as the page lives. */
+export function memoryStore(): Store;
+/** `localStorage` or alike; a tab may see another tab's change late, so prefer `databaseStore`. */
+export function webStore(name?: string, storage?: Pick<Storage, "getItem" | "setItem">): Store;
+/** IndexedDB: comparing and writing are one transaction over all tabs and workers. */
+export function databaseStore(name?: string): Store;
+
+/** One entry of the ledger, in the words of Python's state file. */
+export interface Spend {
+	readonly survey: string;
+	readonly question: string;
+	readonly level: string;
+	readonly micro_epsilon: number;
+}
+
+export type PerQuestion<T> = Readonly<Record<string, T>> | ReadonlyMap<string, T>;
+
+/** Answers one survey for one person: perturbs, remembers, accounts. */
+export interface Device {
+	/** Names of the questions that this person is asked. */
+	readonly asked: readonly string[];
+	/** Perturb one answer at this level (the strictest if none is named). */
+	answer(question: string, value: string, level?: string | null): Promise<Report>;
+	/** Perturb several answers into one report; either every answer fits the ledger, or none is drawn. */
+	answerAll(values: PerQuestion<string>, levels?: PerQuestion<string | null> | string | null): Promise<Report>;
+	/** What a level does to an answer, in words. */
+	explain(level?: string | null, question?: string | null): string;
+	/** What this person has spent, in millionths. */
+	ledger(): { readonly spends: readonly Spend[]; readonly total: number; readonly cap: number | null };
+	/** How much of the survey's total this person can still spend. */
+	remaining(): string;
+}
+
+export interface DeviceOptions {
+	/** Where secret, memo and ledger are kept; in memory if left out. */
+	store?: Store;
+	/** The most ε that this person will ever spend; it can be tightened, never loosened. */
+	cap?: number | string | null;
+	/** Source of random bytes, for tests only. */
+	random?: (count: number) => Uint8Array;
+}
+
+export function openDevice(survey: Survey, options?: DeviceOptions): Promise<Device>;
+
+/** "dropped": refused for good. "kept": try again, not before `wait` milliseconds. */
+export interface Sending {
+	readonly outcome: "sent" | "dropped" | "kept";
+	readonly reason?: string;
+	readonly wait?: number;
+}
+
+/** Send one report once. */
+export function send(url: string, report: Report, options?: { fetch?: typeof fetch }): Promise<Sending>;
+
+export interface QueueOptions {
+	/** Where waiting reports are kept, apart from the device's state. */
+	store?: Store;
+	fetch?: typeof fetch;
+	now?: () => number;
+}
+
+/** What became of each report, how many wait, and the time (as of `now`) before which nothing is sent. */
+export interface Flushed {
+	readonly results: readonly (Sending & { readonly id: string })[];
+	readonly waiting: number;
+	readonly due: number;
+}
+
+/** Reports that could not be sent yet, sent with growing pauses. */
+export interface Queue {
+	/** Keep a report, and send what waits if it is time. */
+	add(report: Report): Promise<Flushed>;
+	/** Send what waits if it is time. */
+	flush(): Promise<Flushed>;
+}
+
+export function openQueue(url: string, options?: QueueOptions): Queue;

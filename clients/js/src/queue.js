@@ -1,0 +1,65 @@
+import { inTurn, memoryStore, openStore } from "./state.js";
+
+const [FIRST_WAIT, LONGEST_WAIT, LONGEST_REQUEST] = [1000, 3_600_000, 30_000];
+const LATER = [408, 425, 429]; // too slow, too early, too often
+
+export const send = async (url, report, { fetch = globalThis.fetch } = {}) => {
+	try {
+		const { ok, status, headers } = await fetch(url, {
+			method: "POST",
+			headers: { "content-type": "application/json" },
+			body: JSON.stringify(report),
+			// Nothing that links the reports of a person, and no other place than the one named.
+			credentials: "omit",
+			referrerPolicy: "no-referrer",
+			redirect: "error",
+			signal: AbortSignal.timeout(LONGEST_REQUEST),
+		});
+		const refused = status >= 400 && status < 500 && !LATER.includes(status);
+		const wait = 1000 * (Number(headers.get("retry-after")) || 0);
+		return { outcome: ok ? "sent" : refused ? "dropped" : "kept", reason: `HTTP ${status}`, wait };
+	} catch (error) {
+		return { outcome: "kept", reason: `not reached (${error?.name})`, wait: 0 };
+	}
+};
+
+const isQueue = ({ pldp_queue, reports }) => pldp_queue === 1 && Array.isArray(reports);
+
+export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch, now = Date.now } = {}) => {
+	const queue = openStore(store, { pldp_queue: 1, reports: [], tries: 0, due: 0 }, isQueue);
+	const settled = new Set();
+	let sending = Promise.resolve();
+	const without = ({ reports }, { id }) => reports.filter((report) => report.id !== id);
+
+	/** Let go of a report, or put it behind the others and let all wait. */
+	const note = (report, { outcome, wait }) =>
+		queue.change((content) => {
+			const reports = without(content, report);
+			if (outcome !== "kept") return [null, { ...content, reports, tries: 0, due: 0 }];
+			const backOff = FIRST_WAIT * 2 ** content.tries * (0.5 + Math.random() / 2);
+			const due = Math.ceil(now() + Math.min(Math.max(backOff, wait), LONGEST_WAIT));
+			return [null, { ...content, reports: [...reports, report], tries: content.tries + 1, due }];
+		});
+
+	const sendAll = async () => {
+		const results = [];
+		for (;;) {
+			const { reports, due } = await queue.change((content) => [content]);
+			// A time further away than any wait comes from a clock that was set back.
+			const early = due > now() && due <= now() + LONGEST_WAIT;
+			if (early || !reports.length) return { results, waiting: reports.length, due };
+			const [{ id }] = reports;
+			const result = settled.has(id) ? { outcome: "sent" } : await send(url, reports[0], { fetch });
+			results.push({ id, ...result });
+			if (result.outcome !== "kept") settled.add(id);
+			await note(reports[0], result);
+		}
+	};
+	const flush = () => {
+		sending = sending.catch(() => {}).then(() => inTurn(store.name && `${store.name} sending`, sendAll));
+		return sending;
+	};
+	const add = (report) =>
+		queue.change((content) => [null, { ...content, reports: [...without(content, report), report] }]).then(flush);
+	return { add, flush };
+};

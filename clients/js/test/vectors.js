@@ -1,0 +1,46 @@
+/** node vectors.js FILE: replay what tests/clients/make_vectors.py wrote; tell how much came out the same. */
+import { deepStrictEqual } from "node:assert";
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { memoryStore, openDevice, readSurvey } from "../src/index.js";
+import { stream } from "./stream.js";
+
+const counts = { surveys: 0, devices: 0, reports: 0, refusals: 0 };
+let survey;
+
+const checkSurvey = async ({ text, trusted, hash, explain, levels }) => {
+	survey = await readSurvey(text, trusted ? { trustedKey: trusted } : {});
+	const device = await openDevice(survey);
+	deepStrictEqual({ hash: survey.hash, explain: levels.map((level) => device.explain(level)) }, { hash, explain });
+	counts.surveys += 1;
+};
+
+const checkDevice = async ({ stream: name, cap, asked, calls, results, state, remaining, spent }) => {
+	const store = memoryStore();
+	const device = await openDevice(survey, { store, cap, random: stream(name) });
+	const came = [];
+	for (const [values, levels] of calls) {
+		const named = Array.isArray(levels) ? new Map(levels) : levels;
+		const report = device.answerAll(new Map(values), named);
+		came.push(await report.then(JSON.stringify, (error) => error.name));
+	}
+	deepStrictEqual(
+		{ asked: device.asked, results: came, remaining: device.remaining(), spent: device.ledger().total },
+		{ asked, results, remaining, spent },
+	);
+	if (state) deepStrictEqual(JSON.parse(await store.read()), state);
+	counts.devices += 1;
+	counts.reports += results.filter((result) => result.startsWith("{")).length;
+	counts.refusals += results.filter((result) => !result.startsWith("{")).length;
+};
+
+for await (const line of createInterface({ input: createReadStream(process.argv[2]) })) {
+	const vector = JSON.parse(line);
+	try {
+		await (vector.text ? checkSurvey(vector) : checkDevice(vector));
+	} catch (error) {
+		console.error(`vector ${JSON.stringify(vector).slice(0, 300)}`);
+		throw error;
+	}
+}
+console.log(JSON.stringify(counts));
