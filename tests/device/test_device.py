@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from pldp import Device, Survey
+from pldp.budgets import epsilon_text
 from pldp.device import Ledger, Spend
 from pldp.errors import AnswerError, BudgetError, DeviceStateError, EpsilonError
 from pldp.reports import read_report
@@ -226,6 +227,27 @@ def test_one_label_serves_all_questions_of_a_level() -> None:
     assert survey.level_leak() == survey.level_channel.micro_epsilon + 10 * (
         survey.level_leak("q0") - survey.level_channel.micro_epsilon
     )
+
+
+def test_explain_counts_the_answers_asked_for_and_survives_huge_leaks() -> None:
+    survey = loads(
+        json.dumps(
+            {
+                "pldp": 1,
+                "title": "t",
+                "ask": 2,
+                "levels": {"a": "0.01", "b": "8"},
+                "hide_level": {"epsilon": "1"},
+                "questions": [
+                    {"name": name, "mechanism": "oue", "values": [str(value) for value in range(1000)]}
+                    for name in "xyz"
+                ],
+            }
+        )
+    )
+    words = Device(survey).explain("a", "x")
+    assert "label and all 2 answers at one level" in words
+    assert f"at most e^{epsilon_text(survey.level_leak() or 0)} times" in words
 
 
 def test_explain_states_the_odds_of_both_answers(commute: Survey, every_form: Survey) -> None:

@@ -38,7 +38,7 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ra
 		return { question, index, level, chosen, key, label };
 	};
 
-	const answerAll = (values, levels = null) =>
+	const answerAll = (values, levels) =>
 		state.change(async (known) => {
 			const answers = [];
 			for (const [name, value] of mapOf(values ?? {})) answers.push(await prepare(name, value, levels));
@@ -70,10 +70,10 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ra
 	return {
 		asked,
 		answerAll,
-		answer: async (name, value, level = null) =>
+		answer: async (name, value, level) =>
 			answerAll(new Map([[survey.question(name).name, value]]), new Map([[name, level]])),
-		explain: (level = null, name = null) =>
-			(name === null ? survey.questions : [survey.question(name)])
+		explain: (level, name) =>
+			((name ?? null) === null ? survey.questions : [survey.question(name)])
 				.map((question) => explainLevel(survey, question, question.levelOf(level)))
 				.join("\n"),
 		ledger: () => {
@@ -85,7 +85,6 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ra
 	};
 };
 
-/** Only the device's secret decides which questions are asked. */
 const pick = async ({ questions, ask, collector }, key) => {
 	const names = questions.map(({ name }) => name);
 	const keys = await Promise.all(names.map((name) => key("ask", collector, name)));

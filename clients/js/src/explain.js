@@ -13,9 +13,12 @@ const ofHundred = (chance) => {
 	return people % 1 === 0.5 ? 2 * Math.round(people / 2) : Math.round(people);
 };
 
-const times = (micro) => `at most ${significant(Math.exp(micro / 1e6), 3)} times (ε = ${epsilonText(micro)})`;
+const times = (micro) => {
+	const epsilon = epsilonText(micro);
+	return `at most ${micro < 7e8 ? significant(Math.exp(micro / 1e6), 3) : `e^${epsilon}`} times (ε = ${epsilon})`;
+};
 
-export const explainLevel = ({ questions, hiding }, question, level) => {
+export const explainLevel = ({ questions, ask = questions.length, hiding }, question, level) => {
 	const { form, chances } = question.channels[level];
 	const [chosen, example] = [question.levels[level], `"${question.values[0]}"`];
 	const [truth, other] = chances.map(ofHundred);
@@ -23,7 +26,7 @@ export const explainLevel = ({ questions, hiding }, question, level) => {
 		form === "response" ? `says ${example}`
 		: form === "unary" ? `ticks ${example} among other boxes`
 		: `names a group of answers that contains ${example}`;
-	const answers = questions.length === 1 ? "this answer" : `all ${questions.length} answers at one level`;
+	const answers = ask === 1 ? "this answer" : `all ${ask} answers at one level`;
 	const shown = hiding
 		? `Your level is hidden: label and ${answers} together change the odds between any two levels ` +
 			`${times(hiding.leak)};\nlabel and this answer, between any two pairs of answer and level, ` +

@@ -22,6 +22,9 @@ from pldp.survey import Question, Survey
 MOST_LINES = 8
 """Labels that are explained one by one; the rest is counted."""
 
+LARGEST_NUMBER = 700 * MICRO
+"""Above this ε, e^ε is too large for a number."""
+
 
 def explain_level(survey: Survey, question: Question, level: int) -> str:
     """Say what a level does to an answer, what a report can tell, and what shows of the level."""
@@ -55,7 +58,7 @@ def _one(question: Question, level: int, channel: PureChannel) -> list[str]:
     return [
         f'of 100 people whose answer is "{example}", about {truth} send a report that {verb};',
         f"of 100 people whose answer is something else, about {other} do.",
-        f"Whatever your report says, it changes the odds between any two answers at most {_odds(question, level)}.",
+        f"Whatever your report says, it changes the odds between any two answers at most {_times(question.levels[level].micro_epsilon)}.",
     ]
 
 
@@ -93,26 +96,25 @@ def _number(question: Question, level: int) -> list[str]:
     return [
         f"your number is rounded to one of {size} steps between {low} and {high}{unit}, and a random number is sent "
         "that is only a little more likely to be near it.",
-        f"Whatever your report says, it changes the odds between any two numbers at most {_odds(question, level)}.",
+        f"Whatever your report says, it changes the odds between any two numbers at most {_times(question.levels[level].micro_epsilon)}.",
     ]
 
 
-def _odds(question: Question, level: int) -> str:
-    chosen = question.levels[level]
-    return f"{math.exp(chosen.epsilon):.3g} times (ε = {epsilon_text(chosen.micro_epsilon)})"
+def _times(micro: int) -> str:
+    """Write e^ε as a number, or as a power where it is too large for one."""
+    odds = f"{math.exp(micro / MICRO):.3g}" if micro < LARGEST_NUMBER else f"e^{epsilon_text(micro)}"
+    return f"{odds} times (ε = {epsilon_text(micro)})"
 
 
 def _about_the_level(survey: Survey, question: Question) -> str:
     leak, joint = survey.level_leak(), survey.value_and_level_epsilon(question.name)
     if leak is None or joint is None:
         return "Your report shows the level that you chose."
-    answers = "this answer" if len(survey.questions) == 1 else f"all {len(survey.questions)} answers at one level"
+    asked = survey.ask or len(survey.questions)
+    answers = "this answer" if asked == 1 else f"all {asked} answers at one level"
     return (
         f"Your level is hidden: label and {answers} together change the odds between any two levels at most "
-        f"{math.exp(leak / MICRO):.3g} times (ε = {epsilon_text(leak)});\n"
-        f"label and this answer, between any two pairs of answer and level, at most "
-        f"{math.exp(joint / MICRO):.3g} times "
-        f"(ε = {epsilon_text(joint)})."
+        f"{_times(leak)};\nlabel and this answer, between any two pairs of answer and level, at most {_times(joint)}."
     )
 
 

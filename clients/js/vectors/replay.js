@@ -1,11 +1,11 @@
-/** node vectors.js FILE: replay what tests/clients/make_vectors.py wrote; tell how much came out the same. */
+/** node replay.js FILE: replay what tests/clients/make_vectors.py wrote; tell how much came out the same. */
 import { deepStrictEqual } from "node:assert";
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { memoryStore, openDevice, readSurvey } from "../src/index.js";
 import { stream } from "./stream.js";
 
-const counts = { surveys: 0, devices: 0, reports: 0, refusals: 0 };
+const counts = { surveys: 0, devices: 0, reports: 0, refusals: 0, accepted: 0, refused: 0 };
 let survey;
 
 const checkSurvey = async ({ text, trusted, hash, explain, levels }) => {
@@ -34,10 +34,16 @@ const checkDevice = async ({ stream: name, cap, asked, calls, results, state, re
 	counts.refusals += results.filter((result) => !result.startsWith("{")).length;
 };
 
+const checkMutant = async ({ mutant, hash }) => {
+	const read = readSurvey(mutant).then((found) => found.hash, (error) => (error.name === "SurveyError" ? null : error));
+	deepStrictEqual(await read, hash);
+	counts[hash ? "accepted" : "refused"] += 1;
+};
+
 for await (const line of createInterface({ input: createReadStream(process.argv[2]) })) {
 	const vector = JSON.parse(line);
 	try {
-		await (vector.text ? checkSurvey(vector) : checkDevice(vector));
+		await (vector.mutant ? checkMutant : vector.text ? checkSurvey : checkDevice)(vector);
 	} catch (error) {
 		console.error(`vector ${JSON.stringify(vector).slice(0, 300)}`);
 		throw error;
