@@ -230,24 +230,14 @@ def test_one_label_serves_all_questions_of_a_level() -> None:
 
 
 def test_explain_counts_the_answers_asked_for_and_survives_huge_leaks() -> None:
-    survey = loads(
-        json.dumps(
-            {
-                "pldp": 1,
-                "title": "t",
-                "ask": 2,
-                "levels": {"a": "0.01", "b": "8"},
-                "hide_level": {"epsilon": "1"},
-                "questions": [
-                    {"name": name, "mechanism": "oue", "values": [str(value) for value in range(1000)]}
-                    for name in "xyz"
-                ],
-            }
-        )
-    )
+    values = [str(value) for value in range(1000)]
+    questions = [{"name": name, "mechanism": "oue", "values": values} for name in "xyz"]
+    levels = {"a": "0.01", "b": "8"}
+    document = {"pldp": 1, "title": "t", "ask": 2, "levels": levels, "hide_level": {"epsilon": "1"}}
+    survey = loads(json.dumps(document | {"questions": questions}))
     words = Device(survey).explain("a", "x")
     assert "label and all 2 answers at one level" in words
-    assert f"at most e^{epsilon_text(survey.level_leak() or 0)} times" in words
+    assert f"at most e^{epsilon_text(survey.level_leak())} times" in words
 
 
 def test_explain_states_the_odds_of_both_answers(commute: Survey, every_form: Survey) -> None:

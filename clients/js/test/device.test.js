@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemRandom } from "../src/bytes.js";
+import { memoryStore, openDevice, readSurvey, webStore } from "../src/index.js";
+import { changed, fakeStorage, named, survey } from "../vectors/support.js";
+
+const CANARY = "a value that must never be repeated";
+const commute = await survey("commute.json");
+
+test("asking again gives the same answer under a new id and costs nothing", async () => {
+	const device = await openDevice(commute);
+	const first = await device.answer("mode", "bike", "open");
+	const again = await device.answer("mode", "bike", "open");
+	assert.deepEqual(again.answers, first.answers);
+	assert.notEqual(again.id, first.id);
+	assert.equal(device.ledger().total, 2_000_000);
+	assert.equal(device.remaining(), "2");
+});
+
+test("a new title does not renew the memo, and the strictest level is the default", async () => {
+	const store = memoryStore();
+	const edited = await readSurvey(changed("commute.json", (document) => (document.title = "New")));
+	const outputs = new Set();
+	for (const each of [commute, edited, commute]) {
+		const report = await (await openDevice(each, { store })).answer("mode", "bike");
+		assert.equal(report.answers[0].level, "strict");
+		outputs.add(report.answers[0].output);
+	}
+	assert.equal(outputs.size, 1);
+});
+
+test("overspending is refused before anything is drawn, all or nothing", async () => {
+	let drawn = 0;
+	const random = (count) => {
+		drawn += count;
+		return systemRandom(count);
+	};
+	const device = await openDevice(commute, { cap: 2.5, random });
+	await device.answer("mode", "bike", "open");
+	const before = [drawn, JSON.stringify(device.ledger())];
+	const message = /costs epsilon 2.5 and the lifetime cap leaves 0.5 of 2.5/;
+	await assert.rejects(device.answerAll({ mode: "car", late: "yes" }, { mode: "open", late: "strict" }), named("BudgetError", message));
+	assert.deepEqual([drawn, JSON.stringify(device.ledger())], before);
+	assert.ok((await device.answer("late", "yes", "strict")).id);
+});
+
+test("the survey's total is a cap of its own", async () => {
+	const device = await openDevice(commute);
+	await device.answerAll({ mode: "bike", late: "yes" }, "open");
+	await assert.rejects(device.answer("late", "no"), named("BudgetError", /this survey's total_epsilon leaves 0 of 4/));
+	assert.equal(device.remaining(), "0");
+});
+
+test("a lifetime cap is tightened, never loosened", async () => {
+	const store = memoryStore();
+	const caps = [];
+	for (const cap of [null, 3, 5, "1.0000019", undefined]) caps.push((await openDevice(commute, { store, cap })).ledger().cap);
+	assert.deepEqual(caps, [null, 3_000_000, 3_000_000, 1_000_001, 1_000_001]);
+	for (const cap of [0, -1, 21, "x", "1e3", NaN, {}]) await assert.rejects(openDevice(commute, { cap }), named("EpsilonError"));
+});
+
+test("no error contains what the person answered", async () => {
+	const device = await openDevice(await survey("hidden.json"));
+	const [asked] = device.asked;
+	const left = ["direct", "symmetric", "bits", "hashed"].find((name) => !device.asked.includes(name));
+	const attempts = [
+		() => device.answer(asked, CANARY),
+		() => device.answer(CANARY, "a"),
+		() => device.answer(asked, "a", CANARY),
+		() => device.answer(left, CANARY),
+		() => device.answerAll({ [asked]: CANARY }),
+		() => device.answerAll({ [asked]: "a" }, { other: CANARY }),
+		() => device.answerAll(CANARY),
+		() => device.answerAll([CANARY]),
+		() => device.answerAll({}),
+		() => device.answerAll(null),
+		() => device.answer(asked, { toString: () => CANARY }),
+		() => device.answer(asked, "a", 3),
+	];
+	for (const attempt of attempts) {
+		await assert.rejects(attempt, (error) => error.name === "AnswerError" && !String(error.stack).includes(CANARY));
+	}
+	assert.equal(device.ledger().total, 0);
+});
+
+test("a person is asked as many questions as the survey says, always the same ones", async () => {
+	const hidden = await survey("hidden.json");
+	const store = memoryStore();
+	const { asked } = await openDevice(hidden, { store });
+	assert.equal(asked.length, 2);
+	assert.deepEqual((await openDevice(hidden, { store })).asked, asked);
+	const seen = new Set();
+	for (let person = 0; person < 100; person += 1) seen.add((await openDevice(hidden)).asked.join());
+	assert.equal(seen.size, 6); // one of the six pairs is missing with a probability of at most 6·(5/6)^100 < 1e-7
+});
+
+test("a store that cannot be written hands out no report and spends nothing", async () => {
+	const storage = fakeStorage();
+	const device = await openDevice(commute, { store: webStore("person", storage) });
+	const { setItem } = storage;
+	storage.setItem = () => {
+		throw new DOMException("full", "QuotaExceededError");
+	};
+	const message = /the store cannot be written \(QuotaExceededError\)/;
+	await assert.rejects(device.answer("mode", "bike"), named("DeviceStateError", message));
+	assert.equal(device.ledger().total, 0);
+	storage.setItem = setItem;
+	await device.answer("mode", "bike");
+	assert.equal(device.ledger().total, 500_000);
+});
+
+test("a store that is cleared while the page is open gets everything back", async () => {
+	const storage = fakeStorage();
+	const store = webStore("person", storage);
+	const device = await openDevice(commute, { store });
+	await device.answer("mode", "bike", "open");
+	storage.clear();
+	await device.answer("late", "yes", "open");
+	assert.equal((await openDevice(commute, { store })).ledger().total, 4_000_000);
+});
+
+test("what is no state is refused and left as it is", async () => {
+	const good = { pldp_device: 1, secret: "00".repeat(32), cap: null, ledger: [], memo: {} };
+	const spend = { survey: "", question: "", level: "", micro_epsilon: -1 };
+	const bad = ["", "null", "[]", "{}", ...[
+		{ pldp_device: 2 }, { secret: "x" }, { secret: 12 }, { cap: "1" }, { ledger: [spend] }, { ledger: null },
+		{ memo: { a: -1 } }, { memo: { a: 1.5 } }, { memo: { a: "X" } }, { memo: null },
+	].map((change) => JSON.stringify({ ...good, ...change }))];
+	for (const text of bad) {
+		const storage = fakeStorage();
+		storage.setItem("person", text);
+		await assert.rejects(openDevice(commute, { store: webStore("person", storage) }), named("DeviceStateError"));
+		assert.equal(storage.getItem("person"), text);
+	}
+});
+
+/** 64 devices on one store answer at once; return how many reports came out. */
+const race = async (store) => {
+	await openDevice(commute, { store, cap: 3 });
+	const attempts = Array.from({ length: 64 }, async (_, place) => {
+		const edited = await readSurvey(changed("commute.json", (document) => {
+			document.collector = `collector ${place}`;
+			delete document.total_epsilon;
+		}));
+		const device = await openDevice(edited, { store });
+		return device.answer("mode", "bike", "strict").then(() => 1, (error) => (error.name === "BudgetError" ? 0 : Promise.reject(error)));
+	});
+	return (await Promise.all(attempts)).reduce((a, b) => a + b);
+};
+
+test("64 devices on one store spend exactly what the cap allows", async () => {
+	assert.equal(await race(memoryStore()), 6);
+	assert.equal(await race(webStore("race", fakeStorage())), 6);
+});
+
+test("the race finds a store that does not compare before it writes", async () => {
+	const storage = fakeStorage();
+	const careless = { ...webStore("race", storage), swap: async (_, after) => (storage.setItem("race", after), true) };
+	assert.ok((await race(careless)) > 6);
+});
+
+test("Web Locks are used where there are any, one name per store", async () => {
+	const names = new Set();
+	const request = (name, work) => {
+		names.add(name);
+		return work();
+	};
+	const before = Object.getOwnPropertyDescriptor(globalThis, "navigator");
+	Object.defineProperty(globalThis, "navigator", { value: { locks: { request } }, configurable: true });
+	try {
+		assert.equal(await race(webStore("race", fakeStorage())), 6);
+	} finally {
+		if (before) Object.defineProperty(globalThis, "navigator", before);
+		else delete globalThis.navigator;
+	}
+	assert.deepEqual([...names], ["pldp race"]);
+});

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { openQueue, send, webStore } from "../src/index.js";
+import { fakeStorage, named } from "../vectors/support.js";
+
+const URL_ = "https://collector.example/reports";
+const report = (id) => ({ pldp: 1, survey: "0", id: `${id}`, answers: [{ question: "q", level: "a", output: 1 }] });
+
+/** A collector that answers with these statuses in turn (null: cannot be reached), then with 200. */
+const collector = (...statuses) => {
+	const arrived = [];
+	const fetch = async (url, { body }) => {
+		arrived.push(JSON.parse(body).id);
+		const status = statuses.length ? statuses.shift() : 200;
+		if (status === null) throw new TypeError("fetch failed");
+		const headers = new Headers(status === 503 ? { "retry-after": "120" } : {});
+		return { ok: status < 300, status, headers };
+	};
+	return { fetch, arrived };
+};
+
+const clock = () => {
+	const now = () => now.time;
+	now.time = 1_000_000;
+	return now;
+};
+
+test("a report goes out as JSON, without cookies and without following redirects", async () => {
+	let seen;
+	const fetch = async (url, options) => ((seen = { url, ...options }), { ok: true, status: 201, headers: new Headers() });
+	assert.equal((await send(URL_, report(1), { fetch })).outcome, "sent");
+	assert.equal(seen.body, JSON.stringify(report(1)));
+	assert.deepEqual([seen.url, seen.method, seen.credentials, seen.redirect], [URL_, "POST", "omit", "error"]);
+	assert.equal(seen.referrerPolicy, "no-referrer");
+});
+
+test("statuses are sorted into sent, dropped and kept", async () => {
+	const cases = { sent: [200, 201, 202, 204], dropped: [400, 404, 409, 413, 422], kept: [408, 425, 429, 500, 503, 304, null] };
+	for (const [outcome, statuses] of Object.entries(cases)) {
+		for (const status of statuses) {
+			const result = await send(URL_, report(1), collector(status));
+			assert.equal(result.outcome, outcome, `${status}`);
+			assert.match(result.reason, status === null ? /not reached \(TypeError\)/ : new RegExp(`HTTP ${status}`));
+		}
+	}
+});
+
+test("a report that was sent is never sent again", async () => {
+	const { fetch, arrived } = collector();
+	const queue = openQueue(URL_, { fetch });
+	assert.deepEqual((await queue.add(report(1))).results.map(({ id, outcome }) => [id, outcome]), [["1", "sent"]]);
+	await Promise.all([queue.add(report(1)), queue.add(report(2)), queue.flush(), queue.flush()]);
+	assert.deepEqual(arrived, ["1", "2"]);
+	assert.deepEqual(await queue.flush(), { results: [], waiting: 0, due: 0 });
+});
+
+test("a refused report is dropped with its reason, and the next one goes out", async () => {
+	const { fetch, arrived } = collector(null, 422);
+	const now = clock();
+	const queue = openQueue(URL_, { fetch, now });
+	await queue.add(report(1));
+	now.time += 1000;
+	const { results, waiting } = await queue.add(report(2));
+	assert.deepEqual(results.map(({ id, outcome, reason }) => [id, outcome, reason]), [["1", "dropped", "HTTP 422"], ["2", "sent", "HTTP 200"]]);
+	assert.equal(waiting, 0);
+	assert.deepEqual(arrived, ["1", "1", "2"]);
+});
+
+test("pauses double up to an hour, and nothing is sent before they end", async () => {
+	const { fetch, arrived } = collector(...Array(14).fill(null));
+	const now = clock();
+	const queue = openQueue(URL_, { fetch, now });
+	let { due } = await queue.add(report(1));
+	const pauses = [due - now.time];
+	for (let tries = 2; tries <= 14; tries += 1) {
+		assert.deepEqual((await queue.flush()).results, []);
+		now.time = due;
+		({ due } = await queue.flush());
+		pauses.push(due - now.time);
+	}
+	pauses.forEach((pause, tries) => {
+		const longest = Math.min(1000 * 2 ** tries, 3_600_000);
+		assert.ok(pause >= Math.min(longest / 2, 1_800_000) && pause <= longest + 1, `${tries}: ${pause}`);
+	});
+	now.time = due;
+	assert.equal((await queue.flush()).results[0].outcome, "sent");
+	assert.equal(arrived.length, 15);
+});
+
+test("a collector that asks for a pause gets it; a failing report does not hold up the others", async () => {
+	const { fetch, arrived } = collector(503, 503);
+	const now = clock();
+	const queue = openQueue(URL_, { fetch, now });
+	assert.equal((await queue.add(report(1))).due, now.time + 120_000);
+	await queue.add(report(2));
+	now.time += 120_000;
+	await queue.flush();
+	now.time += 120_000;
+	await queue.flush();
+	assert.deepEqual(arrived, ["1", "1", "2", "1"]);
+});
+
+test("a clock that was set back does not stop the queue", async () => {
+	const { fetch } = collector(null);
+	const now = clock();
+	const queue = openQueue(URL_, { fetch, now });
+	await queue.add(report(1));
+	now.time -= 86_400_000 / 100;
+	now.time -= 3_600_000;
+	assert.equal((await queue.flush()).waiting, 0);
+});
+
+test("reports wait in the store for the next page, and two tabs send each once", async () => {
+	const storage = fakeStorage();
+	const now = clock();
+	const down = collector(null);
+	await openQueue(URL_, { store: webStore("queue", storage), fetch: down.fetch, now }).add(report(1));
+	now.time += 2000;
+	const up = collector();
+	const tab = () => openQueue(URL_, { store: webStore("queue", storage), fetch: up.fetch, now });
+	const first = tab();
+	await first.flush();
+	await tab().flush();
+	await first.flush();
+	assert.deepEqual(up.arrived, ["1"]);
+});
+
+test("a report that was sent but could not be noted is not sent again", async () => {
+	const storage = fakeStorage();
+	const { setItem } = storage;
+	const { fetch, arrived } = collector();
+	const queue = openQueue(URL_, {
+		store: webStore("queue", storage),
+		fetch: async (...request) => {
+			storage.setItem = () => {
+				throw new DOMException("full", "QuotaExceededError");
+			};
+			return fetch(...request);
+		},
+	});
+	await assert.rejects(queue.add(report(1)), named("DeviceStateError", /written/));
+	storage.setItem = setItem;
+	assert.deepEqual((await queue.flush()).results.map(({ id, outcome }) => [id, outcome]), [["1", "sent"]]);
+	assert.deepEqual(arrived, ["1"]);
+	storage.setItem("queue", '{"pldp_queue":2}');
+	await assert.rejects(queue.flush(), named("DeviceStateError", /understood/));
+});
+
+test("a real server gets every report once, whatever it answers in between", async () => {
+	const bodies = [];
+	const server = createServer((request, response) => {
+		let body = "";
+		request.on("data", (part) => (body += part));
+		request.on("end", () => {
+			bodies.push(body);
+			response.writeHead(bodies.length === 1 ? 500 : 200).end();
+		});
+	});
+	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+	const now = clock();
+	const queue = openQueue(`http://127.0.0.1:${server.address().port}/`, { now });
+	try {
+		assert.equal((await queue.add(report(1))).waiting, 1);
+		now.time += 1000;
+		assert.equal((await queue.flush()).waiting, 0);
+	} finally {
+		server.closeAllConnections();
+		await new Promise((resolve) => server.close(resolve));
+	}
+	assert.deepEqual(bodies, [JSON.stringify(report(1)), JSON.stringify(report(1))]);
+});
