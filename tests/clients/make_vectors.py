@@ -117,7 +117,7 @@ def _random_question(rng: random.Random, place: int, names: list[str], hidden: b
 
 
 def _epsilon(rng: random.Random, most: float = 4) -> str:
-    return f"{rng.uniform(0.02, most):.{rng.choice([1, 2, 6])}f}"
+    return f"{rng.uniform(0.06, most):.{rng.choice([1, 2, 6])}f}"
 
 
 def make_vectors(reports: int) -> Iterator[dict[str, Any]]:
@@ -294,5 +294,5 @@ def _call(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[An
 
 if __name__ == "__main__":
     with Path(sys.argv[2]).open("w", encoding="utf-8") as file:
-        vectors = itertools.chain(make_vectors(int(sys.argv[1])), make_mutants(int(sys.argv[1]) // 2))
+        vectors = itertools.chain(make_vectors(int(sys.argv[1])), make_mutants(int(sys.argv[1]) // 4))
         file.writelines(json.dumps(vector) + "\n" for vector in vectors)

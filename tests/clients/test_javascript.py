@@ -1,0 +1,165 @@
+"""The JavaScript device does what the Python device does, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from queue import Queue
+from threading import Thread
+from typing import Any
+
+import pytest
+from make_vectors import make_mutants, make_vectors
+
+from pldp import Device, Survey
+from pldp.reports import read_report
+
+CLIENT = Path(__file__).parent.parent.parent / "clients" / "js"
+SOURCE = CLIENT / "src"
+SURVEYS = CLIENT / "test" / "surveys"
+LARGEST_SOURCE = 30_000
+OLDEST_NODE = 20
+LONG = bool(os.environ.get("PLDP_LONG"))
+MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
+
+
+@pytest.fixture(scope="module")
+def node() -> str:
+    """Path of Node; without it these tests fail where everything is tested, and are skipped elsewhere."""
+    found = shutil.which("node")
+    version = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout if found else "v0"
+    if found and int(version[1:].split(".")[0]) >= OLDEST_NODE:
+        return found
+    reason = f"the JavaScript client is tested with Node {OLDEST_NODE} or newer, which is not installed here"
+    return pytest.fail(reason) if MUST_HAVE_NODE else pytest.skip(reason)
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def test_the_same_bytes_give_the_same_reports(node: str, tmp_path: Path) -> None:
+    """100,000 of 100,000 in the long form; also refusals, states, explanations, hashes, and altered surveys."""
+    reports = 100_000 if LONG else 2_000
+    path = tmp_path / "vectors.jsonl"
+    with path.open("w", encoding="utf-8") as file:
+        for vectors in (make_vectors(reports), make_mutants(reports // 4)):
+            file.writelines(json.dumps(vector) + "\n" for vector in vectors)
+    counts = json.loads(run(node, CLIENT / "vectors" / "replay.js", path))
+    assert counts["reports"] >= reports
+    assert min(counts["refusals"], counts["accepted"], counts["refused"]) >= reports // 20
+
+
+def test_a_changed_vector_is_found(node: str, tmp_path: Path) -> None:
+    survey, device = (vector for _, vector in zip(range(2), make_vectors(1), strict=False))
+    place = next(place for place, result in enumerate(device["results"]) if result.startswith("{"))
+    device["results"][place] = device["results"][place].replace('"id":"', '"id":"0')
+    path = tmp_path / "vectors.jsonl"
+    path.write_text(f"{json.dumps(survey)}\n{json.dumps(device)}\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="deep-equal|deepStrictEqual"):
+        run(node, CLIENT / "vectors" / "replay.js", path)
+
+
+def test_the_clients_own_tests_pass(node: str) -> None:
+    run(node, "--test", *sorted((CLIENT / "test").glob("*.test.js")))
+
+
+def test_both_languages_continue_one_state_file(node: str, tmp_path: Path, commute: Survey) -> None:
+    state = tmp_path / "state.json"
+    spelled = tmp_path / "survey.json"
+    commute.save(spelled)
+
+    def answer(*arguments: str) -> Any:
+        return read_report(commute, run(node, CLIENT / "vectors" / "answer.js", spelled, state, *arguments)).answers
+
+    first = Device(commute, state=state).answer("mode", "bike", "open").answers
+    assert answer("mode", "bike", "open") == first
+    assert Device(commute, state=state).ledger.total == 2_000_000
+    second = answer("late", "yes", "standard")
+    device = Device(commute, state=state)
+    assert device.ledger.total == 3_000_000
+    assert device.answer("late", "yes", "standard").answers == second
+    assert device.ledger.total == 3_000_000
+
+
+def test_the_surveys_of_the_clients_tests_are_what_python_makes(commute: Survey) -> None:
+    key = (SURVEYS / "commute.pub").read_text().strip()
+    assert Survey.load(SURVEYS / "commute.signed.json", trusted_key=key).hash == commute.hash
+    assert (SURVEYS / "commute.json").read_bytes() == commute.canonical + b"\n"
+    assert (SURVEYS / "hidden.json").read_bytes() == Survey.load(SURVEYS / "hidden.toml").canonical + b"\n"
+
+
+def test_the_source_is_small_and_needs_nothing_else() -> None:
+    modules = sorted(SOURCE.glob("*.js"))
+    assert sum(module.stat().st_size for module in modules) <= LARGEST_SOURCE
+    imports = [name for module in modules for name in re.findall(r'from "([^"]+)"', module.read_text(encoding="utf-8"))]
+    assert imports
+    assert {(SOURCE / name).resolve() for name in imports} <= {module.resolve() for module in modules}
+    package = json.loads((CLIENT / "package.json").read_text())
+    assert not {"dependencies", "devDependencies", "peerDependencies", "optionalDependencies"} & package.keys()
+
+
+def test_every_exported_name_is_declared() -> None:
+    exports = re.findall(r"export \{ (.+?) \}", (SOURCE / "index.js").read_text())
+    names = {name for part in exports for name in part.split(", ")}
+    declared = re.findall(r"^export (?:function|class) (\w+)", (SOURCE / "index.d.ts").read_text(), re.MULTILINE)
+    assert names == set(declared)
+
+
+class _Pages(SimpleHTTPRequestHandler):
+    """Serves the client, and takes the result that the page sends back."""
+
+    def __init__(self, results: Queue[Any], *arguments: Any, **named: Any) -> None:
+        self.results = results
+        super().__init__(*arguments, directory=str(CLIENT), **named)
+
+    def do_POST(self) -> None:
+        self.results.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def browser_result() -> Iterator[Any]:
+    """Open the test page in a headless browser and return what it found."""
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no Chromium here to open the page in")
+    results: Queue[Any] = Queue()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Pages, results))
+    Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+        page = f"http://127.0.0.1:{server.server_port}/test/browser/page.html"
+        flags = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}")
+        process = subprocess.Popen([browser, *flags, page], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield results.get(timeout=60)
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+            server.shutdown()
+            server.server_close()
+
+
+def test_a_browser_checks_signatures_and_does_not_spend_twice(browser_result: Any, commute: Survey) -> None:
+    assert "error" not in browser_result, browser_result
+    assert browser_result["hash"] == commute.hash
+    assert browser_result["altered"] == "SignatureError"
+    assert read_report(commute, browser_result["report"]).answers[0].level == "strict"
+    assert browser_result["kept"] == 500_000
+    for race in ("withLocks", "withoutLocks"):
+        outcomes = [outcome for worker in browser_result[race] for outcome in worker]
+        assert sorted(outcomes) == ["BudgetError"] * 58 + ["report"] * 6, race
