@@ -42,8 +42,8 @@ def node() -> str:
     return pytest.fail(reason) if MUST_HAVE_NODE else pytest.skip(reason)
 
 
-def run(*command: str | Path) -> str:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+def run(*command: str | Path, folder: Path = CLIENT) -> str:
+    done = subprocess.run(list(map(str, command)), cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
@@ -72,6 +72,23 @@ def test_a_changed_vector_is_found(node: str, tmp_path: Path) -> None:
 
 def test_the_clients_own_tests_pass(node: str) -> None:
     run(node, "--test", *sorted((CLIENT / "test").glob("*.test.js")))
+
+
+@pytest.mark.parametrize("page", [CLIENT / "README.md", CLIENT.parent.parent / "docs" / "javascript.md"], ids=str)
+def test_the_examples_run(page: Path, node: str, tmp_path: Path, commute: Survey) -> None:
+    commute.save(tmp_path / "commute.json")
+    blocks = re.findall(r"^```js\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        nobody = block.replace("https://collector.example", "http://127.0.0.1:9")
+        script = tmp_path / "example.mjs"
+        script.write_text(nobody.replace('"pldp-device"', json.dumps((SOURCE / "index.js").as_uri())), encoding="utf-8")
+        assert run(node, script, folder=tmp_path).strip()
+
+
+def test_the_page_names_everything_that_is_exported() -> None:
+    page = (CLIENT.parent.parent / "docs" / "javascript.md").read_text(encoding="utf-8")
+    assert not [name for name in exported() if f"`{name}" not in page]
 
 
 def test_both_languages_continue_one_state_file(node: str, tmp_path: Path, commute: Survey) -> None:
@@ -109,11 +126,14 @@ def test_the_source_is_small_and_needs_nothing_else() -> None:
     assert not {"dependencies", "devDependencies", "peerDependencies", "optionalDependencies"} & package.keys()
 
 
-def test_every_exported_name_is_declared() -> None:
+def exported() -> set[str]:
     exports = re.findall(r"export \{ (.+?) \}", (SOURCE / "index.js").read_text())
-    names = {name for part in exports for name in part.split(", ")}
+    return {name for part in exports for name in part.split(", ")}
+
+
+def test_every_exported_name_is_declared() -> None:
     declared = re.findall(r"^export (?:function|class) (\w+)", (SOURCE / "index.d.ts").read_text(), re.MULTILINE)
-    assert names == set(declared)
+    assert exported() == set(declared)
 
 
 class _Pages(SimpleHTTPRequestHandler):
