@@ -58,7 +58,7 @@ def _one(question: Question, level: int, channel: PureChannel) -> list[str]:
     return [
         f'of 100 people whose answer is "{example}", about {truth} send a report that {verb};',
         f"of 100 people whose answer is something else, about {other} do.",
-        f"Whatever your report says, it changes the odds between any two answers at most {_times(question.levels[level].micro_epsilon)}.",
+        f"Whatever your report says, it changes the odds between any two answers at most {_odds(question, level)}.",
     ]
 
 
@@ -96,8 +96,12 @@ def _number(question: Question, level: int) -> list[str]:
     return [
         f"your number is rounded to one of {size} steps between {low} and {high}{unit}, and a random number is sent "
         "that is only a little more likely to be near it.",
-        f"Whatever your report says, it changes the odds between any two numbers at most {_times(question.levels[level].micro_epsilon)}.",
+        f"Whatever your report says, it changes the odds between any two numbers at most {_odds(question, level)}.",
     ]
+
+
+def _odds(question: Question, level: int) -> str:
+    return _times(question.levels[level].micro_epsilon)
 
 
 def _times(micro: int) -> str:
