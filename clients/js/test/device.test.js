@@ -94,6 +94,23 @@ test("a person is asked as many questions as the survey says, always the same on
 	assert.equal(seen.size, 6); // one of the six pairs is missing with a probability of at most 6·(5/6)^100 < 1e-7
 });
 
+test("a level is explained by the odds of both answers, in the words of Python", async () => {
+	const device = await openDevice(commute);
+	const words = [
+		'Level "standard", question "late":',
+		'of 100 people whose answer is "yes", about 73 send a report that says "yes";',
+		"of 100 people whose answer is something else, about 27 do.",
+		"Whatever your report says, it changes the odds between any two answers at most 2.72 times (ε = 1).",
+		"Your report shows the level that you chose.",
+	];
+	assert.equal(device.explain("standard", "late"), words.join("\n"));
+	assert.equal(device.explain().split("\n").length, 10);
+	const hidden = (await openDevice(await survey("hidden.json"))).explain("open", "hashed");
+	assert.match(hidden, /names a group of answers that contains "a";/);
+	assert.match(hidden, /Your level is hidden: label and all 2 answers at one level together change the odds/);
+	assert.throws(() => device.explain(CANARY), named("AnswerError"));
+});
+
 test("a store that cannot be written hands out no report and spends nothing", async () => {
 	const storage = fakeStorage();
 	const device = await openDevice(commute, { store: webStore("person", storage) });
