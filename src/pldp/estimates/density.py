@@ -336,7 +336,7 @@ class _Fit:
     def evidence(self) -> float:
         """The marginal log-likelihood, up to what all numbers of splines share."""
         precision = self._curvature() + self.smoothness * self.penalty
-        return (
+        return float(
             -self._penalised(self.theta, self.value)
             + 0.5 * (self.rank * math.log(self.smoothness) + self.log_penalty)
             - self.rate * self.smoothness

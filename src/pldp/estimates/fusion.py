@@ -191,23 +191,13 @@ class FusedLikelihood:
         ends = (self._transposed @ weights).reshape(len(self.patterns), self.size + 1)[:, 1:]
         return np.asarray((np.cumsum(ends[:, ::-1], axis=1)[:, ::-1] * self.patterns).sum(axis=0))
 
-    def forward_many(self, columns: FloatArray, cells: slice) -> FloatArray:
-        """Return L·f of some tuples for several columns at once, tuples × columns."""
-        prefix = np.zeros((len(self.patterns), self.size + 1, columns.shape[1]))
-        np.cumsum(self.patterns[:, :, None] * columns, axis=1, out=prefix[:, 1:])
-        return np.asarray(self._matrix[cells] @ prefix.reshape(-1, columns.shape[1]))
-
     def information(self, shares: FloatArray, columns: FloatArray) -> FloatArray:
         """Return Jᵀ diag(w/(L·f)²) J with J = L·columns: the observed information per person along the columns."""
         cells = self.cells(shares)
         if self._few and columns.shape[1] > _FEW_COLUMNS:
             return np.asarray(columns.T @ self._curvature_matrix(self.weights / cells**2) @ columns)
-        total = np.zeros((columns.shape[1], columns.shape[1]))
-        for start in range(0, len(cells), _CELLS_AT_ONCE // 4):
-            part = slice(start, start + _CELLS_AT_ONCE // 4)
-            moved = self.forward_many(columns, part) * (np.sqrt(self.weights[part]) / cells[part])[:, None]
-            total += moved.T @ moved
-        return total
+        moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
+        return np.asarray(moved @ moved.T)
 
     def cells(self, point: FloatArray) -> FloatArray:
         """L·f; the last one is kept, as objective, scores and curvature use the same."""

@@ -38,6 +38,9 @@ POOLINGS: Final = ("precision", "size")
 _POPULATION_TUPLES: Final = 50_000
 """Tuples that the population behind the weights is estimated from."""
 _TUPLES_AT_ONCE: Final = 1 << 18
+_FEW_PATTERNS: Final = 3
+_SPLINES: Final = 24
+"""Detail of the fitted density: a mean does not depend on finer detail."""
 _REJECT: Final = 0.01
 
 SAME_MEAN: Final = "people who gave to different services have the same mean (tested; see homogeneity)"
@@ -158,7 +161,7 @@ class _Tables:
         rows = [OutputRows.of(source.channel) for source in fused.sources]
         middle = centres(fused.size)
         self.by_value = np.array([row.expectation(z**2) - middle**2 for row, z in zip(rows, self.numbers, strict=True)])
-        population = density(fused.thin(_POPULATION_TUPLES)).shares
+        population = density(_simplest(fused, rows).thin(_POPULATION_TUPLES), splines=_SPLINES).shares
         self.variances: FloatArray = self.by_value @ population
         self.spread = float(population @ middle**2 - (population @ middle) ** 2)
         self.people = fused.people
@@ -194,6 +197,12 @@ class _Tables:
         return result
 
 
+def _simplest(fused: Fused, rows: list[OutputRows]) -> Fused:
+    """Leave services with many patterns (Laplace) out where there are others: the weights need no exact population."""
+    names = [source.name for source, row in zip(fused.sources, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
+    return fused.only(*names) if 0 < len(names) < len(rows) else fused
+
+
 def _combined(
     tables: _Tables, method: str, target: str, pooling: str
 ) -> tuple[float, float, float | None, Homogeneity | None]:
@@ -201,7 +210,7 @@ def _combined(
     counts, people = tables.fused.counts, tables.people
     sampling = tables.spread / people if target == "population" else 0.0
     if method == "fitted":
-        fitted = density(tables.fused)
+        fitted = density(tables.fused, splines=_SPLINES)
         scale = 2 / (fitted.bounds[1] - fitted.bounds[0])
         value = (fitted.mean - fitted.bounds[0]) * scale - 1
         return value, float(np.sqrt((fitted.mean_standard_error * scale) ** 2 + sampling)), None, None
