@@ -96,16 +96,14 @@ def test_groups_and_dimensions_split_the_users_evenly() -> None:
 def test_experiment_names_missing_data_and_judges_every_claim(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PLDP_DATA", raising=False)
     small = [
-        experiment.Setting("4 mean", "beta", 400, FOUR, (0.5,) * 4),
-        experiment.Setting("5 mean", "beta_sin", 400, FOUR, (0.4, 0.3, 0.2, 0.1)),
-        experiment.Setting("6 mean", "beta", 400, FOUR, (0.5,) * 4, dimensions=2),
-        experiment.Setting("8 mean", "beta", 440, FOUR, (0.5,) * 4, groups=True),
-        experiment.Setting("4 distribution", "beta", 400, ("pm", "sw"), (2.0, 2.0)),
+        experiment.Setting("4 mean", "beta", 400, FOUR, (0.5,) * 4, 32),
+        experiment.Setting("5 mean", "beta_sin", 400, FOUR, (0.4, 0.3, 0.2, 0.1), 32),
+        experiment.Setting("6 mean", "beta", 400, FOUR, (0.5,) * 4, 32, dimensions=2),
+        experiment.Setting("8 mean", "beta", 440, FOUR, (0.5,) * 4, 32, groups=True),
+        experiment.Setting("4 distribution", "beta", 400, ("pm", "sw"), (2.0, 2.0), 64),
     ]
     monkeypatch.setattr(experiment, "_quick", lambda datasets: small)
     monkeypatch.setattr(experiment, "in_parallel", map)
-    monkeypatch.setattr(experiment, "BUCKETS", 64)
-    monkeypatch.setattr(experiment, "MEAN_BUCKETS", 32)
     told: list[int] = []
     result = experiment.run(quick=True, seed=1, progress=lambda done, total: told.append(done))
     assert len(result["missing"]) == 3
@@ -113,7 +111,7 @@ def test_experiment_names_missing_data_and_judges_every_claim(monkeypatch: pytes
     assert {"weights", "ua", "uwa", "fitted_mean", "ule", "ems", "default"} <= {row["method"] for row in result["rows"]}
     assert all(("mse" in row) != ("js" in row) for row in result["rows"])
     assert len(result["verdicts"]) == 8
-    assert told[-1] == 4 * 4 + 2
+    assert told[-1] == 4 * 5 + 2
     with pytest.raises(FileNotFoundError):
         experiment.numbers("taxi", 10, np.random.default_rng(1))
 
