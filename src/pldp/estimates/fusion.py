@@ -328,7 +328,7 @@ def likelihood_fit(
     """
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
     found = maximise(model, model.uniform, gap=gap, most_steps=most_steps, progress=progress)
-    return Fit(found.point, found.gap, found.steps, found.converged, -found.objective * model.people)
+    return found.fit(model.blocks[0], model.people)
 
 
 def em(
@@ -348,9 +348,9 @@ def em(
     Privacy" (2020).
     """
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
-    shares, value, steps = model.uniform, np.inf, 0
-    scores = model.scores(shares)
-    while steps < most_steps:
+    shares, value, steps, converged = model.uniform, np.inf, 0, False
+    scores, remaining = model.scores(shares), np.inf
+    while steps < most_steps and not converged:
         steps += 1
         shares = shares * scores
         if smoothing:
@@ -362,7 +362,6 @@ def em(
         remaining = float(scores.max()) - 1
         if progress is not None:
             progress(steps, remaining)
-        if abs(value - reached) < tolerance:
-            return Fit(shares, remaining, steps, converged=True, log_likelihood=-reached)
+        converged = abs(value - reached) < tolerance
         value = reached
-    return Fit(shares, remaining, steps, converged=False, log_likelihood=-value)
+    return Fit(shares, remaining, steps, converged, -value, slope=model.people * (scores - 1))
