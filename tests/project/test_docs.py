@@ -38,6 +38,7 @@ PUBLIC = (
     "pldp.papers.mpldp",
     "pldp.papers.ipldp",
     "pldp.papers.aprr",
+    "pldp.papers.multiservice",
     "pldp.experiments",
     "pldp.datasets",
     "pldp.errors",

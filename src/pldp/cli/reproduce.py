@@ -41,12 +41,13 @@ def _run(args: argparse.Namespace) -> None:
 
 def _show(console: Console, result: dict[str, Any]) -> None:
     rows = result["rows"]
-    identifying = [name for name in rows[0] if name not in {"mse_error", "mae_error"}]
+    names = dict.fromkeys(name for row in rows for name in row)
+    identifying = [name for name in names if not name.endswith("_error")]
     table = Table(title=f"{result['experiment']} ({'quick' if result['quick'] else 'full'})", header_style="bold")
     for name in identifying:
-        table.add_column(name, justify="right" if isinstance(rows[0][name], float | int) else "left")
+        table.add_column(name, justify="right" if isinstance(rows[0].get(name, 0), float | int) else "left")
     for row in rows:
-        table.add_row(*(_cell(row[name]) for name in identifying))
+        table.add_row(*(_cell(row.get(name, "–")) for name in identifying))
     console.print(table)
     for verdict in result["verdicts"]:
         mark = "[green]holds[/]" if verdict["holds"] else "[red]does not hold[/]"

@@ -1,11 +1,14 @@
 """From tallies to shares with errors: inversion, pooling, likelihood, consistency."""
 
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
+from pldp.estimates.density import Density, density
 from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
 from pldp.estimates.frequencies import frequencies
+from pldp.estimates.fusion import FusedLikelihood, likelihood_fit
 from pldp.estimates.groups import Group, group
 from pldp.estimates.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, baskets_of, itemsets, supports
 from pldp.estimates.likelihood import Fit, maximum_likelihood
+from pldp.estimates.means import Mean, mean, mean_bound
 from pldp.estimates.personal import personal_frequencies
 from pldp.estimates.rules import Rule
 from pldp.estimates.shrinkage import shrink
@@ -13,24 +16,31 @@ from pldp.estimates.two_way import TwoWay, two_way
 
 __all__ = [
     "PLAIN_RATES",
+    "Density",
     "Estimate",
     "Fit",
+    "FusedLikelihood",
     "Group",
     "GroupShares",
     "Homogeneity",
     "Interval",
     "Itemsets",
     "LevelShare",
+    "Mean",
     "Rates",
     "Rule",
     "SetSupports",
     "TwoWay",
     "base_cut",
     "baskets_of",
+    "density",
     "frequencies",
     "group",
     "itemsets",
+    "likelihood_fit",
     "maximum_likelihood",
+    "mean",
+    "mean_bound",
     "norm_cut",
     "norm_sub",
     "personal_frequencies",

@@ -9,18 +9,19 @@ number of splines maximise the marginal likelihood in Laplace's approximation,
 
     V = ℓ(θ̂) − λ/2·|D³θ̂|² + ½ log|λP|₊ − ½ log|H + λP|,   P = D³ᵀD³,
 
-λ by the fixed point of Fellner and Schall between the steps, the number of splines by doubling it while V grows. With
+λ by the fixed point of Fellner and Schall between the steps, the number of splines by trying a few. With
 H, the observed information, (H + λP)⁻¹ is the covariance of θ, from which come bands, quantiles and their errors.
 
 References
 ----------
 Eilers, Marx, "Flexible Smoothing with B-splines and Penalties" (1996); Wood, Fasiolo, "A Generalized Fellner-Schall
-Method for Smoothing Parameter Optimization" (2017); Nychka, "Bayesian Confidence Intervals for Smoothing Splines" (1988)
-for the errors; Sun, Loader, "Simultaneous Confidence Bands for Linear Regression and Smoothing" (1994).
+Method for Smoothing Parameter Optimization" (2017); Nychka, "Bayesian Confidence Intervals for Smoothing Splines"
+(1988) for the errors; Sun, Loader, "Simultaneous Confidence Bands for Linear Regression and Smoothing" (1994).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -34,15 +35,23 @@ from scipy.optimize import brentq
 
 from pldp.errors import EstimateError
 from pldp.estimates.estimate import Interval
-from pldp.estimates.fusion import FusedLikelihood
+from pldp.estimates.fusion import FusedLikelihood, em
 from pldp.estimates.groups import FloatArray
 from pldp.tallies.fusion import Fused
 
-SPLINES: Final = (12, 24, 48, 96, 192)
-"""Numbers of splines tried, up to half the number of buckets."""
+SPLINES: Final = (24, 48, 96, 192, 384)
+"""Numbers of splines tried, up to half the number of buckets; those above 96 only where 96 is the best so far."""
+
+_ALWAYS: Final = 96
 
 _ORDER: Final = 3
+_RATE: Final = 0.02
+"""λ of 12 splines has an exponential prior of this rate: hardly any log-density is an exact parabola (λ = ∞)."""
 _MOST_STEPS: Final = 100
+_FREE_STEPS: Final = 4
+_START_STEPS: Final = 20
+_LOG_SMOOTHNESS: Final = np.linspace(-9, 6, 31)
+"""Logarithms of λ, relative to the best one, over which errors are averaged."""
 _TOLERANCE: Final = 1e-4
 """Log-likelihood (of all people together) that may remain to be gained."""
 
@@ -138,7 +147,7 @@ class Density:
         length = float(np.linalg.norm(np.diff(curve, axis=0), axis=1).sum())
 
         def excess(reach: float) -> float:
-            return length / np.pi * np.exp(-(reach**2) / 2) + 2 * (1 - NormalDist().cdf(reach)) - outside
+            return length / np.pi * math.exp(-(reach**2) / 2) + 2 * (1 - NormalDist().cdf(reach)) - outside
 
         return float(brentq(excess, 0, 40))
 
@@ -184,7 +193,7 @@ def _check(confidence: float) -> None:
 
 
 def _errors(slopes: FloatArray, covariance: FloatArray) -> FloatArray:
-    return np.sqrt(np.maximum(((slopes @ covariance) * slopes).sum(axis=1), 0.0))
+    return np.asarray(np.sqrt(np.maximum(((slopes @ covariance) * slopes).sum(axis=1), 0.0)))
 
 
 def density(
@@ -213,46 +222,56 @@ def density(
     >>> services = [Service(c.mechanism, c, keys, perturb_numbers(c, values, generator), (0, 1)) for c in channels]
     >>> fitted = density(fuse(services))
     >>> fitted.splines, round(fitted.mean, 2), round(fitted.quantile(0.5)[0], 2)
-    (12, 0.28, 0.26)
+    (24, 0.28, 0.27)
     """
     if isinstance(fused, Fused) and fused.people < 10:
         raise EstimateError(f"a density needs at least 10 people, not {fused.people}")
     if splines is not None and splines < 4:
         raise EstimateError(f"splines must be at least 4, not {splines}")
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
-    tried = [splines] if splines is not None else [k for k in SPLINES if k <= model.size // 2] or [4]
+    most = max(4, model.size // 2)
+    tried = [splines] if splines is not None else [number for number in SPLINES if number <= most] or [most]
+    start = em(model.sampled, smoothing=True, most_steps=_START_STEPS).shares
     best: _Fit | None = None
     evidence: dict[int, float] = {}
     steps = 0
     for number in tried:
-        fit = _Fit(model, number, None if best is None else best.shares)
+        if number > _ALWAYS and best is not None and best.splines < _ALWAYS:
+            break
+        fit = _Fit(model, number, start if best is None else best.shares)
         steps = fit.climb(steps, progress)
         evidence[number] = fit.evidence
-        if best is not None and fit.evidence <= best.evidence:
-            break
-        best = fit
+        if best is None or fit.evidence > best.evidence:
+            best = fit
     if best is None:
         raise EstimateError("splines must be at least 4")
     return best.result(model, evidence, steps)
 
 
+def spline_basis(size: int, splines: int) -> FloatArray:
+    """Return cubic B-splines with equal knots at the centres of the buckets, size × splines."""
+    inner = splines - _ORDER
+    knots = np.arange(-_ORDER, inner + _ORDER + 1) / inner
+    places = (np.arange(size) + 0.5) / size
+    return np.asarray(BSpline.design_matrix(places, knots, _ORDER).toarray())
+
+
 class _Fit:
     """One number of splines: the climb to the best θ and λ."""
 
-    def __init__(self, model: FusedLikelihood, splines: int, start: FloatArray | None) -> None:
+    def __init__(self, model: FusedLikelihood, splines: int, start: FloatArray) -> None:
         self.model, self.splines = model, splines
-        inner = splines - _ORDER
-        knots = np.arange(-_ORDER, inner + _ORDER + 1) / inner
-        places = (np.arange(model.size) + 0.5) / model.size
-        self.basis: FloatArray = BSpline.design_matrix(places, knots, _ORDER).toarray()
+        self.basis = spline_basis(model.size, splines)
         differences = np.diff(np.eye(splines), _ORDER, axis=0)
         self.penalty: FloatArray = differences.T @ differences
         self.rank = splines - _ORDER
         # The logarithm of the product of the penalty's eigenvalues, and what a unit of its free directions measures.
         self.log_penalty = float(np.linalg.slogdet(differences @ differences.T)[1]) - _ORDER * np.log(splines)
-        logs = np.zeros(model.size) if start is None else np.log(np.maximum(start, 1e-12))
+        logs = np.log(np.maximum(start, 1e-4 / model.size))
         self.theta: FloatArray = np.linalg.lstsq(self.basis, logs - logs.mean(), rcond=None)[0]
         self.smoothness = 1.0
+        # K splines give one curve K third differences of size K⁻³: its penalty is proportional to K⁻⁵.
+        self.rate = _RATE * (12 / splines) ** 5
         self.converged = False
         self.shares, self.value = self._evaluate(self.theta)
 
@@ -276,32 +295,39 @@ class _Fit:
 
     def climb(self, steps: int, progress: DensityProgress | None) -> int:
         """Take Gauss–Newton steps, choosing λ anew before each, until nothing is left to gain."""
-        for _ in range(_MOST_STEPS):
+        for own in range(_MOST_STEPS):
             steps += 1
             if progress is not None:
                 progress(self.splines, steps)
             gradient = -self.model.people * self.basis.T @ (self.shares * (self.model.scores(self.shares) - 1))
             information = self._curvature()
             before = self.smoothness
+            chosen = self._best_smoothness(gradient, information)
+            # Steps and λ answer each other: later changes are halved, so that they settle.
+            self.smoothness = chosen if own < _FREE_STEPS else math.sqrt(before * chosen)
             step, decrement = self._step(gradient, information)
-            settled = abs(np.log(self.smoothness / before)) < 0.01
+            settled = abs(math.log(self.smoothness / before)) < 0.01
             moved = self._search(step, decrement)
             if settled and (decrement < _TOLERANCE or not moved):
                 self.converged = decrement < 10 * _TOLERANCE
                 break
         return steps
 
-    def _step(self, gradient: FloatArray, information: FloatArray) -> tuple[FloatArray, float]:
-        """Return the step to the minimum of the quadratic model with the λ that suits that minimum."""
+    def _best_smoothness(self, gradient: FloatArray, information: FloatArray) -> float:
+        """Return the λ that suits the minimum of the quadratic model, which depends on λ."""
+        smoothness = self.smoothness
         for _ in range(30):
-            factor = cho_factor(information + self.smoothness * self.penalty)
-            step = -cho_solve(factor, gradient + self.smoothness * self.penalty @ self.theta)
-            aim = self.theta + step
-            used = self.rank - self.smoothness * float(np.trace(cho_solve(factor, self.penalty)))
-            fresh = float(np.clip(used / max(float(aim @ self.penalty @ aim), 1e-12), 1e-6, 1e9))
-            change, self.smoothness = abs(np.log(fresh / self.smoothness)), fresh
+            factor = cho_factor(information + smoothness * self.penalty)
+            aim = self.theta - cho_solve(factor, gradient + smoothness * self.penalty @ self.theta)
+            used = self.rank - smoothness * float(np.trace(cho_solve(factor, self.penalty)))
+            fresh = max(used / (float(aim @ self.penalty @ aim) + 2 * self.rate), 1e-9)
+            change, smoothness = abs(math.log(fresh / smoothness)), fresh
             if change < 1e-3:
                 break
+        return smoothness
+
+    def _step(self, gradient: FloatArray, information: FloatArray) -> tuple[FloatArray, float]:
+        """Return the step to the minimum of the quadratic model and what it promises to gain."""
         slope = gradient + self.smoothness * self.penalty @ self.theta
         step = -cho_solve(cho_factor(information + self.smoothness * self.penalty), slope)
         return step, -float(step @ slope) / 2
@@ -319,20 +345,20 @@ class _Fit:
             length /= 3
         return False
 
-    @property
+    @cached_property
     def evidence(self) -> float:
         """The marginal log-likelihood, up to what all numbers of splines share."""
         precision = self._curvature() + self.smoothness * self.penalty
-        return (
+        return float(
             -self._penalised(self.theta, self.value)
-            + 0.5 * (self.rank * np.log(self.smoothness) + self.log_penalty)
+            + 0.5 * (self.rank * math.log(self.smoothness) + self.log_penalty)
+            - self.rate * self.smoothness
             - 0.5 * float(np.linalg.slogdet(precision)[1])
         )
 
     def result(self, model: FusedLikelihood, evidence: dict[int, float], steps: int) -> Density:
         """Return the fit with its covariance."""
-        precision = self._curvature() + self.smoothness * self.penalty
-        covariance = np.linalg.inv(precision)
+        covariance = self._covariance()
         return Density(
             model.bounds,
             self.shares,
@@ -342,6 +368,29 @@ class _Fit:
             evidence,
             self.converged,
             steps,
-            (covariance + covariance.T) / 2,
+            covariance,
             self._slopes(),
         )
+
+    def _covariance(self) -> FloatArray:
+        """Return the covariance of θ around θ̂, averaged over the λ that the data leave possible.
+
+        Around the maximum the likelihood is a parabola: every λ then has its own θ(λ), covariance and evidence.
+        """
+        information = self._curvature()
+        target = (information + self.smoothness * self.penalty) @ self.theta
+        evidences, covariances = [], []
+        for smoothness in self.smoothness * np.exp(_LOG_SMOOTHNESS):
+            covariance = np.linalg.inv(information + smoothness * self.penalty)
+            theta = covariance @ target
+            away = theta - self.theta
+            evidences.append(
+                0.5 * float(target @ theta)
+                + 0.5 * self.rank * math.log(smoothness)
+                + 0.5 * float(np.linalg.slogdet(covariance)[1])
+                - self.rate * smoothness
+            )
+            covariances.append(covariance + np.outer(away, away))
+        weights = np.exp(np.array(evidences) - max(evidences))
+        mixed = np.tensordot(weights / weights.sum(), covariances, axes=1)
+        return np.asarray((mixed + mixed.T) / 2)

@@ -38,12 +38,17 @@ from pldp.mechanisms import (
     WindowChannel,
 )
 from pldp.mechanisms.randomized_response import TOTAL
-from pldp.tallies.fusion import ABSENT, Fused
+from pldp.tallies.fusion import Fused
 
 _LARGEST_PATTERNS: Final = 1 << 25
 """Most entries (patterns × buckets) of the table of patterns."""
 
 _CELLS_AT_ONCE: Final = 1 << 17
+
+_FEW_PATTERNS: Final = 64
+_FEW_BUCKETS: Final = 2048
+_FEW_COLUMNS: Final = 32
+"""Up to these numbers the matrix of second derivatives is built, and from so many columns on it pays."""
 
 _SAMPLED_CELLS: Final = 100_000
 """Tuples that the observed information is computed from where there are more."""
@@ -88,6 +93,12 @@ class OutputRows:
             pattern[:-1] = np.arange(1, count + 1)
         return cls(base, patterns, pattern, start, stop, lift)
 
+    def table(self) -> FloatArray:
+        """Q as a matrix, outputs × values; the last row, no report, is 1."""
+        values = np.arange(self.patterns.shape[1])
+        inside = (values >= self.start[:, None]) & (values < self.stop[:, None])
+        return np.asarray(self.base[:, None] * self.patterns[self.pattern] * (1 + self.lift[:, None] * inside))
+
     def expectation(self, numbers: FloatArray) -> FloatArray:
         """Return Σ_y numbers_y Q(y|t) of every value t."""
         weights = self.base[:-1] * numbers
@@ -110,7 +121,7 @@ def _matrix(channel: Channel) -> FloatArray:
         tails = np.array([TOTAL - channel.tails[0], *channel.tails]) / TOTAL
         matrix = noise[np.abs(places[:, None] - places)]
         matrix[0], matrix[-1] = tails, tails[::-1]
-        return matrix
+        return np.asarray(matrix)
     return np.array([[channel.probability(y, t) for t in range(channel.size)] for y in channel.outputs()], np.float64)
 
 
@@ -149,6 +160,8 @@ class FusedLikelihood:
         Share of the people in each tuple.
     people
         Number of people.
+    order
+        Which tuple of the tally stands at each place.
     """
 
     def __init__(self, fused: Fused) -> None:
@@ -160,10 +173,10 @@ class FusedLikelihood:
         rows = [OutputRows.of(source.channel) for source in fused.sources]
         group, self.patterns = _patterns(fused, rows)
         # Tuples with one pattern stand together: their prefix sums stay in the processor's cache.
-        order = np.argsort(group, kind="stable") if len(self.patterns) > 64 else np.arange(len(group))
-        self.weights: FloatArray = fused.counts[order] / self.people
-        self._matrix = _prefix_matrix(fused, rows, group, order, len(self.patterns))
-        self._transposed = self._matrix.T
+        self.order = np.argsort(group, kind="stable") if len(self.patterns) > 64 else np.arange(len(group))
+        self.weights: FloatArray = fused.counts[self.order] / self.people
+        self._matrix = _prefix_matrix(fused, rows, group, self.order, len(self.patterns))
+        self._transposed = self._matrix.T.tocsr()
         self._at: FloatArray | None = None
         self._cells: FloatArray = np.zeros(0)
 
@@ -178,21 +191,13 @@ class FusedLikelihood:
         ends = (self._transposed @ weights).reshape(len(self.patterns), self.size + 1)[:, 1:]
         return np.asarray((np.cumsum(ends[:, ::-1], axis=1)[:, ::-1] * self.patterns).sum(axis=0))
 
-    def forward_many(self, columns: FloatArray, cells: slice) -> FloatArray:
-        """Return L·f of some tuples for several columns at once, tuples × columns."""
-        prefix = np.zeros((len(self.patterns), self.size + 1, columns.shape[1]))
-        np.cumsum(self.patterns[:, :, None] * columns, axis=1, out=prefix[:, 1:])
-        return np.asarray(self._matrix[cells] @ prefix.reshape(-1, columns.shape[1]))
-
     def information(self, shares: FloatArray, columns: FloatArray) -> FloatArray:
         """Return Jᵀ diag(w/(L·f)²) J with J = L·columns: the observed information per person along the columns."""
-        total = np.zeros((columns.shape[1], columns.shape[1]))
         cells = self.cells(shares)
-        for start in range(0, len(cells), _CELLS_AT_ONCE // 4):
-            part = slice(start, start + _CELLS_AT_ONCE // 4)
-            moved = self.forward_many(columns, part) * (np.sqrt(self.weights[part]) / cells[part])[:, None]
-            total += moved.T @ moved
-        return total
+        if self._few and columns.shape[1] > _FEW_COLUMNS:
+            return np.asarray(columns.T @ self._curvature_matrix(self.weights / cells**2) @ columns)
+        moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
+        return np.asarray(moved @ moved.T)
 
     def cells(self, point: FloatArray) -> FloatArray:
         """L·f; the last one is kept, as objective, scores and curvature use the same."""
@@ -210,12 +215,31 @@ class FusedLikelihood:
         return self.backward(ratio(self.weights, self.cells(point)))
 
     def curvature(self, point: FloatArray) -> Product:
-        """The product with the exact Hessian."""
+        """The product with the exact Hessian; a step needs hundreds, so the matrix is built where patterns are few."""
         scale = ratio(ratio(self.weights, self.cells(point)), self.cells(point))
-        return lambda vector: self.backward(scale * self.forward(vector))
+        if not self._few:
+            return lambda vector: self.backward(scale * self.forward(vector))
+        matrix = self._curvature_matrix(scale)
+        return lambda vector: np.asarray(matrix @ vector)
+
+    @property
+    def _few(self) -> bool:
+        return len(self.patterns) <= _FEW_PATTERNS and self.size <= _FEW_BUCKETS
+
+    def _curvature_matrix(self, scale: FloatArray) -> FloatArray:
+        """Lᵀ diag(scale) L: Aᵀ diag(scale) A has few entries per tuple; two cumulative sums lead to the buckets."""
+        scaled = self._matrix.copy()
+        scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
+        ends = self._transposed @ scaled
+        total = np.zeros((self.size, self.size))
+        for place, pattern in enumerate(self.patterns):
+            block = slice(place * (self.size + 1) + 1, (place + 1) * (self.size + 1))
+            sums = ends[block, block].toarray()[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+            total += sums * np.outer(pattern, pattern)
+        return total
 
     def hessian(self, point: FloatArray) -> FloatArray | None:  # noqa: ARG002 - the solver's interface
-        """Products are cheap: no matrix."""
+        """The solver's conjugate gradients suit this matrix: it is positive and may be large."""
         return None
 
     @cached_property
@@ -261,8 +285,7 @@ def _prefix_matrix(
         chosen = order[begin : begin + _CELLS_AT_ONCE]
         events, factors = [], []
         for each, place in windows:
-            outputs = fused.cells[chosen, place]
-            assert ABSENT == -1  # the last row of OutputRows
+            outputs = fused.cells[chosen, place]  # ABSENT is −1: the last row of OutputRows
             rise = np.log1p(each.lift[outputs])
             events += [each.start[outputs], each.stop[outputs]]
             factors += [rise, -rise]
@@ -305,7 +328,7 @@ def likelihood_fit(
     """
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
     found = maximise(model, model.uniform, gap=gap, most_steps=most_steps, progress=progress)
-    return Fit(found.point, found.gap, found.steps, found.converged, -found.objective * model.people)
+    return found.fit(model.blocks[0], model.people)
 
 
 def em(
@@ -318,16 +341,16 @@ def em(
 ) -> Fit:
     """Run EM from equal shares until the log-likelihood changes by less than the tolerance.
 
-    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS), the likelihood then
-    has no maximum to converge to, and `converged` says only that the rule stopped it.
+    With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS); that climbs no
+    likelihood, and `converged` says only that the rule stopped it.
 
     Reference: Li, Wang, Lopuhaä-Zwakenberg, Li, Škorić, "Estimating Numerical Distributions under Local Differential
     Privacy" (2020).
     """
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
-    shares, value, steps = model.uniform, np.inf, 0
-    scores = model.scores(shares)
-    while steps < most_steps:
+    shares, value, steps, converged = model.uniform, np.inf, 0, False
+    scores, remaining = model.scores(shares), np.inf
+    while steps < most_steps and not converged:
         steps += 1
         shares = shares * scores
         if smoothing:
@@ -339,7 +362,6 @@ def em(
         remaining = float(scores.max()) - 1
         if progress is not None:
             progress(steps, remaining)
-        if abs(value - reached) < tolerance:
-            return Fit(shares, remaining, steps, True, -reached)
+        converged = abs(value - reached) < tolerance
         value = reached
-    return Fit(shares, remaining, steps, False, -value)
+    return Fit(shares, remaining, steps, converged, -value, slope=model.people * (scores - 1))

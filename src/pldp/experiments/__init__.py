@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pldp.errors import UsageError
-from pldp.experiments import aprr, febsf, ipldp, mpldp
+from pldp.experiments import aprr, febsf, ipldp, mpldp, multiservice
 
 __all__ = ["EXPERIMENTS", "reproduce"]
 
@@ -18,6 +18,7 @@ EXPERIMENTS: Final[dict[str, Callable[..., dict[str, Any]]]] = {
     "mpldp": mpldp.run,
     "ipldp": ipldp.run,
     "aprr": aprr.run,
+    "multiservice": multiservice.run,
 }
 """Names and what runs them."""
 

@@ -6,15 +6,12 @@ k-RR with ε_p for the budget; for the comparison with PBP, budgets .1 and .2 an
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from multiprocessing import get_context
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +21,7 @@ from pldp.datasets import load_counts
 from pldp.estimates import norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
 from pldp.estimates.hidden import HiddenReports, joint_likelihood, moments
+from pldp.experiments.parallel import in_parallel
 from pldp.experiments.verdicts import Verdict
 from pldp.mechanisms import MICRO, PureChannel, RandomizedResponse, SymmetricUnaryEncoding
 from pldp.papers import febsf
@@ -68,7 +66,7 @@ def run(*, quick: bool, seed: int, progress: Callable[[int, int], None] | None) 
     ]
     tasks = [(setting, seed * 1000 + number) for setting in settings for number in range(runs)]
     errors: dict[tuple[str, str, float, str], list[FloatArray]] = defaultdict(list)
-    for done, (task, found) in enumerate(zip(tasks, _in_parallel(tasks), strict=True), start=1):
+    for done, (task, found) in enumerate(zip(tasks, in_parallel(_one_run, tasks), strict=True), start=1):
         for (label, method), error in found.items():
             errors[task[0].dataset, task[0].levels, label, method].append(error)
         if progress is not None:
@@ -83,22 +81,6 @@ def run(*, quick: bool, seed: int, progress: Callable[[int, int], None] | None) 
         "rows": rows,
         "verdicts": [verdict.to_mapping() for verdict in (*_verdicts(rows), theorem)],
     }
-
-
-def _in_parallel(tasks: list[tuple[Setting, int]]) -> Iterator[dict[tuple[float, str], FloatArray]]:
-    workers = min(os.cpu_count() or 1, len(tasks))
-    # One thread of linear algebra per process; the variables must be set before a fresh process loads NumPy.
-    inherited = {name: os.environ.get(name) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    os.environ.update(dict.fromkeys(inherited, "1"))
-    try:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            yield from pool.map(_one_run, tasks)
-    finally:
-        for name, value in inherited.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def _row(key: tuple[str, str, float, str], errors: FloatArray) -> dict[str, Any]:

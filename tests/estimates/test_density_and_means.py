@@ -1,0 +1,242 @@
+"""Likelihoods of fused tallies equal the dense ones; densities and means keep what they claim."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from claims import Z, mean_is
+from conftest import runs
+from pldp.errors import EstimateError
+from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
+from pldp.estimates.fusion import OutputRows, centres, em, unbiased_numbers
+from pldp.mechanisms import NUMBER_MECHANISMS, Channel, Grid, channel, number_channel
+from pldp.simulate import perturb_numbers, to_buckets
+from pldp.simulate.sampling import perturb
+from pldp.tallies import Fused, Service, fuse
+
+SIZE = 64
+
+
+def collected(
+    values: np.ndarray, channels: list[Channel], seed: int, *, give: np.ndarray | None = None, size: int = SIZE
+) -> Fused:
+    generator = np.random.default_rng([seed, 7])  # another stream than that of the values
+    keys = np.arange(len(values))
+    services = []
+    for place, each in enumerate(channels):
+        here = np.ones(len(values), bool) if give is None else give[:, place]
+        draw = perturb if each.mechanism in {"krr", "lh"} else perturb_numbers
+        services.append(
+            Service(f"{each.mechanism}{place}", each, keys[here], draw(each, values[here], generator), (0, 1))
+        )
+    return fuse(services)
+
+
+def beta(people: int, seed: int, size: int = SIZE) -> np.ndarray:
+    return to_buckets(Grid(0, 1, size), np.random.default_rng(seed).beta(2, 5, people))
+
+
+def three(size: int = SIZE, micro: int = 1_000_000) -> list[Channel]:
+    return [number_channel(name, size, micro) for name in ("sr", "pm", "sw")]
+
+
+@pytest.mark.parametrize("name", [*NUMBER_MECHANISMS, "krr", "lh"])
+def test_rows_are_the_channel_and_expectations_its_sums(name: str) -> None:
+    made = channel(name, 9, 1_200_000) if name in {"krr", "lh"} else number_channel(name, 9, 1_200_000)
+    rows = OutputRows.of(made)
+    exact = np.array([[float(made.probability(y, t)) for t in range(9)] for y in made.outputs()])
+    assert np.abs(rows.table()[:-1] - exact).max() < 1e-12
+    assert (rows.table()[-1] == 1).all()
+    numbers = np.random.default_rng(1).random(len(exact))
+    assert np.allclose(rows.expectation(numbers), numbers @ exact)
+    if name != "lh":
+        assert np.allclose(unbiased_numbers(made) @ exact, centres(9), atol=1e-9)
+
+
+@pytest.mark.parametrize("names", [("sr", "pm", "sw"), ("hm", "laplace", "krr"), ("laplace", "laplace", "sw"), ("sr",)])
+def test_likelihood_equals_the_dense_one_with_any_subset_of_services(names: tuple[str, ...]) -> None:
+    generator = np.random.default_rng(3)
+    channels = [channel(n, 16, 900_000) if n == "krr" else number_channel(n, 16, 900_000) for n in names]
+    give = generator.random((300, len(names))) < 0.7
+    give[:, 0] = True
+    fused = collected(beta(300, 1, 16), channels, 2, give=give, size=16)
+    dense = np.prod([OutputRows.of(each).table()[fused.cells[:, place]] for place, each in enumerate(channels)], axis=0)
+    model, shares = FusedLikelihood(fused), generator.dirichlet(np.ones(16))
+    dense = dense[model.order]
+    cells = dense @ shares
+    weights = fused.counts[model.order] / fused.people
+    assert np.allclose(model.scores(shares), dense.T @ (weights / cells))
+    hessian = dense.T @ np.diag(weights / cells**2) @ dense
+    vector = generator.normal(size=16)
+    assert np.allclose(model.curvature(shares)(vector), hessian @ vector)
+    columns = generator.normal(size=(16, 3))
+    assert np.allclose(model.information(shares, columns), columns.T @ hessian @ columns)
+    wide = generator.normal(size=(16, 40))
+    assert np.allclose(model.information(shares, wide), wide.T @ hessian @ wide)
+
+
+def test_fit_is_certified_and_plain_em_climbs_towards_it() -> None:
+    fused = collected(beta(3000, 1), three(), 2)
+    told: list[int] = []
+    fit = likelihood_fit(fused, progress=lambda steps, gap: told.append(steps))
+    plain = em(fused, smoothing=False, most_steps=200, progress=lambda steps, gap: told.append(steps))
+    smooth = em(fused, smoothing=True)
+    assert fit.converged
+    assert fit.gap <= 1e-8
+    assert told
+    assert smooth.converged
+    assert plain.log_likelihood <= fit.log_likelihood + 1e-6
+    assert fit.log_likelihood - plain.log_likelihood <= plain.gap * fused.people
+    assert smooth.log_likelihood < fit.log_likelihood
+
+
+def test_too_many_combinations_are_refused() -> None:
+    laplace = number_channel("laplace", 1024, 3_000_000)
+    fused = collected(beta(60_000, 1, 1024), [laplace, laplace], 1, size=1024)
+    with pytest.raises(EstimateError, match="too many"):
+        FusedLikelihood(fused)
+    with pytest.raises(EstimateError, match="too large to fuse"):
+        OutputRows.of(channel("lh", 60_000, 1_000_000))
+
+
+def test_density_is_smooth_where_the_likelihood_overfits_and_its_bands_hold_the_truth() -> None:
+    size, shares = SIZE, np.diff(_beta_cdf(np.linspace(0, 1, SIZE + 1)))
+    inside, whole, quantiles, cumulative, errors = [], [], [], [], []
+    for seed in range(runs(30, 300)):
+        fused = collected(beta(4000, seed), three(size, 1_500_000), seed)
+        fitted = density(fused)
+        assert fitted.converged
+        # Not at the ends: where a density falls to 0 its logarithm is no smooth curve, and the page says so.
+        low, high = fitted.band()
+        inside.append(((low <= shares * size) & (shares * size <= high))[4:50].mean())
+        low, high = fitted.band(simultaneous=True)
+        whole.append(((low <= shares * size) & (shares * size <= high))[4:50].all())
+        _, below, above = fitted.quantile(0.5)
+        quantiles.append(below <= 0.26444998 <= above)
+        error = fitted.cumulative - np.concatenate([[0], np.cumsum(shares)])
+        cumulative.append(np.abs(error[20]) <= 1.96 * fitted.cumulative_standard_error[20])
+        errors.append((fitted.mean - 2 / 7) / np.hypot(fitted.mean_standard_error, 0.1597 / np.sqrt(4000)))
+    # A 95 % band, interval or error over so many runs; Z·√(0.05·0.95/runs) is what chance allows.
+    slack = Z * np.sqrt(0.05 * 0.95 / len(inside))
+    for found in (inside, whole, quantiles, cumulative):
+        assert np.mean(found) >= 0.95 - slack
+    assert np.mean(inside) < 1
+    assert mean_is(errors, 0.0)
+    assert not mean_is(np.array(errors) + 3, 0.0)
+
+
+def _beta_cdf(x: np.ndarray) -> np.ndarray:
+    return 1 - (1 - x) ** 6 - 6 * x * (1 - x) ** 5
+
+
+def test_detail_is_chosen_from_the_data() -> None:
+    generator = np.random.default_rng(1)
+    waves = 1 + 0.8 * np.sin(20 * np.pi * (np.arange(128) + 0.5) / 128)
+    channels = [number_channel(name, 128, 4_000_000) for name in ("pm", "sw")]
+    told: list[int] = []
+    values = generator.choice(128, 20_000, p=waves / waves.sum())
+    spiky = density(collected(values, channels, 2), progress=lambda splines, steps: told.append(splines))
+    smooth = density(collected(beta(20_000, 3, 128), channels, 4))
+    assert (spiky.splines, smooth.splines) == (48, 24)
+    assert set(spiky.evidence) == set(told) == {24, 48}
+    assert spiky.shares.sum() == pytest.approx(1)
+    assert density(collected(beta(500, 1, 6), [number_channel("sw", 6, 10**6)], 1, size=6)).splines == 4
+
+
+def test_density_is_closer_to_the_truth_than_the_likelihood_alone() -> None:
+    truth = np.diff(_beta_cdf(np.linspace(0, 1, SIZE + 1)))
+    for seed in range(10):
+        fused = collected(beta(3000, seed), three(SIZE, 600_000), seed)
+        smooth, rough = (float(np.abs(fit(fused).shares - truth).sum()) for fit in (density, likelihood_fit))
+        assert smooth < 0.6 * rough
+
+
+@pytest.mark.parametrize("method", ["weights", "average", "posterior", "fitted"])
+def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None:
+    errors = []
+    for seed in range(runs(40, 600)):
+        values = beta(1500, seed, 32)
+        channels = [
+            number_channel(name, 32, micro) for name, micro in (("sr", 10**6), ("pm", 2 * 10**6), ("sw", 10**6))
+        ]
+        found = mean(collected(values, channels, seed, size=32), method=method)
+        truth = (values.mean() + 0.5) / 32
+        errors.append((found.value - truth) / found.standard_error)
+        low, high = found.interval()
+        assert low < found.value < high
+    covered = (np.abs(errors) <= 1.96).mean()
+    assert abs(covered - 0.95) <= Z * np.sqrt(0.05 * 0.95 / len(errors))
+    assert abs(np.mean(np.square(errors)) - 1) <= Z * np.sqrt(2 / len(errors))
+    assert not mean_is(np.array(errors) + 2, 0.0)
+
+
+def test_weights_follow_precision_and_reach_the_bound_within_a_fifth() -> None:
+    values = beta(20_000, 1, 32)
+    channels = [number_channel("sr", 32, 500_000), number_channel("pm", 32, 3_000_000)]
+    fused = collected(values, channels, 2, size=32)
+    found = mean(fused)
+    assert found.weights["pm1"] > 0.9
+    assert mean(fused, method="average").weights["pm1"] == 0.5
+    assert found.standard_error < min(error for _, error in found.services.values())
+    bound = mean_bound(fused, density(fused).shares, splines=16)
+    assert bound < found.standard_error < 1.2 * bound
+    population = mean(fused, target="population")
+    assert population.standard_error > found.standard_error
+    assert mean_bound(fused, density(fused).shares, target="population", splines=16) > bound
+
+
+def test_people_who_differ_by_service_are_detected_and_pooled_by_size() -> None:
+    generator = np.random.default_rng(5)
+    give = np.ones((20_000, 2), bool)
+    give[:10_000, 1] = False
+    channels = [number_channel("pm", 32, 2_000_000)] * 2
+    values = generator.integers(0, 32, 20_000)
+    same = mean(collected(values, channels, 6, give=give, size=32))
+    assert same.homogeneity is not None
+    assert not same.homogeneity.rejected
+    assert same.by_size is None
+    values[10_000:] = np.minimum(values[10_000:] + 8, 31)
+    other = mean(collected(values, channels, 6, give=give, size=32))
+    assert other.homogeneity is not None
+    assert other.homogeneity.rejected
+    assert other.by_size is not None
+    truth = (values.mean() + 0.5) / 32
+    by_size = mean(collected(values, channels, 6, give=give, size=32), pooling="size")
+    assert abs(by_size.value - truth) <= Z * by_size.standard_error
+    assert abs(other.by_size - by_size.value) < 1e-9
+
+
+def test_bad_questions_are_refused() -> None:
+    fused = collected(beta(100, 1, 16), three(16), 1, size=16)
+    for arguments, message in (
+        ({"method": "median"}, "method must be one of weights"),
+        ({"target": "all"}, "target must be one of"),
+        ({"pooling": "none"}, "pooling must be one of"),
+    ):
+        with pytest.raises(EstimateError, match=message):
+            mean(fused, **arguments)
+    found, fitted = mean(fused), density(fused)
+    for call in (lambda: found.interval(1), lambda: fitted.band(0), lambda: fitted.quantile(2)):
+        with pytest.raises(EstimateError):
+            call()
+    with pytest.raises(EstimateError, match="at least 4"):
+        density(fused, splines=3)
+    with pytest.raises(EstimateError, match="at least 10 people"):
+        density(collected(beta(5, 1, 16), three(16), 1, size=16))
+    hashed = collected(beta(100, 1, 16), [channel("lh", 16, 1_000_000)], 1, size=16)
+    with pytest.raises(EstimateError, match="lh have no unbiased number"):
+        mean(hashed)
+
+
+def test_density_is_drawn_with_both_bands() -> None:
+    pytest.importorskip("matplotlib")
+    fitted = density(collected(beta(500, 1, 16), three(16), 1, size=16))
+    axes = fitted.plot(truth=np.full(16, 1 / 16))
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "truth",
+        "95%, whole curve",
+        "95%, each number",
+        "density",
+    ]
+    assert fitted.plot(axes=axes) is axes
