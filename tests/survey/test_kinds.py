@@ -12,12 +12,13 @@ import pytest
 from claims import mean_is
 from conftest import runs
 from pldp import Device, Survey, Tally, frequencies, tally
-from pldp.errors import AnswerError, EpsilonError, EstimateError, PlanError, SurveyError
-from pldp.estimates import baskets_of, itemsets, supports, two_way
+from pldp.errors import AnswerError, EpsilonError, EstimateError, PlanError, SurveyError, TallyError
+from pldp.estimates import baskets_of, density, itemsets, mean, supports, two_way
 from pldp.planning import plan
 from pldp.reports import read_report
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads, survey_from_mapping
+from pldp.tallies import fused_of
 from pldp.tallies.kernel import tally_batch
 
 LEVELS = {"strict": "0.5", "open": 2}
@@ -295,3 +296,42 @@ def test_two_way_tables_know_budgets_per_value() -> None:
     ]
     covered = [((low <= truth) & (truth <= high)).mean() for low, high in (each.interval() for each in found)]
     assert mean_is(covered, 0.95)
+
+
+@pytest.mark.parametrize("mechanism", ["sr", "pm", "hm", "sw", "laplace"])
+def test_mean_and_density_of_a_number_from_a_tally(mechanism: str) -> None:
+    """Errors of many collections: the mean is unbiased, and its interval covers as often as it says."""
+    survey = survey_of({**NUMBER, "mechanism": mechanism})
+    numbers = np.random.default_rng(2).normal(40, 12, 4000).clip(-10, 90)
+    errors, covered = [], []
+    for seed in range(runs(25, 600)):
+        people = Population.of_values(survey, {"q": numbers}, seed=seed)
+        counted = tally(survey, simulate_reports(survey, people, seed=seed))
+        truth = np.mean([survey.question("q").grid.centre(bucket) for bucket in people.values["q"]])
+        found = mean(fused_of(counted, "q"))
+        low, high = found.interval()
+        errors.append(found.value - truth)
+        covered.append(low <= truth <= high)
+    assert mean_is(errors, 0.0)
+    assert not mean_is(np.array(errors) + 7 * np.std(errors) / np.sqrt(len(errors)), 0.0)
+    assert 0.8 < np.mean(covered) <= 1.0
+
+
+def test_the_density_of_two_levels_converges() -> None:
+    """The smoothness and the steps used to chase each other for ever."""
+    survey = survey_of({**NUMBER, "buckets": 256, "low": 0, "high": 300}, levels={"strict": "0.5", "open": "1.5"})
+    numbers = np.random.default_rng(1).gamma(4, 20, 20_000).clip(0, 300)
+    people = Population.of_values(survey, {"q": numbers}, seed=2)
+    fitted = density(fused_of(tally(survey, simulate_reports(survey, people, seed=2)), "q"))
+    assert fitted.converged
+    assert fitted.steps < 100
+    value, low, high = fitted.quantile(0.5, 0.999)
+    assert low < np.median(numbers) < high
+    assert abs(value - np.median(numbers)) < 15
+
+
+def test_only_numbers_have_means() -> None:
+    with pytest.raises(TallyError, match="must be a number to have a mean, not of kind choices"):
+        fused_of(tally(survey_of(SEVERAL), []), "q")
+    with pytest.raises(TallyError, match="no reports"):
+        fused_of(tally(survey_of(NUMBER), []), "q")

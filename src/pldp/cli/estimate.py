@@ -12,16 +12,18 @@ from pldp.cli.output import (
     add_json_option,
     console_for,
     emit_json,
+    number_mapping,
     progress_bar,
     show_estimate,
     show_itemsets,
+    show_number,
     show_two_way,
     tally_mapping,
 )
 from pldp.cli.page import write_page
 from pldp.errors import UsageError
-from pldp.estimates import Estimate, baskets_of, frequencies, itemsets, two_way
-from pldp.tallies import Tally
+from pldp.estimates import Estimate, baskets_of, density, frequencies, itemsets, mean, two_way
+from pldp.tallies import Tally, fused_of
 
 
 def add_to(verbs: Any) -> None:
@@ -72,7 +74,12 @@ def _run(args: argparse.Namespace) -> None:
         raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
     baskets = [name for name in names if tally.survey.question(name).kind == "choices"]
     found = {name: itemsets(*baskets_of(tally, name), args.min_support, largest=args.largest) for name in baskets}
-    estimates = [_estimate(tally, name, args) for name in names if name not in found]
+    numbers = {
+        name: (mean(fused := fused_of(tally, name), target=args.target), density(fused))
+        for name in names
+        if tally.survey.question(name).kind == "number"
+    }
+    estimates = [_estimate(tally, name, args) for name in names if name not in {*found, *numbers}]
     if args.plot and len(estimates) != 1:
         raise UsageError("--plot draws one question; name it with --question")
     if args.json:
@@ -80,6 +87,10 @@ def _run(args: argparse.Namespace) -> None:
         content = {**tally_mapping(tally), "questions": questions}
         if found:
             content["itemsets"] = [{"name": name, **each.to_mapping(args.confidence)} for name, each in found.items()]
+        if numbers:
+            content["numbers"] = [
+                {"name": name, **number_mapping(*pair, args.confidence)} for name, pair in numbers.items()
+            ]
         if tables:
             content["pairs"] = [table.to_mapping(args.confidence) for table in tables]
         emit_json(content, args.json)
@@ -88,6 +99,8 @@ def _run(args: argparse.Namespace) -> None:
             show_estimate(console_for(args), estimate, args.confidence)
         for name, each in found.items():
             show_itemsets(console_for(args), name, each, args.confidence)
+        for name, pair in numbers.items():
+            show_number(console_for(args), tally.survey.question(name), *pair, args.confidence)
         for table in tables:
             show_two_way(console_for(args), table, args.confidence)
     if args.html:

@@ -8,6 +8,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from pldp.estimates import Estimate, Itemsets, TwoWay
+from pldp.estimates import Density, Estimate, Itemsets, Mean, TwoWay
+from pldp.survey import Question
 from pldp.tallies import Tally
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -181,6 +183,72 @@ def show_itemsets(console: Console, name: str, found: Itemsets, confidence: floa
             numbers = (f"{rule.confidence:.3f}", f"{rule.confidence_error:.3f}", f"{rule.lift:.2f}")
             table.add_row(escape(", ".join(rule.antecedent)), escape(", ".join(rule.consequent)), *numbers)
         console.print(table)
+
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+def show_number(console: Console, question: Question, found: Mean, fitted: Density, confidence: float) -> None:
+    """Print the mean of a number, its quantiles, and the fitted density as bars."""
+    low, high = found.interval(confidence)
+    unit = f" {question.unit}" if question.unit else ""
+    console.print(
+        f"{question.name}: {found.people:,} reports; mean {found.value:,.5g}{unit}, {confidence:.0%} interval "
+        f"{low:,.5g} to {high:,.5g} (standard error {found.standard_error:.3g})",
+        markup=False,
+        style="bold",
+    )
+    if found.by_size is not None:
+        console.print(
+            f"! people of different levels have different means: pooled by size {found.by_size:,.5g}", markup=False
+        )
+    table = Table(header_style="bold")
+    for heading in ("share of people below", f"number{unit}", f"{confidence:.0%} interval"):
+        table.add_column(heading, justify="right")
+    for share in QUANTILES:
+        value, lower, upper = fitted.quantile(share, confidence)
+        table.add_row(f"{share:.0%}", f"{value:,.5g}", f"{lower:,.5g} to {upper:,.5g}")
+    console.print(table)
+    for start, end, mass in _coarse(fitted):
+        console.print(f"{start:>12,.5g} to {end:<12,.5g} {mass:6.1%} {'█' * round(60 * mass)}", markup=False)
+
+
+def _coarse(fitted: Density, bars: int = 16) -> Iterator[tuple[float, float, float]]:
+    places = [round(place * len(fitted.shares) / bars) for place in range(bars + 1)]
+    for first, last in pairwise(places):
+        if last > first:
+            yield fitted.edges[first], fitted.edges[last], float(fitted.shares[first:last].sum())
+
+
+def number_mapping(found: Mean, fitted: Density, confidence: float) -> dict[str, Any]:
+    """Return mean, quantiles and density of a number as plain data."""
+    low, high = found.interval(confidence)
+    band = fitted.band(confidence)
+    return {
+        "reports": found.people,
+        "confidence": confidence,
+        "mean": {
+            "value": found.value,
+            "standard_error": found.standard_error,
+            "low": low,
+            "high": high,
+            "method": found.method,
+            "target": found.target,
+            "by_size": found.by_size,
+            "assumptions": list(found.assumptions),
+        },
+        "quantiles": [
+            {"share": share, **dict(zip(("value", "low", "high"), fitted.quantile(share, confidence), strict=True))}
+            for share in QUANTILES
+        ],
+        "density": {
+            "edges": fitted.edges.tolist(),
+            "shares": fitted.shares.tolist(),
+            "low": band.low.tolist(),
+            "high": band.high.tolist(),
+            "converged": fitted.converged,
+        },
+    }
 
 
 def show_two_way(console: Console, table: TwoWay, confidence: float) -> None:

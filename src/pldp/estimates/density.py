@@ -47,6 +47,8 @@ _ALWAYS: Final = 96
 _ORDER: Final = 3
 _RATE: Final = 0.02
 """λ of 12 splines has an exponential prior of this rate: hardly any log-density is an exact parabola (λ = ∞)."""
+_WEAKEST: Final = 1e-4
+"""Precision of a weak prior of θ: channels with two outputs (SR) say nothing but the mean."""
 _MOST_STEPS: Final = 100
 _FREE_STEPS: Final = 4
 _START_STEPS: Final = 20
@@ -282,16 +284,16 @@ class _Fit:
         return shares, self.model.objective(shares) * self.model.people
 
     def _penalised(self, theta: FloatArray, value: float) -> float:
-        return value + 0.5 * self.smoothness * float(theta @ self.penalty @ theta)
+        return value + 0.5 * float(theta @ (self.smoothness * self.penalty + _WEAKEST * np.eye(len(theta))) @ theta)
 
     def _slopes(self) -> FloatArray:
         """Derivatives of the log-shares with respect to θ."""
         return np.asarray(self.basis - self.shares @ self.basis)
 
     def _curvature(self) -> FloatArray:
-        """Observed information of θ; the direction that changes no share gets a curvature of its own."""
+        """Observed information of θ; directions that reports say nothing about get a curvature of their own."""
         observed = self.model.sampled.information(self.shares, self.shares[:, None] * self._slopes())
-        return np.asarray(self.model.people * observed + 1.0)
+        return np.asarray(self.model.people * observed + 1.0 + _WEAKEST * np.eye(self.splines))
 
     def climb(self, steps: int, progress: DensityProgress | None) -> int:
         """Take Gauss–Newton steps, choosing λ anew before each, until nothing is left to gain."""
@@ -299,12 +301,14 @@ class _Fit:
             steps += 1
             if progress is not None:
                 progress(self.splines, steps)
-            gradient = -self.model.people * self.basis.T @ (self.shares * (self.model.scores(self.shares) - 1))
+            slopes = self.basis.T @ (self.shares * (self.model.scores(self.shares) - 1))
+            gradient = _WEAKEST * self.theta - self.model.people * slopes
             information = self._curvature()
             before = self.smoothness
             chosen = self._best_smoothness(gradient, information)
-            # Steps and λ answer each other: later changes are halved, so that they settle.
-            self.smoothness = chosen if own < _FREE_STEPS else math.sqrt(before * chosen)
+            # Steps and λ answer each other: later changes count less and less, so that they settle.
+            part = 1 / (2 + own - _FREE_STEPS) if own >= _FREE_STEPS else 1.0
+            self.smoothness = before ** (1 - part) * chosen**part
             step, decrement = self._step(gradient, information)
             settled = abs(math.log(self.smoothness / before)) < 0.01
             moved = self._search(step, decrement)

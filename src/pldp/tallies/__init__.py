@@ -1,7 +1,7 @@
 """Sufficient statistics of reports: counts per question and level, which merge by `+`."""
 
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
-from pldp.tallies.fusion import Fused, Service, Source, fuse
+from pldp.tallies.fusion import Fused, Service, Source, fuse, fused_of
 from pldp.tallies.kernel import tally
 from pldp.tallies.pairs import PairCounts
 from pldp.tallies.patterns import ItemColumns, PatternCounts
@@ -19,5 +19,6 @@ __all__ = [
     "Source",
     "Tally",
     "fuse",
+    "fused_of",
     "tally",
 ]

@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
 from pldp.mechanisms.continuous import CONTINUOUS
+from pldp.tallies.counts import OutputCounts
+from pldp.tallies.tally import Tally
 
 IntArray = npt.NDArray[np.int64]
 CellArray = npt.NDArray[np.int32]
@@ -197,6 +199,39 @@ class Fused:
         )
         columns = [column + 1 for column in np.concatenate([self.cells, other.cells]).T.astype(np.int64)]
         return Fused(sources, self.bounds, *_distinct(columns, sources, np.concatenate([self.counts, other.counts])))
+
+
+def fused_of(tally: Tally, question: str) -> Fused:
+    """Return the tally of a question of kind `number` in the form that means and densities take.
+
+    Each level is a source of its own, with the people who chose it.
+
+    >>> from pldp import Survey, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/shopping.toml")
+    >>> people = Population.of_values(survey, {"spent": [20.0, 55.5, 300.0]}, seed=1)
+    >>> fused_of(tally(survey, simulate_reports(survey, people)), "spent").people
+    3
+    """
+    asked = tally.survey.question(question)
+    if asked.grid is None:
+        raise TallyError(f"question {question!r} must be a number to have a mean, not of kind {asked.kind}")
+    sources, cells, counts = [], [], []
+    for level, channel in zip(asked.levels, asked.channels, strict=True):
+        found = tally.counts[question, level.name]
+        if isinstance(found, OutputCounts) and found.reports:
+            outputs = np.flatnonzero(found.counts)
+            sources.append(Source(level.name, channel, found.reports))
+            cells.append(outputs)
+            counts.append(found.counts[outputs])
+    if not sources:
+        raise TallyError(f"question {question!r} has no reports, so there is nothing to estimate")
+    table = np.full((sum(map(len, cells)), len(sources)), ABSENT, np.int32)
+    start = 0
+    for place, outputs in enumerate(cells):
+        table[start : start + len(outputs), place] = outputs
+        start += len(outputs)
+    return Fused(tuple(sources), (asked.grid.low, asked.grid.high), table, np.concatenate(counts))
 
 
 def fuse(services: Sequence[Service], *, outside: str = "refuse") -> Fused:
