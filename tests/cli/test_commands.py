@@ -214,7 +214,7 @@ def test_estimates_of_nothing_and_too_many_pictures_are_refused(capsys, tmp_path
     people = Population.of_shares(Survey.load(SURVEY), 500, seed=1)
     tally(Survey.load(SURVEY), simulate_reports(Survey.load(SURVEY), people, seed=1)).save(tmp_path / "t.tally")
     code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--plot", tmp_path / "p.png")
-    assert (code, "--plot draws one question" in err) == (2, True)
+    assert (code, "--plot draws one choice or number" in err) == (2, True)
     code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--question", "late", "--plot", tmp_path / "p.xyz")
     assert (code, "must end in .png, .svg, .pdf" in err) == (2, True)
 
@@ -315,3 +315,22 @@ def test_two_questions_make_a_table(capsys, reports: Path, tmp_path: Path) -> No
     code, _, err = run(capsys, "estimate", counted, "--pair", "late", "late")
     assert code == 2
     assert "were not tallied as a pair" in err
+
+
+def test_all_kinds_of_questions_are_simulated_and_estimated(capsys, tmp_path: Path) -> None:
+    reports, counted, picture = tmp_path / "r.parquet", tmp_path / "r.tally", tmp_path / "spent.svg"
+    run(capsys, "simulate", "examples/shopping.toml", "--people", 4000, "--out", reports)
+    run(capsys, "tally", reports, "--out", counted)
+    result = run_json(capsys, "estimate", counted)
+    assert [question["name"] for question in result["questions"]] == ["reason"]
+    assert result["itemsets"][0]["name"] == "basket"
+    (spent,) = result["numbers"]
+    assert spent["mean"]["low"] < spent["mean"]["value"] < spent["mean"]["high"]
+    assert len(spent["density"]["shares"]) == 256
+    code, out, _ = run(capsys, "estimate", counted, "--plot", picture, "--question", "spent")
+    assert code == 0
+    assert "mean" in out
+    assert "<svg" in picture.read_text()
+    assert "sets that at least 0.1" in run(capsys, "estimate", counted, "--question", "basket")[1]
+    code, _, err = run(capsys, "estimate", counted, "--plot", picture, "--question", "basket")
+    assert (code, err) == (2, "pldp: --plot draws one choice or number; name it with --question\n")

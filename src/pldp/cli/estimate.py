@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
 
 from pldp.cli.output import (
     PICTURES,
@@ -22,7 +25,21 @@ from pldp.cli.output import (
 )
 from pldp.cli.page import write_page
 from pldp.errors import UsageError
-from pldp.estimates import Estimate, baskets_of, density, frequencies, itemsets, mean, two_way
+from pldp.estimates import (
+    Density,
+    Estimate,
+    Itemsets,
+    Mean,
+    TwoWay,
+    baskets_of,
+    density,
+    frequencies,
+    itemsets,
+    mean,
+    two_way,
+)
+from pldp.survey import Survey
+from pldp.survey.model import KINDS
 from pldp.tallies import Tally, fused_of
 
 
@@ -68,45 +85,70 @@ def add_to(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     tally = Tally.load(args.tally)
-    names = args.question or ([] if args.pair else _answered(tally))
-    tables = [two_way(tally, *pair, pool=args.pool) for pair in args.pair]
     if args.plot and Path(args.plot).suffix not in PICTURES:
         raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
-    baskets = [name for name in names if tally.survey.question(name).kind == "choices"]
-    found = {name: itemsets(*baskets_of(tally, name), args.min_support, largest=args.largest) for name in baskets}
-    numbers = {
-        name: (mean(fused := fused_of(tally, name), target=args.target), density(fused))
-        for name in names
-        if tally.survey.question(name).kind == "number"
-    }
-    estimates = [_estimate(tally, name, args) for name in names if name not in {*found, *numbers}]
-    if args.plot and len(estimates) != 1:
-        raise UsageError("--plot draws one question; name it with --question")
+    found = _Found.of(tally, args)
+    pictures: list[Estimate | Density] = [*found.shares, *(fitted for _, fitted in found.numbers.values())]
+    if args.plot and len(pictures) != 1:
+        raise UsageError("--plot draws one choice or number; name it with --question")
     if args.json:
-        questions = [estimate.to_mapping(args.confidence) for estimate in estimates]
-        content = {**tally_mapping(tally), "questions": questions}
-        if found:
-            content["itemsets"] = [{"name": name, **each.to_mapping(args.confidence)} for name, each in found.items()]
-        if numbers:
-            content["numbers"] = [
-                {"name": name, **number_mapping(*pair, args.confidence)} for name, pair in numbers.items()
-            ]
-        if tables:
-            content["pairs"] = [table.to_mapping(args.confidence) for table in tables]
-        emit_json(content, args.json)
+        emit_json({**tally_mapping(tally), **found.to_mapping(args.confidence)}, args.json)
     if args.json != "-":
-        for estimate in estimates:
-            show_estimate(console_for(args), estimate, args.confidence)
-        for name, each in found.items():
-            show_itemsets(console_for(args), name, each, args.confidence)
-        for name, pair in numbers.items():
-            show_number(console_for(args), tally.survey.question(name), *pair, args.confidence)
-        for table in tables:
-            show_two_way(console_for(args), table, args.confidence)
+        found.show(console_for(args), tally.survey, args.confidence)
     if args.html:
-        write_page(Path(args.html), tally.survey.title, estimates, tally=tally, confidence=args.confidence)
+        write_page(Path(args.html), tally.survey.title, found.shares, tally=tally, confidence=args.confidence)
     if args.plot:
-        estimates[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+        pictures[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was estimated: shares, frequent sets, numbers and two-way tables, by kind of question."""
+
+    shares: list[Estimate]
+    sets: dict[str, Itemsets]
+    numbers: dict[str, tuple[Mean, Density]]
+    tables: list[TwoWay]
+
+    @classmethod
+    def of(cls, tally: Tally, args: argparse.Namespace) -> _Found:
+        names = args.question or ([] if args.pair else _answered(tally))
+        by_kind = {kind: [name for name in names if tally.survey.question(name).kind == kind] for kind in KINDS}
+        numbers = {}
+        for name in by_kind["number"]:
+            fused = fused_of(tally, name)
+            numbers[name] = (mean(fused, target=args.target), density(fused))
+        return cls(
+            [_estimate(tally, name, args) for name in by_kind["choice"]],
+            {
+                name: itemsets(*baskets_of(tally, name), args.min_support, largest=args.largest)
+                for name in by_kind["choices"]
+            },
+            numbers,
+            [two_way(tally, *pair, pool=args.pool) for pair in args.pair],
+        )
+
+    def to_mapping(self, confidence: float) -> dict[str, Any]:
+        content: dict[str, Any] = {"questions": [estimate.to_mapping(confidence) for estimate in self.shares]}
+        if self.sets:
+            content["itemsets"] = [{"name": name, **each.to_mapping(confidence)} for name, each in self.sets.items()]
+        if self.numbers:
+            content["numbers"] = [
+                {"name": name, **number_mapping(*pair, confidence)} for name, pair in self.numbers.items()
+            ]
+        if self.tables:
+            content["pairs"] = [table.to_mapping(confidence) for table in self.tables]
+        return content
+
+    def show(self, console: Console, survey: Survey, confidence: float) -> None:
+        for estimate in self.shares:
+            show_estimate(console, estimate, confidence)
+        for name, each in self.sets.items():
+            show_itemsets(console, name, each, confidence)
+        for name, pair in self.numbers.items():
+            show_number(console, survey.question(name), *pair, confidence)
+        for table in self.tables:
+            show_two_way(console, table, confidence)
 
 
 def _answered(tally: Tally) -> list[str]:
