@@ -102,6 +102,7 @@ def test_missing_and_impossible_outputs_are_counted(outside: str) -> None:
         (2, {"missing": 1, "impossible": 1}) if outside == "skip" else (3, {"missing": 1, "clipped": 1})
     )
     assert (1, -1) in as_counter(fused)
+    assert (fused + fused).sources[1].skipped == {"missing": 2}
 
 
 def bad(**changes) -> list[Service]:
