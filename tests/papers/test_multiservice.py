@@ -113,7 +113,7 @@ def test_experiment_names_missing_data_and_judges_every_claim(monkeypatch: pytes
     assert {"weights", "ua", "uwa", "fitted_mean", "ule", "ems", "default"} <= {row["method"] for row in result["rows"]}
     assert all(("mse" in row) != ("js" in row) for row in result["rows"])
     assert len(result["verdicts"]) == 8
-    assert told[-1] == 4 * 5 + 2
+    assert told[-1] == 4 * 4 + 2
     with pytest.raises(FileNotFoundError):
         experiment.numbers("taxi", 10, np.random.default_rng(1))
 
