@@ -141,6 +141,8 @@ def test_detail_is_chosen_from_the_data() -> None:
     assert (spiky.splines, smooth.splines) == (48, 24)
     assert set(spiky.evidence) == set(told) == {24, 48}
     assert spiky.shares.sum() == pytest.approx(1)
+    wide = density(collected(beta(2000, 3, 400), [number_channel("sw", 400, 10**6)], 4))
+    assert set(wide.evidence) == {24, 48, 96}
     assert density(collected(beta(500, 1, 6), [number_channel("sw", 6, 10**6)], 1, size=6)).splines == 4
 
 

@@ -149,6 +149,11 @@ def test_the_grid_costs_less_than_two_percent_of_variance(mechanism: str, epsilo
     assert 0.96 < worst_variance(built) / continuous < 1.02
 
 
+def test_large_epsilons_on_fine_grids_leave_laplace_a_weight_for_the_far_tail() -> None:
+    built = DiscreteLaplace.of(4096, 20_000_000)
+    assert 19_900_000 < (built.micro_epsilon or 0) <= 20_000_000
+
+
 def test_cutting_laplace_noise_at_the_bounds_lowers_its_variance() -> None:
     for epsilon in (0.3, 1.0, 3.0):
         assert worst_variance(DiscreteLaplace.of(64, micro_epsilon(epsilon))) < 8 / epsilon**2

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from claims import Z
@@ -111,9 +113,23 @@ def test_experiment_names_missing_data_and_judges_every_claim(monkeypatch: pytes
     assert {"weights", "ua", "uwa", "fitted_mean", "ule", "ems", "default"} <= {row["method"] for row in result["rows"]}
     assert all(("mse" in row) != ("js" in row) for row in result["rows"])
     assert len(result["verdicts"]) == 8
-    assert told[-1] == 4 * 5 + 2
+    assert told[-1] == 4 * 4 + 2
     with pytest.raises(FileNotFoundError):
         experiment.numbers("taxi", 10, np.random.default_rng(1))
+
+
+def test_real_numbers_are_read_scaled_and_thinned(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taxi = {"pickup_second_of_day": [0, 43_200, 86_399, 5], "year": [2015, 2017, 2019, 2012]}
+    pq.write_table(pa.table(taxi), tmp_path / experiment.FILES["taxi"])
+    pay = {"total_pay_benefits": [9_000.0, 10_000.0, 35_000.0, 60_000.0, 90_000.0]}
+    pq.write_table(pa.table(pay), tmp_path / experiment.FILES["retirement"])
+    monkeypatch.setenv("PLDP_DATA", str(tmp_path))
+    experiment._real.cache_clear()
+    generator = np.random.default_rng(1)
+    assert experiment.numbers("taxi", 10, generator)[:2].tolist() == [0, 0.5]
+    assert experiment.numbers("retirement", 10, generator).tolist() == [0, 0.5, 1]
+    assert len(experiment.numbers("retirement", 2, generator)) == 2
+    experiment._real.cache_clear()
 
 
 def test_settings_are_those_of_the_paper() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from claims import follows, mean_is
 from pldp.errors import SimulationError
-from pldp.mechanisms import NUMBER_MECHANISMS, Grid, number_channel
+from pldp.mechanisms import NUMBER_MECHANISMS, Grid, WindowChannel, number_channel
 from pldp.mechanisms.continuous import CONTINUOUS
 from pldp.simulate import perturb_continuously, perturb_numbers, to_buckets
 
@@ -44,6 +44,8 @@ def test_continuous_outputs_have_the_stated_mean_and_variance(mechanism: str, ep
 
 
 def test_bad_numbers_are_refused() -> None:
+    plain = WindowChannel(2, 1, 2**52 + 1, 2**52 - 1)
+    assert perturb_numbers(plain, [0, 1], np.random.default_rng(1)).max() < 2
     channel = number_channel("sw", 4, 1_000_000)
     generator = np.random.default_rng(1)
     with pytest.raises(SimulationError, match="flat array of integers"):

@@ -11,10 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from claims import Z
 from pldp.errors import TallyError
+from pldp.estimates import mean
 from pldp.mechanisms import channel, number_channel
-from pldp.simulate import perturb_continuously
-from pldp.tallies import Fused, Service, fuse
+from pldp.simulate import perturb_continuously, perturb_numbers
+from pldp.survey import loads
+from pldp.tallies import Fused, OutputCounts, Service, Tally, fuse, fused_of
 from pldp.tallies.fusion import ABSENT
 
 ROUNDING = number_channel("sr", 8, 1_000_000)
@@ -99,6 +102,7 @@ def test_missing_and_impossible_outputs_are_counted(outside: str) -> None:
         (2, {"missing": 1, "impossible": 1}) if outside == "skip" else (3, {"missing": 1, "clipped": 1})
     )
     assert (1, -1) in as_counter(fused)
+    assert (fused + fused).sources[1].skipped == {"missing": 2}
 
 
 def bad(**changes) -> list[Service]:
@@ -166,6 +170,49 @@ def test_continuous_outputs_are_put_on_the_grid(mechanism: str) -> None:
     assert skipped.sources[0].skipped == {"impossible": 2}
     if mechanism == "sr":
         assert fuse([Service.of_numbers("a", made, [1, 2], [numbers[0], 0.1])], outside="skip").people == 1
+
+
+SURVEY = """
+pldp = 1
+title = "numbers"
+[levels]
+strict = 0.5
+open = 2
+[[questions]]
+name = "hours"
+kind = "number"
+low = 0
+high = 24
+buckets = 48
+[[questions]]
+name = "mode"
+values = ["bike", "car"]
+"""
+
+
+def test_levels_of_a_number_question_are_services_that_share_nobody() -> None:
+    survey = loads(SURVEY)
+    generator = np.random.default_rng(1)
+    hours = survey.question("hours")
+    values = generator.binomial(47, 0.3, 4000)
+    counts = dict(Tally.empty(survey).counts)
+    for level, made in zip(hours.levels, hours.channels, strict=True):
+        drawn = perturb_numbers(made, values[: 2000 if level.name == "open" else 4000], generator)
+        counts["hours", level.name] = OutputCounts(np.bincount(drawn, minlength=made.output_count))
+    fused = fused_of(Tally(survey, counts, 6000), "hours")
+    assert fused.subsets == {("strict",): 4000, ("open",): 2000}
+    assert fused.bounds == (0, 24)
+    found = mean(fused)
+    assert abs(found.value - (values.mean() + 0.5) / 2) <= Z * found.standard_error + 0.1
+    with pytest.raises(TallyError, match="must be a number"):
+        fused_of(Tally.empty(survey), "mode")
+
+
+def test_numbers_of_hidden_levels_are_refused() -> None:
+    hours = loads(SURVEY)
+    hidden = replace(Tally.empty(hours), survey=replace(hours, level_channel=channel("krr", 2, 1_000_000)))
+    with pytest.raises(TallyError, match="this survey hides them"):
+        fused_of(hidden, "hours")
 
 
 def test_other_continuous_forms_are_refused() -> None:

@@ -22,7 +22,7 @@ Method for Smoothing Parameter Optimization" (2017); Nychka, "Bayesian Confidenc
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
@@ -234,20 +234,19 @@ def density(
     most = max(4, model.size // 2)
     tried = [splines] if splines is not None else [number for number in SPLINES if number <= most] or [most]
     start = em(model.sampled, smoothing=True, most_steps=_START_STEPS).shares
-    best: _Fit | None = None
-    evidence: dict[int, float] = {}
+    fits: list[_Fit] = []
     steps = 0
     for number in tried:
-        if number > _ALWAYS and best is not None and best.splines < _ALWAYS:
+        if number > _ALWAYS and _best(fits).splines < _ALWAYS:
             break
-        fit = _Fit(model, number, start if best is None else best.shares)
+        fit = _Fit(model, number, _best(fits).shares if fits else start)
         steps = fit.climb(steps, progress)
-        evidence[number] = fit.evidence
-        if best is None or fit.evidence > best.evidence:
-            best = fit
-    if best is None:
-        raise EstimateError("splines must be at least 4")
-    return best.result(model, evidence, steps)
+        fits.append(fit)
+    return _best(fits).result(model, {fit.splines: fit.evidence for fit in fits}, steps)
+
+
+def _best(fits: Sequence[_Fit]) -> _Fit:
+    return max(fits, key=lambda fit: fit.evidence)
 
 
 def spline_basis(size: int, splines: int) -> FloatArray:

@@ -24,7 +24,7 @@ from scipy import stats
 
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE
-from pldp.estimates.density import density, spline_basis
+from pldp.estimates.density import Density, density, spline_basis
 from pldp.estimates.estimate import Homogeneity
 from pldp.estimates.fusion import FusedLikelihood, OutputRows, centres, unbiased_numbers
 from pldp.estimates.groups import FloatArray
@@ -126,7 +126,8 @@ def mean(fused: Fused, *, method: str = "weights", target: str = "respondents", 
     ):
         if given not in known:
             raise EstimateError(f"{name} must be one of {', '.join(known)}, not {given!r}")
-    tables = _Tables(fused)
+    fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
+    tables = _Tables(fused, fitted)
     chosen, error, by_size, homogeneity = _combined(tables, method, target, pooling)
     assumptions = [SAMPLE] if target == "population" else []
     assumptions.append(SAME_MEAN if pooling == "precision" and method in {"weights", "fitted"} else ANY_SUBSET)
@@ -154,14 +155,16 @@ def mean(fused: Fused, *, method: str = "weights", target: str = "respondents", 
 class _Tables:
     """Unbiased numbers and variances of every service, the estimated population, and sums over the tuples."""
 
-    def __init__(self, fused: Fused) -> None:
-        self.fused = fused
+    def __init__(self, fused: Fused, fitted: Density | None) -> None:
+        self.fused, self.fitted = fused, fitted
         self.names = [source.name for source in fused.sources]
         self.numbers = [unbiased_numbers(source.channel) for source in fused.sources]
         rows = [OutputRows.of(source.channel) for source in fused.sources]
         middle = centres(fused.size)
         self.by_value = np.array([row.expectation(z**2) - middle**2 for row, z in zip(rows, self.numbers, strict=True)])
-        population = density(_simplest(fused, rows).thin(_POPULATION_TUPLES), splines=_SPLINES).shares
+        if fitted is None:
+            fitted = density(_simplest(fused, rows).thin(_POPULATION_TUPLES), splines=_SPLINES)
+        population = fitted.shares
         self.variances: FloatArray = self.by_value @ population
         self.spread = float(population @ middle**2 - (population @ middle) ** 2)
         self.people = fused.people
@@ -209,8 +212,8 @@ def _combined(
     """Return value and standard error on [−1, 1], the mean pooled by size where it matters, and the test."""
     counts, people = tables.fused.counts, tables.people
     sampling = tables.spread / people if target == "population" else 0.0
-    if method == "fitted":
-        fitted = density(tables.fused, splines=_SPLINES)
+    if tables.fitted is not None:
+        fitted = tables.fitted
         scale = 2 / (fitted.bounds[1] - fitted.bounds[0])
         value = (fitted.mean - fitted.bounds[0]) * scale - 1
         return value, float(np.sqrt((fitted.mean_standard_error * scale) ** 2 + sampling)), None, None

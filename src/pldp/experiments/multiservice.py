@@ -92,7 +92,7 @@ def run(*, quick: bool, seed: int, progress: Callable[[int, int], None] | None) 
     missing = [f"{name} ({file})" for name, file in FILES.items() if _path(file) is None]
     datasets = [*SYNTHETIC, *(name for name, file in FILES.items() if _path(file) is not None)]
     settings = list(_quick(datasets) if quick else _full(datasets))
-    repeats = {"mse": 5, "js": 2} if quick else {"mse": 30, "js": 3}
+    repeats = {"mse": 4, "js": 2} if quick else {"mse": 30, "js": 3}
     tasks = [(setting, seed * 1000 + n) for setting in settings for n in range(repeats[setting.measure])]
     found: dict[Setting, list[Found]] = defaultdict(list)
     for done, (task, result) in enumerate(zip(tasks, in_parallel(_one_run, tasks), strict=True), start=1):
@@ -114,9 +114,9 @@ def run(*, quick: bool, seed: int, progress: Callable[[int, int], None] | None) 
 def _quick(datasets: list[str]) -> Iterator[Setting]:
     for name in datasets:
         yield Setting("4 mean", name, 10_000, FOUR, (0.3,) * 4, 64)
-        yield Setting("4 distribution", name, 5_000, THREE, (0.3,) * 3, 256)
+        yield Setting("4 distribution", name, 4_000, THREE, (0.3,) * 3, 256)
     yield Setting("5 mean", "beta", 10_000, FOUR, UNEQUAL_FOUR["A4"], 64)
-    yield Setting("5 distribution", "beta", 5_000, THREE, UNEQUAL_THREE["C1"], 256)
+    yield Setting("5 distribution", "beta", 4_000, THREE, UNEQUAL_THREE["C1"], 256)
     yield Setting("6 mean", "beta", 10_000, ("pm",) * 4, (0.1, 0.2, 0.3, 0.4), 64)
     yield Setting("7 mean", "beta_sin", 10_000, THREE * 2, (0.1,) * 6, 64)
     yield Setting("8 mean", "beta", 11_000, FOUR, (0.3,) * 4, 64, groups=True)

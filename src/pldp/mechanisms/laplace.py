@@ -64,8 +64,6 @@ class DiscreteLaplace(NumberChannel):
         ideal = int(TOTAL * (1 - alpha) / (1 + alpha))
         for shrink in range(54):  # rounding of the weights costs a little of the peak
             peak = (ideal - (ideal >> (53 - shrink))) // 2 * 2
-            if peak <= 0 or decay >= TOTAL:
-                break
             try:
                 built = cls(size, decay, peak)
             except EpsilonError:

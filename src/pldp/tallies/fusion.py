@@ -216,6 +216,8 @@ def fused_of(tally: Tally, question: str) -> Fused:
     asked = tally.survey.question(question)
     if asked.grid is None:
         raise TallyError(f"question {question!r} must be a number to have a mean, not of kind {asked.kind}")
+    if tally.survey.level_channel is not None:
+        raise TallyError(f"question {question!r}: a number needs levels that are shown; this survey hides them")
     sources, cells, counts = [], [], []
     for level, channel in zip(asked.levels, asked.channels, strict=True):
         found = tally.counts[question, level.name]
