@@ -314,7 +314,7 @@ def test_mean_and_density_of_a_number_from_a_tally(mechanism: str) -> None:
         covered.append(low <= truth <= high)
     assert mean_is(errors, 0.0)
     assert not mean_is(np.array(errors) + 7 * np.std(errors) / np.sqrt(len(errors)), 0.0)
-    assert 0.8 < np.mean(covered) <= 1.0
+    assert mean_is([*covered, True, False], 0.95)  # two made-up ones, so that there is a spread
 
 
 def test_the_density_of_two_levels_converges() -> None:

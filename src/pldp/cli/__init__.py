@@ -7,6 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+# Matrices here are small: threads of the linear algebra library cost more than they give, above all beside others.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
 from pldp import __version__
 from pldp.cli import demo, estimate, plan, reproduce, simulate, survey, tally
 from pldp.errors import PldpError
