@@ -99,7 +99,7 @@ class IdentityError(NamedTuple):
 
 
 def identity_error(truth: Collection[frozenset[str]], found: Collection[frozenset[str]]) -> IdentityError:
-    """θ⁻ = |F∖F̄|/|F| and θ⁺ = |F̄∖F|/|F|, in percent.
+    """Return θ⁻, the share of true sets that are missed, and θ⁺, that of wrong ones found, in percent of the true ones.
 
     >>> identity_error([frozenset("a"), frozenset("b")], [frozenset("a"), frozenset("c")])
     IdentityError(theta_minus=50.0, theta_plus=50.0)
