@@ -19,7 +19,7 @@ def test_vectorised_outputs_are_those_of_the_device_for_the_same_random_numbers(
     outputs = perturb_numbers(channel, values, np.random.default_rng(2))
     words = np.random.default_rng(2).bit_generator.random_raw(500)
     for value, word, output in zip(values, words, outputs, strict=True):
-        assert channel.draw(int(value), lambda _, word=word: (int(word >> 11) << 3).to_bytes(7, "little")) == output
+        assert channel.draw(int(value), lambda _, word=word: (int(word) >> 11 << 3).to_bytes(7, "little")) == output
 
 
 @pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)

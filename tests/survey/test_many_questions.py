@@ -7,6 +7,7 @@ from importlib.resources import files
 
 import jsonschema
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from claims import follows
@@ -152,9 +153,9 @@ def test_more_answers_than_asked_are_rejected_in_both_forms() -> None:
         read_report(survey, json.dumps(report))
     assert rejected.value.reason is Rejection.TOO_MANY_ANSWERS
     people = Population.of_shares(loads(form(ask=3)), 50)
-    batch = next(simulate_reports(loads(form()), people))
-    names = batch.schema.get_field_index("survey")
-    forged = batch.set_column(names, "survey", [survey.hash] * 50)
+    reports = pa.Table.from_batches(simulate_reports(loads(form()), people))
+    names = reports.schema.get_field_index("survey")
+    forged = reports.set_column(names, "survey", [[survey.hash] * 50])
     assert tally(survey, forged).rejections == {Rejection.TOO_MANY_ANSWERS: 50}
 
 
