@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import re
@@ -10,6 +11,12 @@ from typing import Any
 
 from pldp.errors import UsageError
 from pldp.survey import Survey
+
+
+def add_pair_option(parser: argparse.ArgumentParser, words: str) -> None:
+    """Give a verb the option `--pair QUESTION OTHER`, which may be repeated."""
+    names = ("QUESTION", "OTHER")
+    parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=names, help=words)
 
 
 def read_level_mix(text: str | None) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from pldp.cli.arguments import add_pair_option
 from pldp.cli.output import (
     PICTURES,
     add_json_option,
@@ -48,14 +49,7 @@ def add_to(verbs: Any) -> None:
     parser = verbs.add_parser("estimate", help="turn a tally into shares with errors and intervals")
     parser.add_argument("tally", help="tally file")
     parser.add_argument("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
-    parser.add_argument(
-        "--pair",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("QUESTION", "OTHER"),
-        help="the two-way table of two questions that were tallied with --pair (may be repeated)",
-    )
+    add_pair_option(parser, "the two-way table of two questions that were tallied with --pair (may be repeated)")
     parser.add_argument(
         "--method", choices=("unbiased", "likelihood"), help="default: unbiased; likelihood if levels are hidden"
     )

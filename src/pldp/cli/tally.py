@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from pldp.cli.arguments import add_pair_option
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar, show_tally, tally_mapping
 from pldp.errors import ReportError, UsageError
 from pldp.reports.columns import survey_of_parquet
@@ -33,14 +34,7 @@ def add_to(verbs: Any) -> None:
         action="store_true",
         help="keep whole rows of unary reports, for maximum likelihood (larger file)",
     )
-    parser.add_argument(
-        "--pair",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("QUESTION", "OTHER"),
-        help="count these two questions together, for a two-way table (may be repeated)",
-    )
+    add_pair_option(parser, "count these two questions together, for a two-way table (may be repeated)")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from pldp.errors import EpsilonError
 from pldp.mechanisms.epsilon import INFINITE, MICRO, micro_epsilon_of_ratio
 
 RandomBytes = Callable[[int], bytes]
@@ -91,6 +92,41 @@ class Channel(ABC):
     def promised(self, value: int) -> int | None:  # noqa: ARG002 - others have one promise per value
         """What a budget of this value bounds: ε of the channel, unless the mechanism has a promise for each value."""
         return self.micro_epsilon
+
+
+class PackedBits:
+    """What channels have in common whose outputs are packed bits, one per value or item."""
+
+    size: int
+
+    @property
+    def output_count(self) -> int:
+        """2^size."""
+        return 1 << self.size
+
+    @property
+    def output_bytes(self) -> int:
+        """Length of a packed output."""
+        return (self.size + 7) // 8
+
+    def outputs(self) -> Iterator[bytes]:
+        """Enumerate all 2^size bit vectors."""
+        return (bits.to_bytes(self.output_bytes, "little") for bits in range(self.output_count))
+
+
+def as_int(output: Output) -> int:
+    """Return an output as an integer; bit i of packed bits is bit i of the integer."""
+    return output if isinstance(output, int) else int.from_bytes(output, "little")
+
+
+def check_other_weights(size: int, other_weights: tuple[int, ...]) -> None:
+    """Refuse weights of wrong answers, one per value, that are none or that protect nothing."""
+    if size < 2:
+        raise EpsilonError(f"size must be at least 2 values, not {size}")
+    if len(other_weights) != size or min(other_weights) < 0:
+        raise EpsilonError(f"other_weights must be {size} integers, none negative")
+    if not any(other_weights):
+        raise EpsilonError("budgets must protect at least one value, not none: every report would be the truth")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import ClassVar
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, RandomBytes, SupportChannel
+from pldp.mechanisms.channel import Output, RandomBytes, SupportChannel, as_int, check_other_weights
 from pldp.mechanisms.epsilon import INFINITE, checked_budgets, micro_epsilon_of_ratio, noise_weights
 from pldp.mechanisms.randomized_response import TOTAL, draw_53_bits
 
@@ -60,12 +60,7 @@ class ItemResponse(SupportChannel):
     mechanism: ClassVar[str] = "iprr"
 
     def __post_init__(self) -> None:
-        if self.size < 2:
-            raise EpsilonError(f"size must be at least 2 values, not {self.size}")
-        if len(self.other_weights) != self.size or min(self.other_weights) < 0:
-            raise EpsilonError(f"other_weights must be {self.size} integers, none negative")
-        if not any(self.other_weights):
-            raise EpsilonError("budgets must protect at least one value, not none: every report would be the truth")
+        check_other_weights(self.size, self.other_weights)
         if self.kept_weight <= 0:
             raise EpsilonError("other_weights must leave the truth something of 2^53: nothing could be estimated")
 
@@ -132,7 +127,7 @@ class ItemResponse(SupportChannel):
 
     def output_micro_epsilon(self, output: Output) -> int | None:
         """ln(truth weight / other weight) of the reported value."""
-        return self._ratio(self.other_weights[_as_int(output)])
+        return self._ratio(self.other_weights[as_int(output)])
 
     def promised(self, value: int) -> int | None:
         """A budget bounds what a report of the value tells."""
@@ -161,7 +156,7 @@ class ItemResponse(SupportChannel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """p of the output if it is the value, else q of the output."""
-        reported = _as_int(output)
+        reported = as_int(output)
         weight = self.other_weights[reported] + self.kept_weight * (reported == value)
         return Fraction(weight, TOTAL)
 
@@ -176,7 +171,3 @@ class ItemResponse(SupportChannel):
     def weights(self) -> Mapping[str, list[int]]:
         """Return `other` of each value; the truth has what is left of 2⁵³ in addition to its own."""
         return {"other": list(self.other_weights)}
-
-
-def _as_int(output: Output) -> int:
-    return output if isinstance(output, int) else int.from_bytes(output, "little")

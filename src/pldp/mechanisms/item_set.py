@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Output, RandomBytes
+from pldp.mechanisms.channel import Channel, Output, PackedBits, RandomBytes, as_int
 from pldp.mechanisms.epsilon import (
     INFINITE,
     checked_budgets,
@@ -46,7 +46,7 @@ class ItemEpsilon(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ItemSet(Channel):
+class ItemSet(PackedBits, Channel):
     """A set of items as packed bits; the bit of item i is 1 with p_i if the set has the item, with q_i if not.
 
     Q(y|x) = Π_i p_i^{y_i}(1−p_i)^{1−y_i} over the items of the set x, with q_i in the place of p_i for the others.
@@ -154,7 +154,7 @@ class ItemSet(Channel):
 
     def output_micro_epsilon(self, output: Output) -> int | None:
         """Sum over items of what the bit tells: ln p/q for a 1, ln (1−q)/(1−p) for a 0."""
-        bits = _as_int(output)
+        bits = as_int(output)
         odds = Counter(
             (kept, raised) if bits >> item & 1 else (TOTAL - raised, TOTAL - kept)
             for item, (kept, raised) in enumerate(zip(self.kept, self.raised, strict=True))
@@ -172,16 +172,6 @@ class ItemSet(Channel):
             (max(Fraction(kept, raised), Fraction(TOTAL - raised, TOTAL - kept)), count)
             for (kept, raised), count in kinds.items()
         )
-
-    @property
-    def output_count(self) -> int:
-        """2^size."""
-        return 1 << self.size
-
-    @property
-    def output_bytes(self) -> int:
-        """Length of a packed output."""
-        return (self.size + 7) // 8
 
     @cached_property
     def _digits(self) -> list[tuple[int, int]]:
@@ -219,24 +209,16 @@ class ItemSet(Channel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
-        bits = _as_int(output)
+        bits = as_int(output)
         product = Fraction(1)
         for item in range(self.size):
             one = Fraction((self.kept if value >> item & 1 else self.raised)[item], TOTAL)
             product *= one if bits >> item & 1 else 1 - one
         return product
 
-    def outputs(self) -> Iterator[bytes]:
-        """Enumerate all 2^size bit vectors."""
-        return (bits.to_bytes(self.output_bytes, "little") for bits in range(1 << self.size))
-
     def weights(self) -> Mapping[str, Any]:
         """Return the lists `kept` and `raised`, in units of 2⁻³²."""
         return {"kept": list(self.kept), "raised": list(self.raised)}
-
-
-def _as_int(output: Output) -> int:
-    return int.from_bytes(output, "little") if isinstance(output, bytes) else output
 
 
 def pair_weights(present: int | None, absent: int | None) -> tuple[int, int]:

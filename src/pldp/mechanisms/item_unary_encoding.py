@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -12,14 +12,22 @@ from math import ceil, floor
 from typing import ClassVar
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, RandomBytes, SupportChannel, largest, micro_epsilon_between
+from pldp.mechanisms.channel import (
+    Output,
+    PackedBits,
+    RandomBytes,
+    SupportChannel,
+    as_int,
+    largest,
+    micro_epsilon_between,
+)
 from pldp.mechanisms.epsilon import INFINITE, MICRO, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.mechanisms.item_unary_optimum import Model, idue_optimum
 from pldp.mechanisms.unary_encoding import BITS, TOTAL
 
 
 @dataclass(frozen=True)
-class ItemUnaryEncoding(SupportChannel):
+class ItemUnaryEncoding(PackedBits, SupportChannel):
     """IDUE: one-hot bits; bit i is sent as 1 with a_i if i is the value, else with b_i.
 
     Two values x and x' differ in two bits, so a report changes the odds between them at most by the larger of
@@ -78,16 +86,6 @@ class ItemUnaryEncoding(SupportChannel):
                 raise EpsilonError(f"epsilon {epsilon_text(min(one, two))} is too small for 32-bit weights to keep it")
         return cls(len(budgets), tuple(weights[m][0] for m in budgets), tuple(weights[m][1] for m in budgets))
 
-    @property
-    def output_count(self) -> int:
-        """2^k."""
-        return 1 << self.size
-
-    @property
-    def output_bytes(self) -> int:
-        """Length of a packed output."""
-        return (self.size + 7) // 8
-
     @cached_property
     def truth_supports(self) -> tuple[Fraction, ...]:
         """a of each value."""
@@ -141,7 +139,7 @@ class ItemUnaryEncoding(SupportChannel):
         return micro_epsilon_between(min(ratios.values()), max(ratios.values()))
 
     def _ones(self, output: Output) -> list[int]:
-        bits = _as_int(output)
+        bits = as_int(output)
         return [bits >> value & 1 for value in range(self.size)]
 
     @cached_property
@@ -177,11 +175,7 @@ class ItemUnaryEncoding(SupportChannel):
 
     def supports(self, output: Output, value: int) -> bool:
         """A value is supported when its bit is 1."""
-        return bool(_as_int(output) >> value & 1)
-
-    def outputs(self) -> Iterator[bytes]:
-        """Enumerate all 2^k bit vectors."""
-        return (bits.to_bytes(self.output_bytes, "little") for bits in range(2**self.size))
+        return bool(as_int(output) >> value & 1)
 
     def weights(self) -> Mapping[str, list[int]]:
         """Return `truth` and `other` of each value, in units of 2⁻³²."""
@@ -191,7 +185,3 @@ class ItemUnaryEncoding(SupportChannel):
 def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> int | None:
     """ln a(1−b')/(b(1−a')): how much a report with bit 1 of the one and bit 0 of the other speaks for the one."""
     return micro_epsilon_of_ratio(one[0] * (TOTAL - two[1]), one[1] * (TOTAL - two[0]))
-
-
-def _as_int(output: Output) -> int:
-    return int.from_bytes(output, "little") if isinstance(output, bytes) else output

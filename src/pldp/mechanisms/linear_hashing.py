@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, PureChannel, RandomBytes
+from pldp.mechanisms.channel import Output, PureChannel, RandomBytes, as_int
 from pldp.mechanisms.epsilon import exp_micro
 from pldp.mechanisms.randomized_response import RandomizedResponse
 
@@ -133,7 +133,7 @@ class LinearHashing(PureChannel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Probability of the vector times that of the bucket."""
-        index, bucket = divmod(_as_int(output), self.buckets)
+        index, bucket = divmod(as_int(output), self.buckets)
         vectors = self.buckets**self.digits
         scale = 2**INDEX_BITS
         numbers = -(-(index + 1) * scale // vectors) + (-index * scale // vectors)
@@ -141,7 +141,7 @@ class LinearHashing(PureChannel):
 
     def supports(self, output: Output, value: int) -> bool:
         """All values that fall into the reported bucket are supported."""
-        index, bucket = divmod(_as_int(output), self.buckets)
+        index, bucket = divmod(as_int(output), self.buckets)
         return self.bucket(index, value) == bucket
 
     def outputs(self) -> Iterator[int]:
@@ -162,7 +162,3 @@ def _digits(buckets: int, size: int) -> int:
 
 def _outputs(buckets: int, size: int) -> int:
     return int(buckets ** (_digits(buckets, size) + 1))
-
-
-def _as_int(output: Output) -> int:
-    return output if isinstance(output, int) else int.from_bytes(output, "little")

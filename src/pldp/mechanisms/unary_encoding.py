@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, PureChannel, RandomBytes
+from pldp.mechanisms.channel import Output, PackedBits, PureChannel, RandomBytes, as_int
 from pldp.mechanisms.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 
 BITS = 32
@@ -19,7 +19,7 @@ TOTAL = 2**BITS
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(PureChannel):
+class UnaryEncoding(PackedBits, PureChannel):
     """One-hot bits; the bit of the true value is sent as 1 with p, every other bit with q.
 
     Q(z|x) = Π_i q^{z_i}(1−q)^{1−z_i} with p in the place of q for i = x, and ε = ln p(1−q)/(q(1−p)).
@@ -67,16 +67,6 @@ class UnaryEncoding(PureChannel):
         """Probability that the bit of another value is 1 (q)."""
         return Fraction(self.other_weight, TOTAL)
 
-    @property
-    def output_count(self) -> int:
-        """2^k."""
-        return 1 << self.size
-
-    @property
-    def output_bytes(self) -> int:
-        """Length of a packed output."""
-        return (self.size + 7) // 8
-
     @cached_property
     def _other_digits(self) -> list[int]:
         """Binary digits of the other bits' threshold, lowest first."""
@@ -105,7 +95,7 @@ class UnaryEncoding(PureChannel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
-        bits = _as_int(output)
+        bits = as_int(output)
         ones = bits.bit_count()
         true_one = bits >> value & 1
         p, q = self.truth_support, self.other_support
@@ -114,11 +104,7 @@ class UnaryEncoding(PureChannel):
 
     def supports(self, output: Output, value: int) -> bool:
         """A value is supported when its bit is 1."""
-        return bool(_as_int(output) >> value & 1)
-
-    def outputs(self) -> Iterator[bytes]:
-        """Enumerate all 2^k bit vectors."""
-        return (bits.to_bytes(self.output_bytes, "little") for bits in range(2**self.size))
+        return bool(as_int(output) >> value & 1)
 
     def weights(self) -> Mapping[str, int]:
         """Return `truth` and `other`, in units of 2⁻³²."""
@@ -168,7 +154,3 @@ def _above(truth_weight: int, other_weight: int, micro_epsilon: int) -> int:
             f"epsilon {epsilon_text(micro_epsilon)} is too small: 32-bit weights cannot keep it apart from 0"
         )
     return truth_weight
-
-
-def _as_int(output: Output) -> int:
-    return int.from_bytes(output, "little") if isinstance(output, bytes) else output

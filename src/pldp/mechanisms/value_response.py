@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel, Output, RandomBytes, largest
+from pldp.mechanisms.channel import CategoricalChannel, Output, RandomBytes, as_int, check_other_weights, largest
 from pldp.mechanisms.epsilon import (
     INFINITE,
     LARGEST_EPSILON,
@@ -55,12 +55,7 @@ class ValueResponse(CategoricalChannel):
     mechanism: ClassVar[str] = "aprr"
 
     def __post_init__(self) -> None:
-        if self.size < 2:
-            raise EpsilonError(f"size must be at least 2 values, not {self.size}")
-        if len(self.other_weights) != self.size or min(self.other_weights) < 0:
-            raise EpsilonError(f"other_weights must be {self.size} integers, none negative")
-        if not any(self.other_weights):
-            raise EpsilonError("budgets must protect at least one value, not none: every report would be the truth")
+        check_other_weights(self.size, self.other_weights)
         if max(self.other_weights) * self.size >= TOTAL:
             raise EpsilonError("other_weights must leave the truth the most likely output: nothing could be estimated")
 
@@ -107,7 +102,7 @@ class ValueResponse(CategoricalChannel):
 
     def output_micro_epsilon(self, output: Output) -> int | None:
         """ln(p of the reported value / smallest q of another value)."""
-        reported = _as_int(output)
+        reported = as_int(output)
         least = self._smallest[self._smallest[0] == reported]
         return micro_epsilon_of_ratio(self.truth_weights[reported], self.other_weights[least])
 
@@ -171,7 +166,3 @@ class WeightedResponse(ValueResponse):
             raise EpsilonError("sensitivities must be finite numbers above 0; some are not")
         budgets = [int(Fraction(micro_epsilon) / Fraction(sensitivity)) for sensitivity in sensitivities]
         return cls.of([min(budget, LARGEST_EPSILON * MICRO) for budget in budgets])
-
-
-def _as_int(output: Output) -> int:
-    return output if isinstance(output, int) else int.from_bytes(output, "little")
