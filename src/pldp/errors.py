@@ -57,5 +57,13 @@ class PlanError(PldpError, ValueError):
     """A plan that makes no sense: no people, shares or a level mix that do not fit the survey."""
 
 
+class StoreError(PldpError):
+    """A store that cannot be opened, read or written now."""
+
+
+class StoreFullError(StoreError):
+    """A store without room for more; nothing was stored and what was stored is safe."""
+
+
 class UsageError(PldpError, ValueError):
     """A command line that asks for something that cannot be done."""

@@ -34,6 +34,12 @@ class Rejection(StrEnum):
     """Packed bits of another length than the channel makes."""
     OUT_OF_RANGE = "out_of_range"
     """An output that the channel cannot make."""
+    CONFLICT = "conflict"
+    """Another report with this id is stored."""
+    CLOSED_ROUND = "closed_round"
+    """No round is open."""
+    WITHDRAWN = "withdrawn"
+    """A report with this id was withdrawn."""
 
 
 class ReportRejected(PldpError, ValueError):

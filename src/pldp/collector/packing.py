@@ -1,0 +1,181 @@
+"""Reports as rows of fixed width: what the store keeps, and what the tally's kernel reads back without a loop.
+
+A row has for each question of the survey one byte for the level (0: not answered, otherwise its place + 1) and the
+output, lowest byte first. A row of zeros is a report that was withdrawn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pldp.reports import Report, read_report
+from pldp.reports.columns import bit_channel, integer_channels, schema
+from pldp.survey import SCHEMA, Question, Survey
+
+ID_BYTES: Final = 16
+
+
+class Packed(NamedTuple):
+    """A report that keeps all rules, as stored."""
+
+    id: bytes
+    row: bytes
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    question: str
+    level: str
+    output: int | str
+
+
+class _Report(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    pldp: int
+    survey: str
+    id: str
+    answers: list[_Answer]
+
+
+class _Cell(NamedTuple):
+    """Where an answer goes and what it may be."""
+
+    offset: int
+    code: int
+    width: int
+    bits: int
+    """Length of packed bits in bytes; 0 for integers."""
+    limit: int
+    """Outputs are below it; packed bits as an integer, lowest byte first."""
+
+
+class _Broken(Exception):
+    """A report that the fast reader does not take; the slow one says why."""
+
+
+class Packing:
+    r"""Reads reports of one survey into rows and back.
+
+    >>> from pldp.survey import loads
+    >>> survey = loads('pldp=1\ntitle="t"\nlevels={a=1}\nquestions=[{name="q",values=["x","y"]}]')
+    >>> packing = Packing(survey)
+    >>> text = '{"pldp":1,"survey":"%s","id":"%s","answers":[{"question":"q","level":"a","output":1}]}'
+    >>> packing.read((text % (survey.hash, "0f" * 16)).encode()).row
+    b'\x01\x01'
+    """
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+        self._decoder = msgspec.json.Decoder(_Report)
+        self._cells: dict[tuple[str, str], _Cell] = {}
+        self._offsets: list[int] = []
+        self.width = 0
+        for question in survey.questions:
+            self._offsets.append(self.width)
+            width = output_width(question)
+            for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True)):
+                limit = 1 << channel.size if channel.output_bytes else channel.output_count
+                cell = _Cell(self.width, place + 1, width, channel.output_bytes, limit)
+                self._cells[question.name, level.name] = cell
+            self.width += 1 + width
+        self._most_answers = survey.ask or len(survey.questions)
+        self._blank = bytes(self.width)
+        self._schema = schema(survey)
+
+    def read(self, text: bytes) -> Packed:
+        """Read one report; `ReportRejected` says why one is not taken."""
+        try:
+            return self._pack(self._decoder.decode(text))
+        except (_Broken, ValueError, RecursionError):
+            return self.pack(read_report(self.survey, text))
+
+    def pack(self, report: Report) -> Packed:
+        """Pack a report that was validated."""
+        row = bytearray(self._blank)
+        for answer in report.answers:
+            cell = self._cells[answer.question, answer.level]
+            output = answer.output
+            row[cell.offset] = cell.code
+            packed = output if isinstance(output, bytes) else output.to_bytes(cell.width, "little")
+            row[cell.offset + 1 : cell.offset + 1 + len(packed)] = packed
+        return Packed(bytes.fromhex(report.id), bytes(row))
+
+    def _pack(self, report: _Report) -> Packed:
+        """Pack what the fast reader read; it may refuse more than `read_report`, never less."""
+        identity = bytes.fromhex(report.id)
+        if report.pldp != SCHEMA or report.survey != self.survey.hash or identity.hex() != report.id:
+            raise _Broken
+        if len(identity) != ID_BYTES or not 0 < len(report.answers) <= self._most_answers:
+            raise _Broken
+        row = bytearray(self._blank)
+        for answer in report.answers:
+            cell = self._cells.get((answer.question, answer.level))
+            if cell is None or row[cell.offset]:
+                raise _Broken
+            offset, code, width, bits, limit = cell
+            output = answer.output
+            if bits:
+                if not isinstance(output, str) or len(output) != 2 * bits:
+                    raise _Broken
+                packed = bytes.fromhex(output)
+                if packed.hex() != output or int.from_bytes(packed, "little") >= limit:
+                    raise _Broken
+            else:
+                if not isinstance(output, int) or not 0 <= output < limit:
+                    raise _Broken
+                packed = output.to_bytes(width, "little")
+            row[offset] = code
+            row[offset + 1 : offset + 1 + len(packed)] = packed
+        return Packed(identity, bytes(row))
+
+    def batch(self, ids: bytes, rows: bytes) -> pa.RecordBatch:
+        """Turn stored ids and rows, one after the other, into columns; rows that were withdrawn are left out."""
+        table = np.frombuffer(rows, np.uint8).reshape(-1, self.width)
+        kept = table[:, self._offsets].any(axis=1)
+        names = np.frombuffer(ids, np.uint8).reshape(-1, ID_BYTES)
+        if not kept.all():
+            table, names = table[kept], names[kept]
+        count = len(table)
+        columns: dict[str, Any] = {
+            "schema": pa.array(np.full(count, SCHEMA, np.uint8)),
+            "survey": pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), [self.survey.hash]),
+            "id": _binary(names),
+        }
+        for question, offset in zip(self.survey.questions, self._offsets, strict=True):
+            levels = [level.name for level in question.levels]
+            codes = table[:, offset].astype(np.int8) - np.int8(1)
+            places = pa.array(codes, mask=codes < 0)
+            columns[f"{question.name}.level"] = pa.DictionaryArray.from_arrays(places, levels)
+            if integer_channels(question):
+                integers = _integers(table, offset + 1, output_width(question))
+                kind = self._schema.field(f"{question.name}.output").type.to_pandas_dtype()
+                columns[f"{question.name}.output"] = pa.array(integers.astype(kind))
+            bits = bit_channel(question)
+            if bits is not None:
+                columns[f"{question.name}.bits"] = _binary(table[:, offset + 1 : offset + 1 + bits.output_bytes])
+        return pa.RecordBatch.from_arrays(list(columns.values()), schema=self._schema)
+
+
+def output_width(question: Question) -> int:
+    """Return how many bytes hold any output of the question."""
+    return max(
+        channel.output_bytes or ((channel.output_count - 1).bit_length() + 7) // 8 or 1 for channel in question.channels
+    )
+
+
+def _integers(table: npt.NDArray[np.uint8], start: int, width: int) -> npt.NDArray[np.uint64]:
+    """Read integers; wider fields hold packed bits in other rows, and integers fit 8 bytes."""
+    used = min(width, 8)
+    padded = np.zeros((len(table), 8), np.uint8)
+    padded[:, :used] = table[:, start : start + used]
+    return padded.view("<u8")[:, 0]
+
+
+def _binary(table: npt.NDArray[np.uint8]) -> pa.Array:
+    count, width = table.shape
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(width), count, [None, pa.py_buffer(np.ascontiguousarray(table))]
+    )

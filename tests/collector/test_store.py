@@ -1,0 +1,295 @@
+"""The contract of every store: durable, once each, erased when asked to, closed when closed."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from senders import make_reports, packed
+
+from pldp.collector import Packed, SqliteStore, Store, backup
+from pldp.collector import sqlite as sqlite_store
+from pldp.collector.migrations import MIGRATIONS
+from pldp.errors import StoreError, StoreFullError
+from pldp.reports import Rejection
+from pldp.reports.columns import write_parquet
+from pldp.survey import Survey, loads
+from pldp.tallies import tally
+
+Open = Callable[[], Store]
+
+
+def test_the_tally_of_the_store_is_that_of_the_reports(store: Store, commute: Survey) -> None:
+    reports = make_reports(commute, 60)
+    rows = packed(commute, reports)
+    assert store.add(rows[:25], {}) == [None] * 25
+    assert store.tally() == tally(commute, reports[:25])
+    store.add(rows[25:], {})
+    assert store.tally() == tally(commute, reports)
+
+
+def test_replaying_everything_changes_no_count(open_store: Open, commute: Survey) -> None:
+    reports = make_reports(commute, 30)
+    rows = packed(commute, reports)
+    store = open_store()
+    store.add(rows, {})
+    for _ in range(3):
+        assert store.add(rows, {}) == [None] * 30
+        store = open_store()
+        assert store.add(rows[::-1], {}) == [None] * 30
+    assert store.tally() == tally(commute, reports)
+    assert store.rounds()[0].reports == 30
+
+
+def test_a_report_that_comes_twice_in_one_batch_is_counted_once(store: Store, commute: Survey) -> None:
+    rows = packed(commute, make_reports(commute, 1))
+    assert store.add(rows * 5, {}) == [None] * 5
+    assert store.tally().reports == 1
+
+
+def test_another_report_with_the_same_id_is_a_conflict(store: Store, commute: Survey) -> None:
+    one, two = packed(commute, make_reports(commute, 2))
+    forged = Packed(one.id, two.row)
+    assert store.add([one, forged], {}) == [None, Rejection.CONFLICT]
+    assert store.add([forged], {}) == [Rejection.CONFLICT]
+    assert store.tally().rejections == {Rejection.CONFLICT: 2}
+    assert store.tally().reports == 1
+
+
+def test_rejections_are_counted_and_survive(open_store: Open, commute: Survey) -> None:
+    open_store().add([], {Rejection.MALFORMED: 2})
+    store = open_store()
+    store.add(packed(commute, make_reports(commute, 1)), {Rejection.MALFORMED: 1, Rejection.BAD_ID: 4})
+    assert store.rejections() == {Rejection.MALFORMED: 3, Rejection.BAD_ID: 4}
+
+
+def test_who_withdraws_is_gone_from_rows_and_tally(open_store: Open, commute: Survey) -> None:
+    reports = make_reports(commute, 40)
+    rows = packed(commute, reports)
+    store = open_store()
+    store.add(rows, {})
+    assert store.tally().reports == 40
+    receipts = [store.receipt(row.id) for row in rows[:10]]
+    assert all(store.withdraw(receipt) for receipt in receipts)
+    assert store.withdraw(receipts[0])
+    assert store.tally() == tally(commute, reports[10:])
+    store = open_store()
+    assert store.tally() == tally(commute, reports[10:])
+    assert store.add(rows[:1], {}) == [Rejection.WITHDRAWN]
+    assert (store.rounds()[0].reports, store.rounds()[0].withdrawn) == (30, 10)
+    assert sum(batch.num_rows for batch in store.batches()) == 30
+
+
+def test_only_the_receipt_withdraws(store: Store, commute: Survey) -> None:
+    one, two = packed(commute, make_reports(commute, 2))
+    store.add([one], {})
+    good = store.receipt(one.id)
+    forged = good[:-1] + ("0" if good[-1] != "0" else "1")
+    for wrong in (forged, good.upper(), store.receipt(two.id), "", "x", "é" * 64, good + "00"):
+        assert not store.withdraw(wrong)
+    assert store.tally().reports == 1
+
+
+def test_a_closed_round_never_changes(open_store: Open, commute: Survey) -> None:
+    reports = make_reports(commute, 12)
+    rows = packed(commute, reports)
+    store = open_store()
+    store.add(rows[:8], {Rejection.MALFORMED: 1})
+    assert store.close_round() == store.close_round()
+    frozen = store.tally(1)
+    assert store.add([rows[0], rows[8]], {Rejection.MALFORMED: 1}) == [None, Rejection.CLOSED_ROUND]
+    assert store.withdraw(store.receipt(rows[0].id))
+    store = open_store()
+    assert store.add(rows[8:], {}) == [Rejection.CLOSED_ROUND] * 4
+    assert store.open_round().number == store.open_round().number == 2
+    assert store.add([*rows[:1], *rows[8:]], {}) == [Rejection.WITHDRAWN] + [None] * 4
+    assert store.tally(1) == frozen
+    assert frozen.reports == 8
+    assert frozen.rejections == {Rejection.MALFORMED: 1}
+    assert store.tally().reports == store.tally(2).reports == 4
+    assert sum(batch.num_rows for batch in store.batches(1)) == 7
+    with pytest.raises(StoreError, match="round must be the number of one, not 3"):
+        store.tally(3)
+
+
+def test_joined_chunks_hold_the_same_reports(open_store: Open, commute: Survey, monkeypatch) -> None:
+    monkeypatch.setattr(sqlite_store, "COMPACT_EVERY", 8)
+    reports = make_reports(commute, 50)
+    rows = packed(commute, reports)
+    store = open_store()
+    for place, row in enumerate(rows):
+        store.add([row], {})
+        if place % 7 == 0:
+            assert store.tally().reports == place + 1
+    assert store.withdraw(store.receipt(rows[3].id))
+    assert store.add(rows[:3], {}) == [None] * 3
+    kept = [*reports[:3], *reports[4:]]
+    assert store.tally() == tally(commute, kept) == open_store().tally()
+
+
+def test_a_backup_is_a_store_to_start_from(store: Store, commute: Survey, tmp_path: Path) -> None:
+    rows = packed(commute, make_reports(commute, 9))
+    store.add(rows[:5], {})
+    store.backup(tmp_path / "copy.db")
+    store.add(rows[5:], {})
+    copy = SqliteStore(commute, tmp_path / "copy.db")
+    assert copy.tally().reports == 5
+    assert copy.withdraw(store.receipt(rows[0].id))
+    assert copy.add(rows, {}).count(None) == 8
+    copy.close()
+    with pytest.raises(StoreError, match="no such store"):
+        backup(tmp_path / "nothing.db", tmp_path / "copy.db")
+
+
+def test_reports_leave_in_columns_with_their_survey(store: Store, commute: Survey, tmp_path: Path) -> None:
+    reports = make_reports(commute, 9)
+    store.add(packed(commute, reports), {})
+    write_parquet(tmp_path / "out.parquet", commute, store.batches())
+    assert tally(commute, tmp_path / "out.parquet") == tally(commute, reports)
+
+
+def test_a_full_disk_loses_nothing_and_recovers(tmp_path: Path, commute: Survey) -> None:
+    store = SqliteStore(commute, tmp_path / "reports.db")
+    reports = make_reports(commute, 400)
+    rows = packed(commute, reports)
+    store.add(rows[:5], {})
+    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
+    store._writer.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreFullError):
+        store.add(rows, {})
+    assert store.tally() == tally(commute, reports[:5])
+    store._writer.execute("PRAGMA max_page_count = 100000")
+    assert store.add(rows, {}) == [None] * 400
+    assert store.tally() == tally(commute, reports)
+    store.close()
+
+
+def test_a_second_collector_on_the_same_file_is_refused(store: Store, tmp_path: Path, commute: Survey) -> None:
+    with pytest.raises(StoreError, match="in use by another collector"):
+        SqliteStore(commute, tmp_path / "reports.db")
+
+
+def test_a_store_of_another_survey_is_refused(store: Store, tmp_path: Path, commute: Survey) -> None:
+    store.close()
+    other = loads('pldp=1\ntitle="t"\nlevels={a=1}\nquestions=[{name="q",values=["x","y"]}]')
+    with pytest.raises(StoreError, match="another survey"):
+        SqliteStore(other, tmp_path / "reports.db")
+    SqliteStore(commute, tmp_path / "reports.db").close()
+
+
+def test_an_older_store_is_migrated_and_a_newer_one_refused(tmp_path: Path, commute: Survey) -> None:
+    path = tmp_path / "reports.db"
+    older = sqlite3.connect(path)
+    older.executescript(MIGRATIONS[0] + "PRAGMA user_version = 1")
+    older.close()
+    store = SqliteStore(commute, path)
+    store.add(packed(commute, make_reports(commute, 2)), {})
+    store.close()
+    newer = sqlite3.connect(path)
+    assert newer.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
+    newer.execute("PRAGMA user_version = 99")
+    newer.close()
+    with pytest.raises(StoreError, match="newer than this program"):
+        SqliteStore(commute, path)
+
+
+def test_what_is_no_database_is_refused(tmp_path: Path, commute: Survey) -> None:
+    (tmp_path / "reports.db").write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreError):
+        SqliteStore(commute, tmp_path / "reports.db")
+
+
+def test_a_store_of_a_million_is_found_again(tmp_path: Path, commute: Survey, monkeypatch) -> None:
+    """Ids that have left the recent ones are found in the sorted runs."""
+    monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
+    store = SqliteStore(commute, tmp_path / "reports.db")
+    rows = [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(1000)]
+    for start in range(0, 1000, 50):
+        store.add(rows[start : start + 50], {})
+    assert store.add(rows, {}) == [None] * 1000
+    assert store.rounds()[0].reports == 1000
+    monkeypatch.setattr("pldp.collector.seen.hash", lambda _: 7, raising=False)
+    assert store.add([Packed(b"x" * 16, rows[0].row)], {}) == [None]
+    store.close()
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Uploads, replays, closes, withdrawals and restarts in any order, beside a model of plain sets."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.survey = Survey.load("examples/commute.toml")
+        self.store = self.start()
+        self.rows = [Packed(bytes([number]) * 16, bytes([1, number % 6, 0, 0])) for number in range(12)]
+        self.rounds: list[dict[bytes, bytes]] = [{}]
+        self.gone: set[bytes] = set()
+        self.closed: dict[int, object] = {}
+
+    def start(self) -> SqliteStore:
+        return SqliteStore(self.survey, Path(self.folder.name) / "reports.db")
+
+    @rule(chosen=st.lists(st.integers(0, 11), max_size=6))
+    def upload(self, chosen: list[int]) -> None:
+        outcomes = self.store.add([self.rows[number] for number in chosen], {})
+        for number, outcome in zip(chosen, outcomes, strict=True):
+            row = self.rows[number]
+            if row.id in self.gone:
+                assert outcome is Rejection.WITHDRAWN
+            elif any(row.id in each for each in self.rounds):
+                assert outcome is None
+            elif len(self.rounds) in self.closed:
+                assert outcome is Rejection.CLOSED_ROUND
+            else:
+                assert outcome is None
+                self.rounds[-1][row.id] = row.row
+
+    @rule(number=st.integers(0, 11))
+    def withdraw(self, number: int) -> None:
+        identity = self.rows[number].id
+        known = any(identity in each for each in self.rounds)
+        assert self.store.withdraw(self.store.receipt(identity)) == (known or identity in self.gone)
+        if known:
+            self.gone.add(identity)
+            for each in self.rounds:
+                each.pop(identity, None)
+
+    @rule()
+    def close(self) -> None:
+        number = self.store.close_round().number
+        self.closed.setdefault(number, self.store.tally(number))
+
+    @rule()
+    def open(self) -> None:
+        if self.store.open_round().number > len(self.rounds):
+            self.rounds.append({})
+
+    @rule()
+    def restart(self) -> None:
+        self.store.close()
+        self.store = self.start()
+
+    @invariant()
+    def every_report_counts_once(self) -> None:
+        for number, expected in enumerate(self.rounds, start=1):
+            if number in self.closed:
+                assert self.store.tally(number) == self.closed[number]
+            else:
+                counted = self.store.tally(number).counts["mode", "strict"].counts
+                shown = Counter(row[1] for row in expected.values())
+                assert counted.tolist() == [shown[output] for output in range(6)]
+
+    def teardown(self) -> None:
+        self.store.close()
+        self.folder.cleanup()
+
+
+TestStoreMachine = StoreMachine.TestCase
+TestStoreMachine.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
