@@ -6,10 +6,13 @@ import argparse
 import csv
 import json
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pldp.errors import UsageError
+from pldp.errors import ReportError, UsageError
 from pldp.survey import Survey
 
 
@@ -17,6 +20,27 @@ def add_pair_option(parser: argparse.ArgumentParser, words: str) -> None:
     """Give a verb the option `--pair QUESTION OTHER`, which may be repeated."""
     names = ("QUESTION", "OTHER")
     parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=names, help=words)
+
+
+@contextmanager
+def with_extra(name: str) -> Iterator[None]:
+    """Say how to install an extra of this package that the body needs."""
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(f"this needs the package {error.name}: pip install 'pldp[{name}]'") from None
+
+
+def read_lines(path: str) -> Iterator[bytes]:
+    """Yield the lines of a file, or of standard input for `-`, without empty ones."""
+    if path == "-":
+        yield from (line for line in sys.stdin.buffer if line.strip())
+        return
+    try:
+        with Path(path).open("rb") as file:
+            yield from (line for line in file if line.strip())
+    except FileNotFoundError:
+        raise ReportError(f"{path}: there is no such file") from None
 
 
 def read_level_mix(text: str | None) -> Any:

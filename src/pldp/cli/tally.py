@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from pldp.cli.arguments import add_pair_option
+from pldp.cli.arguments import add_pair_option, read_lines
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar, show_tally, tally_mapping
-from pldp.errors import ReportError, UsageError
+from pldp.errors import UsageError
 from pldp.reports.columns import survey_of_parquet
 from pldp.survey import Survey, load
 from pldp.tallies import Tally, tally
@@ -79,17 +76,6 @@ def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, prog
     if path == "-" or path.endswith((".jsonl", ".ndjson", ".json")):
         if survey is None:
             raise UsageError(f"--survey is needed to read {path}")
-        return tally(survey, _lines(path), patterns=args.patterns, pairs=args.pair, progress=progress)
+        return tally(survey, read_lines(path), patterns=args.patterns, pairs=args.pair, progress=progress)
     survey = survey or survey_of_parquet(path)
     return tally(survey, path, patterns=args.patterns, pairs=args.pair, progress=progress)
-
-
-def _lines(path: str) -> Iterator[bytes]:
-    if path == "-":
-        yield from (line for line in sys.stdin.buffer if line.strip())
-        return
-    try:
-        with Path(path).open("rb") as file:
-            yield from (line for line in file if line.strip())
-    except FileNotFoundError:
-        raise ReportError(f"{path}: there is no such file") from None

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from pldp.errors import ReportError, SurveyError
 from pldp.mechanisms import Channel
-from pldp.reports.record import Report
+from pldp.reports.record import Answer, Report
 from pldp.survey import SCHEMA, Question, Survey, loads
 
 _NAMES: Final = pa.dictionary(pa.int8(), pa.string())
@@ -80,6 +80,24 @@ def to_batch(survey: Survey, reports: Sequence[Report]) -> pa.RecordBatch:
             if f"{question.name}.bits" in columns:
                 columns[f"{question.name}.bits"].append(output if isinstance(output, bytes) else None)
     return pa.RecordBatch.from_pydict(columns, schema=schema(survey))
+
+
+def from_batch(survey: Survey, batch: pa.RecordBatch) -> Iterator[Report]:
+    """Yield the reports of a batch in its order; what they say is not checked."""
+    missing = set(schema(survey).names) - set(batch.schema.names)
+    if missing:
+        raise ReportError(f"column {min(missing)} is missing")
+    columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+    forms = {
+        (question.name, level.name): columns[f"{question.name}.{'bits' if channel.output_bytes else 'output'}"]
+        for question in survey.questions
+        for level, channel in zip(question.levels, question.channels, strict=True)
+    }
+    nothing = [None] * batch.num_rows
+    for row in range(batch.num_rows):
+        levels = ((question.name, columns[f"{question.name}.level"][row]) for question in survey.questions)
+        answers = (Answer(*cell, forms.get(cell, nothing)[row]) for cell in levels if cell[1] is not None)
+        yield Report(columns["survey"][row], columns["id"][row].hex(), tuple(answers))
 
 
 def write_parquet(path: str | Path, survey: Survey, batches: Iterable[pa.RecordBatch]) -> int:

@@ -1,0 +1,53 @@
+"""`pldp send`: reports from files to a collector."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+from pldp.cli.arguments import read_lines
+from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
+from pldp.collector.sender import Sender
+from pldp.reports import Report
+from pldp.reports.columns import from_batch, read_parquet, survey_of_parquet
+
+
+def add_to(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("send", help="send reports to a collector; sending again is harmless")
+    parser.add_argument(
+        "reports", nargs="+", metavar="REPORTS", help="Parquet (.parquet) or JSON lines (.jsonl, or - )"
+    )
+    parser.add_argument("--to", required=True, metavar="URL", help="address of the collector")
+    parser.add_argument("--receipts", metavar="FILE", help="write one receipt per accepted report, for withdrawals")
+    add_json_option(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> None:
+    with ExitStack() as stack:
+        sender = stack.enter_context(closing(Sender(args.to)))
+        receipts = stack.enter_context(Path(args.receipts).open("w", encoding="utf-8")) if args.receipts else None
+        progress, task = stack.enter_context(progress_bar("sending"))
+        for path in args.reports:
+            for receipt in sender.send(_reports(path)):
+                progress.advance(task)
+                if receipts is not None:
+                    receipts.write(receipt + "\n")
+    if args.json:
+        emit_json({"accepted": sender.accepted, "rejections": dict(sender.rejections)}, args.json)
+    if args.json != "-":
+        rejected = "".join(f", {count:,} {reason}" for reason, count in sorted(sender.rejections.items()))
+        console_for(args).print(f"{sender.accepted:,} reports accepted{rejected}", markup=False)
+
+
+def _reports(path: str) -> Iterator[Report | bytes]:
+    if not path.endswith(".parquet"):
+        yield from read_lines(path)
+        return
+    survey = survey_of_parquet(path)
+    for batch in read_parquet(path):
+        yield from from_batch(survey, batch)

@@ -1,0 +1,49 @@
+"""`pldp serve`: a collector in one command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import fields
+from typing import Any
+
+from pldp.cli.arguments import with_extra
+from pldp.collector.settings import PREFIX, Settings
+
+
+def add_to(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser(
+        "serve",
+        help="collect reports over HTTP, keep them, give estimates",
+        epilog=f"Flags come before environment variables ({PREFIX}PORT and so on), these before the file.",
+    )
+    parser.add_argument("survey", help="survey file, by custom a signed one")
+    parser.add_argument("--config", metavar="FILE", help="TOML file with settings, such as port = 8300")
+    add_settings(parser)
+    parser.set_defaults(run=_run)
+
+
+def add_settings(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Give a verb the settings of a collector as flags, all or those named."""
+    for setting in fields(Settings):
+        if not names or setting.name in names:
+            shown = f" (default {setting.default})" if setting.default != "" else ""
+            flag = f"--{setting.name.replace('_', '-')}"
+            parser.add_argument(flag, metavar="VALUE", help=setting.metadata["help"] + shown)
+
+
+def _run(args: argparse.Namespace) -> None:
+    settings = Settings.read(vars(args), file=args.config)
+    with with_extra("collector"):
+        from pldp.collector import serve  # noqa: PLC0415 - optional
+    serve(args.survey, settings, _tell)
+
+
+def _tell(address: str) -> None:
+    sys.stdout.write(
+        f"survey     {address}/v1/survey\n"
+        f"API        {address}/v1/openapi.json\n"
+        f"estimates  {address}/v1/estimates/QUESTION  (make a token: pldp store token NAME)\n"
+    )
+    sys.stdout.flush()

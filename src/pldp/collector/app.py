@@ -1,0 +1,348 @@
+"""The collector as an ASGI application: a table of routes, and one path through which every request goes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+import msgspec
+
+from pldp.collector import answers
+from pldp.collector.http import Gone, Receive, Request, Response, Scope, Send, problem_response, respond
+from pldp.collector.limits import RateLimit
+from pldp.collector.openapi import openapi
+from pldp.collector.packing import Packed, Packing
+from pldp.collector.problems import Problem, ProblemError
+from pldp.collector.settings import Settings
+from pldp.collector.store import Outcome, Store
+from pldp.collector.tokens import Tokens
+from pldp.collector.uploads import Uploads, problem_of
+from pldp.errors import EstimateError, StoreError
+from pldp.reports import Rejection, ReportRejected
+from pldp.survey import Survey
+
+ONE: Final = "application/json"
+MANY: Final = "application/x-ndjson"
+PAUSE_EVERY: Final = 1000
+"""Reports that are read before other connections get a turn."""
+
+log = logging.getLogger("pldp.collector")
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One address and method: who may use it, what it takes and gives."""
+
+    method: str
+    path: str
+    summary: str
+    handler: Handler
+    scope: str = ""
+    takes: tuple[str, ...] = ()
+    gives: tuple[str, ...] = (ONE,)
+    problems: tuple[Problem, ...] = ()
+
+
+class _Withdrawal(msgspec.Struct, forbid_unknown_fields=True):
+    receipt: str
+
+
+class Collector:
+    """Serves one survey from one store.
+
+    Parameters
+    ----------
+    survey
+        The survey.
+    store
+        Where its reports are kept.
+    tokens
+        Who may read estimates and run rounds.
+    settings
+        Limits; see `Settings`.
+    document
+        What devices get when they fetch the survey: its signed form, by default the spelled-out one.
+    """
+
+    def __init__(
+        self, survey: Survey, store: Store, tokens: Tokens, settings: Settings, *, document: bytes | None = None
+    ) -> None:
+        self._survey = survey
+        self._store = store
+        self._tokens = tokens
+        self._settings = settings
+        self._document = document or survey.canonical
+        self._packing = Packing(survey)
+        self._decode_withdrawal = msgspec.json.Decoder(_Withdrawal).decode
+        self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
+        self._limit = RateLimit(settings.rate_limit) if settings.rate_limit else None
+        self._problems: Counter[str] = Counter()
+        body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
+        stored = (Problem.OVERLOADED, Problem.STORE_UNAVAILABLE, Problem.STORE_FULL)
+        every_format = tuple(answers.FORMATS.values())
+        self.routes = (
+            Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
+            Route(
+                "POST",
+                "/v1/reports",
+                "Upload one report (JSON) or many (JSON lines); each has its own outcome, and again is harmless",
+                self._post_reports,
+                takes=(ONE, MANY),
+                problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS),
+            ),
+            Route(
+                "POST",
+                "/v1/withdraw",
+                "Withdraw a report by its receipt",
+                self._post_withdraw,
+                takes=(ONE,),
+                problems=(*body, *stored, Problem.BAD_REQUEST, Problem.UNKNOWN_RECEIPT),
+            ),
+            Route("GET", "/v1/rounds", "All rounds with their numbers of reports", self._get_rounds, scope="read"),
+            Route(
+                "POST", "/v1/rounds/close", "Close the open round for good", self._close_round, "admin", problems=stored
+            ),
+            Route("POST", "/v1/rounds/open", "Open the next round", self._open_round, scope="admin", problems=stored),
+            Route(
+                "GET",
+                "/v1/estimates/{question}",
+                "The estimate of a question with errors; ?round=N for another round than the latest",
+                self._get_estimate,
+                scope="read",
+                gives=every_format,
+                problems=(Problem.NOT_FOUND, Problem.NO_ESTIMATE, Problem.NOT_ACCEPTABLE, Problem.BAD_REQUEST),
+            ),
+            Route("GET", "/v1/openapi.json", "This description", self._get_openapi),
+            Route("GET", "/healthz", "The process lives", self._get_health),
+            Route("GET", "/readyz", "The store answers", self._get_ready, problems=(Problem.STORE_UNAVAILABLE,)),
+            Route("GET", "/metrics", "Counters for Prometheus", self._get_metrics, "read", gives=("text/plain",)),
+        )
+        self._by_path: dict[str, dict[str, Route]] = {}
+        for route in self.routes:
+            self._by_path.setdefault(route.path.removesuffix("{question}"), {})[route.method] = route
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection event, as ASGI asks."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        try:
+            response = await self._answer(request)
+        except Gone:
+            return
+        await respond(send, response, with_body=request.method != "HEAD")
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            self._check_rate(request)
+            route = self._route(request)
+            if route.scope:
+                await self._check_token(request, route.scope)
+            return await route.handler(request)
+        except StoreError as error:
+            problem = problem_of(error)
+        except ProblemError as raised:
+            problem = raised
+        except Gone:
+            raise
+        except Exception as error:  # noqa: BLE001 - the last resort; its message could hold what was sent
+            log.error("internal error: %s", type(error).__name__)  # noqa: TRY400
+            problem = ProblemError(Problem.INTERNAL)
+        self._problems[problem.code] += 1
+        return problem_response(problem)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                await self._uploads.drain()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    def _check_rate(self, request: Request) -> None:
+        wait = self._limit.wait(request.address) if self._limit is not None else 0
+        if wait:
+            raise ProblemError(Problem.TOO_MANY_REQUESTS, retry_after=wait)
+
+    def _route(self, request: Request) -> Route:
+        methods = self._by_path.get(request.path)
+        if methods is None and request.path.startswith("/v1/estimates/"):
+            methods = self._by_path["/v1/estimates/"]
+        if methods is None or request.path == "/v1/estimates/":
+            raise ProblemError(Problem.NOT_FOUND)
+        route = methods.get("GET" if request.method == "HEAD" else request.method)
+        if route is None:
+            raise ProblemError(Problem.METHOD_NOT_ALLOWED, f"allowed: {', '.join(methods)}")
+        return route
+
+    async def _check_token(self, request: Request, scope: str) -> None:
+        """Check tokens in one place: `admin` may all that `read` may."""
+        kind, _, token = request.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        found = await asyncio.to_thread(self._tokens.scope, token) if kind.lower() == "bearer" and token else None
+        if found is None:
+            raise ProblemError(Problem.BAD_TOKEN)
+        if found not in {scope, "admin"}:
+            raise ProblemError(Problem.WRONG_SCOPE, f"scope {scope} is needed")
+
+    async def _body(self, request: Request) -> bytes:
+        return await request.body(self._settings.body_bytes, self._settings.body_seconds)
+
+    async def _get_survey(self, request: Request) -> Response:
+        tag = f'"{self._survey.hash}"'.encode()
+        headers = ((b"etag", tag), (b"cache-control", b"no-cache"))
+        if request.headers.get(b"if-none-match") == tag:
+            return Response(b"", status=304, headers=headers)
+        return Response(self._document, headers=headers)
+
+    async def _post_reports(self, request: Request) -> Response:
+        kind = request.content_type()
+        if kind == ONE:
+            return await self._take_one(await self._body(request))
+        if kind == MANY:
+            return await self._take_many(await self._body(request))
+        raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
+
+    async def _take_one(self, body: bytes) -> Response:
+        try:
+            packed = self._packing.read(body)
+        except ReportRejected as rejected:
+            await self._uploads.add((), {rejected.reason: 1})
+            raise ProblemError(Problem.REJECTED, str(rejected), code=rejected.reason.value) from None
+        (outcome,) = await self._uploads.add((packed,), {})
+        if outcome is not None:
+            raise ProblemError(Problem.REJECTED, code=outcome.value)
+        return Response(b'{"outcome":"accepted","receipt":"%s"}' % self._store.receipt(packed.id).encode())
+
+    async def _take_many(self, body: bytes) -> Response:
+        lines = [line for line in body.split(b"\n") if line.strip()]
+        if len(lines) > self._settings.batch_reports:
+            most = self._settings.batch_reports
+            raise ProblemError(Problem.TOO_MANY_REPORTS, f"a batch has at most {most} reports")
+        read: list[Packed | Rejection] = []
+        for start in range(0, len(lines), PAUSE_EVERY):
+            read += map(self._read, lines[start : start + PAUSE_EVERY])
+            await asyncio.sleep(0)
+        reports = [each for each in read if isinstance(each, Packed)]
+        rejections = Counter(each for each in read if isinstance(each, Rejection))
+        stored = iter(await self._uploads.add(reports, rejections))
+        outcomes = [self._outcome(each, next(stored) if isinstance(each, Packed) else each) for each in read]
+        accepted = sum(outcome.startswith('{"outcome":"accepted"') for outcome in outcomes)
+        return Response(f'{{"accepted":{accepted},"outcomes":[{",".join(outcomes)}]}}'.encode())
+
+    def _read(self, line: bytes) -> Packed | Rejection:
+        try:
+            return self._packing.read(line)
+        except ReportRejected as rejected:
+            return rejected.reason
+
+    def _outcome(self, read: Packed | Rejection, outcome: Outcome) -> str:
+        if outcome is None and isinstance(read, Packed):
+            return f'{{"outcome":"accepted","receipt":"{self._store.receipt(read.id)}"}}'
+        return f'{{"outcome":"rejected","code":"{outcome}"}}'
+
+    async def _post_withdraw(self, request: Request) -> Response:
+        if request.content_type() != ONE:
+            raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send the receipt as {ONE}")
+        try:
+            receipt = self._decode_withdrawal(await self._body(request)).receipt
+        except (ValueError, RecursionError):
+            raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
+        if not await self._uploads.run(lambda: self._store.withdraw(receipt)):
+            raise ProblemError(Problem.UNKNOWN_RECEIPT)
+        return Response(b'{"outcome":"withdrawn"}')
+
+    async def _get_rounds(self, _: Request) -> Response:
+        rounds = await asyncio.to_thread(self._store.rounds)
+        return _json({"survey": self._survey.hash, "rounds": [asdict(each) for each in rounds]})
+
+    async def _close_round(self, _: Request) -> Response:
+        return _json(asdict(await self._uploads.run(self._store.close_round)))
+
+    async def _open_round(self, _: Request) -> Response:
+        return _json(asdict(await self._uploads.run(self._store.open_round)))
+
+    async def _get_estimate(self, request: Request) -> Response:
+        question, kind = self._wanted(request)
+        number = _round_number(request)
+        if number is not None and number not in {each.number for each in await asyncio.to_thread(self._store.rounds)}:
+            raise ProblemError(Problem.NOT_FOUND, "there is no such round")
+        try:
+            body = await asyncio.to_thread(
+                lambda: answers.encode(answers.estimate(self._store.tally(number), question), kind)
+            )
+        except EstimateError as error:
+            raise ProblemError(Problem.NO_ESTIMATE, str(error)) from None
+        return Response(body, answers.FORMATS[kind])
+
+    def _wanted(self, request: Request) -> tuple[str, str]:
+        """Return question and format: by the ending of the path, otherwise by the header `Accept`."""
+        names = {question.name for question in self._survey.questions}
+        path = request.path.removeprefix("/v1/estimates/")
+        if path in names:
+            accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
+            for kind, media in answers.FORMATS.items():
+                if any(wanted in accepted for wanted in (media.partition(";")[0], "*/*")):
+                    return path, kind
+            raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(answers.FORMATS.values())}")
+        name, _, ending = path.rpartition(".")
+        if name in names and ending in answers.FORMATS:
+            return name, ending
+        raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
+
+    async def _get_openapi(self, _: Request) -> Response:
+        return _json(openapi(self.routes))
+
+    async def _get_health(self, _: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def _get_ready(self, _: Request) -> Response:
+        await asyncio.to_thread(self._store.rounds)
+        return _json({"status": "ready"})
+
+    async def _get_metrics(self, _: Request) -> Response:
+        rounds = await asyncio.to_thread(self._store.rounds)
+        rejections = await asyncio.to_thread(self._store.rejections)
+        lines = [
+            *_metric("pldp_reports", "gauge", {f'round="{each.number}"': each.reports for each in rounds}),
+            *_metric("pldp_withdrawn", "gauge", {f'round="{each.number}"': each.withdrawn for each in rounds}),
+            *_metric(
+                "pldp_rejected_total",
+                "counter",
+                {f'reason="{reason}"': rejections.get(reason, 0) for reason in Rejection},
+            ),
+            *_metric("pldp_problems_total", "counter", {f'code="{code}"': n for code, n in self._problems.items()}),
+            *_metric("pldp_waiting_reports", "gauge", {"": self._uploads.waiting}),
+        ]
+        return Response("\n".join([*lines, ""]).encode(), "text/plain; version=0.0.4; charset=utf-8")
+
+
+def _json(content: Mapping[str, Any]) -> Response:
+    return Response(json.dumps(content, ensure_ascii=False).encode())
+
+
+def _round_number(request: Request) -> int | None:
+    if not request.query:
+        return None
+    given = parse_qs(request.query.decode("latin-1"), keep_blank_values=True, max_num_fields=8)
+    numbers = given.pop("round", [])
+    if given or len(numbers) != 1 or not numbers[0].isascii() or not numbers[0].isdigit() or len(numbers[0]) > 9:
+        raise ProblemError(Problem.BAD_REQUEST, "the query must be round=N")
+    return int(numbers[0])
+
+
+def _metric(name: str, kind: str, samples: Mapping[str, int]) -> list[str]:
+    shown = [f"{name}{{{labels}}} {value}" if labels else f"{name} {value}" for labels, value in samples.items()]
+    return [f"# TYPE {name} {kind}", *shown]

@@ -1,0 +1,104 @@
+"""Send reports to a collector in batches; sending again is harmless, so whatever fails is sent again."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from itertools import islice
+from typing import Final
+from urllib.parse import urlsplit
+
+from pldp.errors import ReportError, UsageError
+from pldp.reports import Report
+
+BATCH: Final = 1000
+TRIES: Final = 8
+"""How often a batch is sent before giving up: about a minute with the waits between."""
+
+_AGAIN: Final = {408, 429, 502, 503, 504, 507}
+_LONGEST_WAIT: Final = 30.0
+
+
+@dataclass
+class Sender:
+    """Sends reports and counts the outcomes.
+
+    Attributes
+    ----------
+    url
+        Address of the collector, such as `http://127.0.0.1:8300`.
+    wait
+        Waits so many seconds before another try.
+    accepted, rejections
+        Outcomes so far.
+    """
+
+    url: str
+    wait: Callable[[float], None] = time.sleep
+    accepted: int = 0
+    rejections: Counter[str] = field(default_factory=Counter)
+    _connection: HTTPConnection | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no address."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise UsageError("the address of a collector must look like https://example.org or http://127.0.0.1:8300")
+
+    def send(self, reports: Iterable[Report | str | bytes]) -> Iterator[str]:
+        """Send reports (also as JSON text, one line each) and yield the receipts of those that are stored."""
+        rest = (_line(report) for report in reports)
+        while batch := list(islice(rest, BATCH)):
+            for outcome in self._send(b"\n".join(batch))["outcomes"]:
+                if outcome["outcome"] == "accepted":
+                    self.accepted += 1
+                    yield outcome["receipt"]
+                else:
+                    self.rejections[outcome["code"]] += 1
+
+    def _send(self, body: bytes) -> dict[str, list[dict[str, str]]]:
+        problem = ""
+        for number in range(TRIES):
+            wait = min(_LONGEST_WAIT, 0.1 * 2**number) * random.uniform(0.5, 1)  # noqa: S311 - spreads load only
+            try:
+                response, content = self._post(body)
+            except (OSError, HTTPException) as error:
+                problem = f"{type(error).__name__}: {error}"
+                self._connection = None
+            else:
+                if response.status == 200:
+                    return json.loads(content)  # type: ignore[no-any-return] # the collector's own form
+                problem = f"status {response.status}"
+                if response.status not in _AGAIN:
+                    raise ReportError(f"{self.url}: does not take the reports ({problem})")
+                wait = max(wait, _seconds(response.getheader("retry-after")))
+            self.wait(wait)
+        raise ReportError(f"{self.url}: does not answer after {TRIES} tries ({problem})")
+
+    def _post(self, body: bytes) -> tuple[HTTPResponse, bytes]:
+        if self._connection is None:
+            parts = urlsplit(self.url)
+            kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+            self._connection = kind(parts.hostname or "", parts.port, timeout=60)
+        self._connection.request("POST", "/v1/reports", body, {"content-type": "application/x-ndjson"})
+        response = self._connection.getresponse()
+        return response, response.read()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+
+def _line(report: Report | str | bytes) -> bytes:
+    text = report.to_json() if isinstance(report, Report) else report
+    return (text.encode() if isinstance(text, str) else text).strip().replace(b"\n", b" ")
+
+
+def _seconds(header: str | None) -> float:
+    return min(_LONGEST_WAIT, float(header)) if header and header.isascii() and header.isdigit() else 0.0

@@ -1,0 +1,76 @@
+"""The collector's settings, each in one place: flags before environment before file before default."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from pldp.errors import UsageError
+
+PREFIX: Final = "PLDP_"
+"""Environment variables are called like settings, in capitals, after this."""
+
+
+def _setting(default: str | int, words: str, least: int = 0) -> Any:
+    return field(default=default, metadata={"help": words, "least": least})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a collector can be told.
+
+    >>> Settings.read({"port": "0"}, {"PLDP_PORT": "8000", "PLDP_RATE_LIMIT": "5"}, None)
+    ... # doctest: +ELLIPSIS
+    Settings(host='127.0.0.1', port=0, database='reports.db', rate_limit=5, ...)
+    """
+
+    host: str = _setting("127.0.0.1", "address to listen on")
+    port: int = _setting(8300, "port to listen on; 0 picks a free one")
+    database: str = _setting("reports.db", "SQLite file of the reports; made if it does not exist")
+    rate_limit: int = _setting(200, "requests per second from one address, with bursts of ten seconds; 0: no limit")
+    body_bytes: int = _setting(8 << 20, "largest body of a request", 1)
+    body_seconds: int = _setting(30, "time in which the body of a request must arrive", 1)
+    batch_reports: int = _setting(10_000, "most reports in one batch", 1)
+    waiting_reports: int = _setting(100_000, "most reports that wait to be stored; then uploads get 503", 1)
+    connections: int = _setting(2_000, "most connections at a time; then requests get 503", 1)
+    trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")
+
+    @classmethod
+    def read(
+        cls, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ, file: str | Path | None = None
+    ) -> Settings:
+        """Put the settings together; flags that are `None` were not given."""
+        given = _read_file(Path(file)) if file is not None else {}
+        names = {each.name for each in fields(cls)}
+        unknown = given.keys() - names
+        if unknown:
+            raise UsageError(f"{file}: {min(unknown)[:40]!r} is not a setting")
+        for name in names:
+            if PREFIX + name.upper() in environment:
+                given[name] = environment[PREFIX + name.upper()]
+            if flags.get(name) is not None:
+                given[name] = flags[name]
+        return cls(**{each.name: _value(each, given[each.name]) for each in fields(cls) if each.name in given})
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from None
+
+
+def _value(setting: Any, given: object) -> Any:
+    if isinstance(setting.default, str):
+        if not isinstance(given, str):
+            raise UsageError(f"{setting.name} must be text")
+        return given
+    least = setting.metadata["least"]
+    text = str(given)
+    if isinstance(given, bool) or not text.isascii() or not text.isdigit() or len(text) > 12 or int(text) < least:
+        raise UsageError(f"{setting.name} must be a whole number of at least {least}, not {text[:40]!r}")
+    return int(text)

@@ -1,0 +1,71 @@
+"""Real collectors in processes of their own, on free ports of this machine only."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pldp.survey import Survey
+
+SURVEY = "examples/commute.toml"
+
+
+class Server:
+    """A `pldp serve` that can be ended in any way."""
+
+    def __init__(self, folder: Path, *options: str, survey: str = SURVEY) -> None:
+        self.database = folder / "reports.db"
+        self.log = folder / "log.txt"
+        command = [sys.executable, "-m", "pldp.cli", "serve", survey, "--port", "0", "--database", str(self.database)]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "--rate-limit", "0", *options], stdout=subprocess.PIPE, stderr=log, env=dict(os.environ)
+            )
+        assert self.process.stdout is not None
+        self.printed = self.process.stdout.readline().decode()
+        found = re.search(r"http://[\d.]+:\d+", self.printed)
+        assert found, self.log.read_text()
+        self.url = found[0]
+
+    def connect(self) -> HTTPConnection:
+        parts = urlsplit(self.url)
+        return HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self._end()
+
+    def stop(self) -> int:
+        self.process.terminate()
+        return self._end()
+
+    def _end(self) -> int:
+        code = self.process.wait(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+
+@contextmanager
+def running(folder: Path, *options: str) -> Iterator[Server]:
+    server = Server(folder, *options)
+    try:
+        yield server
+    finally:
+        if server.process.poll() is None:
+            server.kill()
+
+
+def report_line(survey: Survey, identity: str | None = None) -> tuple[str, bytes]:
+    """Return a fresh id and a report with it, made fast."""
+    identity = identity or secrets.token_hex(16)
+    answers = '[{"question":"late","level":"open","output":1}]'
+    return identity, f'{{"pldp":1,"survey":"{survey.hash}","id":"{identity}","answers":{answers}}}'.encode()

@@ -1,0 +1,259 @@
+"""A real collector in its own process: one command, faults of all kinds, nothing acknowledged is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections import Counter
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import pytest
+from senders import make_reports
+from servers import SURVEY, Server, report_line, running
+
+from pldp.cli import main
+from pldp.collector import Sender, Settings, SqliteStore
+from pldp.errors import ReportError, UsageError
+from pldp.survey import Survey
+from pldp.tallies import tally
+
+ONE = {"content-type": "application/json"}
+MANY = {"content-type": "application/x-ndjson"}
+
+
+def stored_ids(path: Path, survey: Survey) -> Counter[str]:
+    store = SqliteStore(survey, path)
+    found = Counter(identity.hex() for batch in store.batches() for identity in batch.column("id").to_pylist())
+    store.close()
+    return found
+
+
+def send_until(url_of: list[Server], survey: Survey, acknowledged: set[str], stop: threading.Event, size: int) -> None:
+    """Send fresh reports over and over; remember what was acknowledged, whatever happens to the server."""
+    connection: HTTPConnection | None = None
+    while not stop.is_set():
+        made = [report_line(survey) for _ in range(size)]
+        try:
+            connection = connection or url_of[-1].connect()
+            body = b"\n".join(line for _, line in made)
+            connection.request("POST", "/v1/reports", body, MANY if size > 1 else ONE)
+            response = connection.getresponse()
+            if response.status == 200 and response.read():
+                acknowledged.update(identity for identity, _ in made)
+        except (OSError, HTTPException):
+            connection = None
+            time.sleep(0.01)
+
+
+def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path, commute: Survey) -> None:
+    servers = [Server(tmp_path)]
+    acknowledged: set[str] = set()
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=send_until, args=(servers, commute, acknowledged, stop, size)) for size in (1, 1, 1, 40)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(4):
+            before = len(acknowledged)
+            deadline = time.monotonic() + 10
+            while len(acknowledged) < before + 200 and time.monotonic() < deadline:
+                time.sleep(0.01)
+            servers[-1].kill()
+            servers.append(Server(tmp_path))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        servers[-1].kill()
+    found = stored_ids(servers[-1].database, commute)
+    assert len(acknowledged) >= 800
+    assert not acknowledged - found.keys()
+    assert max(found.values()) == 1
+
+
+def test_a_collector_told_to_end_stores_what_it_took(tmp_path: Path, commute: Survey) -> None:
+    with running(tmp_path) as server:
+        acknowledged: set[str] = set()
+        stop = threading.Event()
+        thread = threading.Thread(target=send_until, args=([server], commute, acknowledged, stop, 20))
+        thread.start()
+        time.sleep(0.3)
+        assert server.stop() in {0, -15}
+        stop.set()
+        thread.join()
+    assert acknowledged
+    assert not acknowledged - stored_ids(server.database, commute).keys()
+
+
+def test_large_and_slow_bodies_end_and_others_go_on(tmp_path: Path, commute: Survey) -> None:
+    with running(tmp_path, "--body-seconds", "1", "--body-bytes", "100000") as server:
+        slow = [server.connect() for _ in range(50)]
+        for connection in slow:
+            connection.putrequest("POST", "/v1/reports")
+            connection.putheader("content-type", "application/json")
+            connection.putheader("content-length", "1000")
+            connection.endheaders(b"{")
+        large = server.connect()
+        large.putrequest("POST", "/v1/reports")
+        large.putheader("content-type", "application/x-ndjson")
+        large.putheader("transfer-encoding", "chunked")
+        large.endheaders()
+        part = b"%x\r\n%s\r\n" % (1 << 16, b"x" * (1 << 16))
+        sent = 0
+        try:
+            while sent < 1 << 30:
+                large.send(part)
+                sent += 1 << 16
+        except OSError:
+            pass
+        assert sent < 1 << 26
+        good = server.connect()
+        good.request("POST", "/v1/reports", report_line(commute)[1], ONE)
+        assert good.getresponse().status == 200
+        answers = [connection.getresponse() for connection in slow]
+        assert {(answer.status, json.loads(answer.read())["code"]) for answer in answers} == {(408, "too_slow")}
+        for connection in (*slow, large, good):
+            connection.close()
+
+
+def test_a_client_that_leaves_in_the_middle_is_no_matter(tmp_path: Path, commute: Survey) -> None:
+    with running(tmp_path) as server:
+        for _ in range(5):
+            raw = socket.create_connection(server.url.removeprefix("http://").split(":"))
+            raw.sendall(b"POST /v1/reports HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 90\r\n\r\n{")
+            raw.close()
+        connection = server.connect()
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+        connection.close()
+        assert server.stop() in {0, -15}
+    assert server.log.read_text() == ""
+
+
+def test_what_a_person_answers_is_in_no_file(tmp_path: Path, commute: Survey) -> None:
+    """Not in store, log, errors: neither the words of a rejected report, nor an address, nor a token that is wrong."""
+    canary = "canary-7f3a"
+    with running(tmp_path) as server:
+        connection = server.connect()
+        _, line = report_line(commute)
+        for body in (line.replace(b'"output":1', b'"output":"%s"' % canary.encode()), canary.encode(), line):
+            connection.request("POST", "/v1/reports", body, {**ONE, "user-agent": canary})
+            connection.getresponse().read()
+        connection.request("GET", f"/v1/estimates/{canary}?{canary}", headers={"authorization": f"Bearer {canary}"})
+        response = connection.getresponse()
+        assert response.status == 401
+        assert canary not in response.read().decode()
+        connection.close()
+        files = [path for path in tmp_path.iterdir() if path.is_file()]
+        assert {"reports.db", "reports.db-wal", "log.txt"} <= {path.name for path in files}
+        content = b"".join(path.read_bytes() for path in files)
+    assert canary.encode() not in content
+    assert b"127.0.0.1" not in content
+
+
+def test_send_brings_files_to_a_collector_once(tmp_path: Path, commute: Survey, capsys) -> None:
+    reports = make_reports(commute, 30)
+    lines = tmp_path / "reports.jsonl"
+    lines.write_text("\n".join(report.to_json() for report in reports) + "\n{\n")
+    assert main(["simulate", SURVEY, "--people", "2500", "--out", str(tmp_path / "made.parquet")]) == 0
+    with running(tmp_path) as server:
+        for _ in range(2):
+            receipts = tmp_path / "receipts.txt"
+            files = [str(lines), str(tmp_path / "made.parquet")]
+            capsys.readouterr()
+            assert main(["send", *files, "--to", server.url, "--receipts", str(receipts), "--json", "-"]) == 0
+            assert json.loads(capsys.readouterr().out) == {"accepted": 2530, "rejections": {"malformed": 1}}
+            assert len(receipts.read_text().split()) == 2530
+        assert main(["send", str(lines), "--to", server.url]) == 0
+        assert main(["send", str(tmp_path / "none.jsonl"), "--to", server.url]) == 2
+        assert server.stop() in {0, -15}
+    store = SqliteStore(commute, server.database)
+    made = tally(commute, tmp_path / "made.parquet") + tally(commute, reports)
+    assert store.tally().counts.keys() == made.counts.keys()
+    assert store.tally().reports == made.reports == 2530
+    store.close()
+
+
+def test_the_sender_tries_again_and_gives_up_with_one_line(monkeypatch) -> None:
+    waits: list[float] = []
+    sender = Sender("http://127.0.0.1:1", wait=waits.append)
+    with pytest.raises(ReportError, match="does not answer after 8 tries"):
+        list(sender.send([b"{}"]))
+    assert len(waits) == 8
+    assert waits[-1] > waits[0]
+    with pytest.raises(UsageError, match="address of a collector"):
+        Sender("ftp://example.org")
+
+
+def test_the_sender_does_not_repeat_what_is_refused_for_good(tmp_path: Path) -> None:
+    with running(tmp_path, "--body-bytes", "10") as server:
+        sender = Sender(server.url, wait=lambda _: None)
+        with pytest.raises(ReportError, match="does not take the reports \\(status 413\\)"):
+            list(sender.send([b"{}" * 100]))
+        sender.close()
+
+
+def test_the_owner_makes_tokens_and_backups_while_it_runs(tmp_path: Path, commute: Survey, capsys) -> None:
+    with running(tmp_path) as server:
+        database = ["--database", str(server.database)]
+        capsys.readouterr()
+        assert main(["store", "token", "ana", *database]) == 0
+        token = capsys.readouterr().out.strip()
+        connection = server.connect()
+        connection.request("POST", "/v1/reports", report_line(commute)[1], ONE)
+        assert connection.getresponse().read()
+        connection.request("GET", "/metrics", headers={"authorization": f"Bearer {token}"})
+        assert b'pldp_reports{round="1"} 1' in connection.getresponse().read()
+        assert main(["store", "rotate", "ana", *database]) == 0
+        assert main(["store", "revoke", "ana", *database]) == 0
+        connection.request("GET", "/metrics", headers={"authorization": f"Bearer {token}"})
+        assert connection.getresponse().status == 401
+        connection.close()
+        assert main(["store", "backup", str(tmp_path / "copy.db"), *database]) == 0
+        assert main(["serve", SURVEY, *database]) == 2
+        assert "in use by another collector" in capsys.readouterr().err
+    assert sum(stored_ids(tmp_path / "copy.db", commute).values()) == 1
+
+
+def test_a_port_that_is_taken_gets_one_line(tmp_path: Path, capsys) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert main(["serve", SURVEY, "--port", port, "--database", str(tmp_path / "reports.db")]) == 2
+    assert "cannot listen there" in capsys.readouterr().err
+
+
+def test_flags_come_before_environment_before_file(tmp_path: Path) -> None:
+    file = tmp_path / "collector.toml"
+    file.write_text('port = 1\nhost = "::1"\nrate_limit = 7\n')
+    environment = {"PLDP_PORT": "2", "PLDP_RATE_LIMIT": "8"}
+    read = Settings.read({"port": "3", "host": None}, environment, file)
+    assert (read.port, read.rate_limit, read.host, read.database) == (3, 8, "::1", "reports.db")
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [
+        ("prt = 1", "'prt' is not a setting"),
+        ("port = true", "port must be a whole number of at least 0"),
+        ("body_bytes = 0", "body_bytes must be a whole number of at least 1"),
+        ("host = 1", "host must be text"),
+        ("port", "not valid TOML"),
+    ],
+)
+def test_a_wrong_setting_gets_one_line(tmp_path: Path, content: str, rule: str) -> None:
+    file = tmp_path / "collector.toml"
+    file.write_text(content)
+    with pytest.raises(UsageError, match=rule):
+        Settings.read({}, {}, file)
+
+
+def test_the_environment_reaches_the_command(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PLDP_BODY_BYTES", "10")
+    assert Settings.read({}).body_bytes == 10
+    assert os.environ["PLDP_BODY_BYTES"] == "10"
