@@ -8,7 +8,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -355,8 +355,10 @@ def test_the_description_has_every_route_and_every_code(app: Collector) -> None:
 
 def test_every_code_and_setting_is_on_the_page() -> None:
     page = Path("docs/collector.md").read_text(encoding="utf-8")
-    names = [*(problem.code for problem in Problem), *vars(Settings()), "PLDP_"]
-    assert not [name for name in names if f"`{name}`" not in page]
+    assert not [problem for problem in Problem if f"| `{problem.code}` | {problem.value.status} |" not in page]
+    for setting in fields(Settings):
+        row = ("", f"`{setting.name}`", setting.default, setting.metadata["help"], "")
+        assert re.sub(" +", " ", " | ".join(map(str, row)).strip()) in page
 
 
 bodies = st.binary(max_size=300) | st.recursive(

@@ -34,6 +34,7 @@ PUBLIC = (
     "pldp.tallies",
     "pldp.estimates",
     "pldp.simulate",
+    "pldp.collector",
     "pldp.papers.febsf",
     "pldp.papers.mpldp",
     "pldp.papers.ipldp",
