@@ -88,9 +88,11 @@ async def respond(send: Send, response: Response, *, with_body: bool = True) -> 
     headers = [
         (b"content-type", response.kind.encode()),
         (b"content-length", b"%d" % len(response.body)),
-        *response.headers,
-        *(header for header in SAFE if header[0] not in {name for name, _ in response.headers}),
+        *SAFE,
     ]
+    if response.headers:
+        names = {name for name, _ in response.headers}
+        headers = [*(header for header in headers if header[0] not in names), *response.headers]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body if with_body else b""})
 

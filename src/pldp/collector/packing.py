@@ -41,11 +41,14 @@ class _Report(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class _Cell(NamedTuple):
-    """Where an answer goes and what it may be."""
+    """Where an answer goes in the row, read as an integer with its lowest byte first, and what it may be."""
 
-    offset: int
+    mask: int
+    """The byte of the level: not 0 if the question was answered before."""
     code: int
-    width: int
+    """The level in that byte."""
+    shift: int
+    """Place of the output, in bits."""
     bits: int
     """Length of packed bits in bytes; 0 for integers."""
     limit: int
@@ -75,14 +78,13 @@ class Packing:
         self.width = 0
         for question in survey.questions:
             self._offsets.append(self.width)
-            width = output_width(question)
+            start = 8 * self.width
             for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True)):
                 limit = 1 << channel.size if channel.output_bytes else channel.output_count
-                cell = _Cell(self.width, place + 1, width, channel.output_bytes, limit)
+                cell = _Cell(0xFF << start, place + 1 << start, start + 8, channel.output_bytes, limit)
                 self._cells[question.name, level.name] = cell
-            self.width += 1 + width
+            self.width += 1 + output_width(question)
         self._most_answers = survey.ask or len(survey.questions)
-        self._blank = bytes(self.width)
         self._schema = schema(survey)
 
     def read(self, text: bytes) -> Packed:
@@ -94,14 +96,12 @@ class Packing:
 
     def pack(self, report: Report) -> Packed:
         """Pack a report that was validated."""
-        row = bytearray(self._blank)
+        row = 0
         for answer in report.answers:
             cell = self._cells[answer.question, answer.level]
             output = answer.output
-            row[cell.offset] = cell.code
-            packed = output if isinstance(output, bytes) else output.to_bytes(cell.width, "little")
-            row[cell.offset + 1 : cell.offset + 1 + len(packed)] = packed
-        return Packed(bytes.fromhex(report.id), bytes(row))
+            row |= cell.code | (output if isinstance(output, int) else int.from_bytes(output, "little")) << cell.shift
+        return Packed(bytes.fromhex(report.id), row.to_bytes(self.width, "little"))
 
     def _pack(self, report: _Report) -> Packed:
         """Pack what the fast reader read; it may refuse more than `read_report`, never less."""
@@ -110,26 +110,24 @@ class Packing:
             raise _Broken
         if len(identity) != ID_BYTES or not 0 < len(report.answers) <= self._most_answers:
             raise _Broken
-        row = bytearray(self._blank)
+        row = 0
         for answer in report.answers:
             cell = self._cells.get((answer.question, answer.level))
-            if cell is None or row[cell.offset]:
+            if cell is None:
                 raise _Broken
-            offset, code, width, bits, limit = cell
+            mask, code, shift, bits, limit = cell
             output = answer.output
             if bits:
                 if not isinstance(output, str) or len(output) != 2 * bits:
                     raise _Broken
                 packed = bytes.fromhex(output)
-                if packed.hex() != output or int.from_bytes(packed, "little") >= limit:
+                if packed.hex() != output:
                     raise _Broken
-            else:
-                if not isinstance(output, int) or not 0 <= output < limit:
-                    raise _Broken
-                packed = output.to_bytes(width, "little")
-            row[offset] = code
-            row[offset + 1 : offset + 1 + len(packed)] = packed
-        return Packed(identity, bytes(row))
+                output = int.from_bytes(packed, "little")
+            if not isinstance(output, int) or not 0 <= output < limit or row & mask:
+                raise _Broken
+            row |= code | output << shift
+        return Packed(identity, row.to_bytes(self.width, "little"))
 
     def batch(self, ids: bytes, rows: bytes) -> pa.RecordBatch:
         """Turn stored ids and rows, one after the other, into columns; rows that were withdrawn are left out."""

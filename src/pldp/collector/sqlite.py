@@ -57,7 +57,7 @@ class SqliteStore:
                 self._reader = connect(self._path)
             with self._transaction() as writer:
                 self._check_survey(writer)
-                self._key = _key(writer)
+                self._receipts = blake2b(key=_key(writer), digest_size=_MAC_BYTES)
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
             self._reading = Lock()
             self._tallied: tuple[tuple[int, int], int, Tally] | None = None
@@ -170,7 +170,9 @@ class SqliteStore:
 
     def receipt(self, identity: bytes) -> str:
         """Return what the sender of a report withdraws it with: the id and a keyed hash of it."""
-        return identity.hex() + blake2b(identity, key=self._key, digest_size=_MAC_BYTES).hexdigest()
+        keyed = self._receipts.copy()
+        keyed.update(identity)
+        return identity.hex() + keyed.hexdigest()
 
     def withdraw(self, receipt: str) -> bool:
         """Erase the report of a receipt; `False` if there is none. Again is harmless."""
