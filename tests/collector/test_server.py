@@ -122,6 +122,22 @@ def test_large_and_slow_bodies_end_and_others_go_on(tmp_path: Path, commute: Sur
             connection.close()
 
 
+def test_headers_that_never_end_are_ended(tmp_path: Path) -> None:
+    with running(tmp_path, "--body-seconds", "1") as server:
+        address = server.url.removeprefix("http://").split(":")
+        begun = b"GET /healthz HTTP/1.1\r\nhost: x\r\n"
+        sockets = [socket.create_connection(address, timeout=10) for _ in range(3)]
+        sockets[1].sendall(begun)
+        sockets[2].sendall(begun + b"\r\n")
+        answer = b""
+        while not answer.endswith(b"}"):
+            answer += sockets[2].recv(1 << 16)
+        sockets[2].sendall(begun)
+        assert [each.recv(1 << 16) for each in sockets] == [b""] * 3
+        for each in sockets:
+            each.close()
+
+
 def test_a_client_that_leaves_in_the_middle_is_no_matter(tmp_path: Path, commute: Survey) -> None:
     with running(tmp_path) as server:
         for _ in range(5):

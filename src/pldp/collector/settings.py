@@ -33,7 +33,7 @@ class Settings:
     database: str = _setting("reports.db", "SQLite file of the reports; made if it does not exist")
     rate_limit: int = _setting(200, "requests per second from one address, with bursts of ten seconds; 0: no limit")
     body_bytes: int = _setting(8 << 20, "largest body of a request", 1)
-    body_seconds: int = _setting(30, "time in which the body of a request must arrive", 1)
+    body_seconds: int = _setting(30, "time in which the header of a request, and then its body, must arrive", 1)
     batch_reports: int = _setting(10_000, "most reports in one batch", 1)
     waiting_reports: int = _setting(100_000, "most reports that wait to be stored; then uploads get 503", 1)
     connections: int = _setting(2_000, "most connections at a time; then requests get 503", 1)
