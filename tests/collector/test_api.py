@@ -390,3 +390,20 @@ def test_whatever_is_sent_gets_a_typed_answer(
 def test_deep_nesting_is_malformed(app: Collector) -> None:
     assert call(app, "POST", "/v1/reports", b"[" * 90_000, JSON).code == "malformed"
     assert call(app, "POST", "/v1/withdraw", b"[" * 90_000, JSON).code == "bad_request"
+
+
+def test_sets_of_labels_and_numbers_have_estimates_too() -> None:
+    """CSV and Arrow have one row per set, or per bucket."""
+    from pldp.collector.answers import encode, estimate  # noqa: PLC0415
+    from pldp.simulate import Population, simulate_reports  # noqa: PLC0415
+
+    survey = Survey.load("examples/shopping.toml")
+    people = Population.of_shares(survey, 3000, seed=1)
+    counted = tally(survey, simulate_reports(survey, people, seed=1))
+    assert {question.kind for question in survey.questions} >= {"choices", "number"}
+    for question in survey.questions:
+        content = estimate(counted, question.name)
+        assert content["reports"] > 500
+        assert json.loads(encode(content, "json"))["survey"] == survey.hash
+        table = pa.ipc.open_stream(encode(content, "arrow")).read_all()
+        assert len(encode(content, "csv").splitlines()) == table.num_rows + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,27 @@ from pldp.survey import Survey, loads
 from pldp.tallies import tally
 
 Open = Callable[[], Store]
+
+
+@pytest.fixture(params=["sqlite"])
+def open_store(request: pytest.FixtureRequest, tmp_path: Path, commute: Survey) -> Iterator[Open]:
+    """A function that starts the store anew, as after a restart; the one before is closed first."""
+    opened: list[Store] = []
+
+    def start() -> Store:
+        if opened:
+            opened[-1].close()
+        opened.append(SqliteStore(commute, tmp_path / "reports.db"))
+        return opened[-1]
+
+    yield start
+    if opened:
+        opened[-1].close()
+
+
+@pytest.fixture
+def store(open_store: Open) -> Store:
+    return open_store()
 
 
 def test_the_tally_of_the_store_is_that_of_the_reports(store: Store, commute: Survey) -> None:

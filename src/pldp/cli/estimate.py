@@ -16,7 +16,6 @@ from pldp.cli.output import (
     add_json_option,
     console_for,
     emit_json,
-    number_mapping,
     progress_bar,
     show_estimate,
     show_itemsets,
@@ -39,6 +38,7 @@ from pldp.estimates import (
     mean,
     two_way,
 )
+from pldp.estimates.number_mapping import number_mapping
 from pldp.survey import Survey
 from pldp.survey.model import KINDS
 from pldp.tallies import Tally, fused_of

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from pldp.estimates import Density, Estimate, Itemsets, Mean, TwoWay
+from pldp.estimates.number_mapping import QUANTILES
 from pldp.survey import Question
 from pldp.tallies import Tally
 
@@ -185,9 +186,6 @@ def show_itemsets(console: Console, name: str, found: Itemsets, confidence: floa
         console.print(table)
 
 
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
 def show_number(console: Console, question: Question, found: Mean, fitted: Density, confidence: float) -> None:
     """Print the mean of a number, its quantiles, and the fitted density as bars."""
     low, high = found.interval(confidence)
@@ -218,37 +216,6 @@ def _coarse(fitted: Density, bars: int = 16) -> Iterator[tuple[float, float, flo
     for first, last in pairwise(places):
         if last > first:
             yield fitted.edges[first], fitted.edges[last], float(fitted.shares[first:last].sum())
-
-
-def number_mapping(found: Mean, fitted: Density, confidence: float) -> dict[str, Any]:
-    """Return mean, quantiles and density of a number as plain data."""
-    low, high = found.interval(confidence)
-    band = fitted.band(confidence)
-    return {
-        "reports": found.people,
-        "confidence": confidence,
-        "mean": {
-            "value": found.value,
-            "standard_error": found.standard_error,
-            "low": low,
-            "high": high,
-            "method": found.method,
-            "target": found.target,
-            "by_size": found.by_size,
-            "assumptions": list(found.assumptions),
-        },
-        "quantiles": [
-            {"share": share, **dict(zip(("value", "low", "high"), fitted.quantile(share, confidence), strict=True))}
-            for share in QUANTILES
-        ],
-        "density": {
-            "edges": fitted.edges.tolist(),
-            "shares": fitted.shares.tolist(),
-            "low": band.low.tolist(),
-            "high": band.high.tolist(),
-            "converged": fitted.converged,
-        },
-    }
 
 
 def show_two_way(console: Console, table: TwoWay, confidence: float) -> None:

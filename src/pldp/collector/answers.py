@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pldp.estimates import baskets_of, frequencies, itemsets
-from pldp.tallies import Tally
+from pldp.estimates import baskets_of, density, frequencies, itemsets, mean
+from pldp.estimates.number_mapping import number_mapping
+from pldp.tallies import Tally, fused_of
 
 FORMATS: Final = {
     "json": "application/json",
@@ -24,26 +25,31 @@ FORMATS: Final = {
 FEWEST: Final = 5
 """Levels with fewer reports are not told apart from levels with none."""
 
+CONFIDENCE: Final = 0.95
 MIN_SUPPORT: Final = 0.1
 
 
 def estimate(counted: Tally, question: str) -> dict[str, Any]:
     """Return the estimate of a question as plain data, with the survey's hash; small groups do not show their size."""
-    if counted.survey.question(question).kind == "choices":
-        found = itemsets(*baskets_of(counted, question), MIN_SUPPORT).to_mapping()
-        return {"survey": counted.survey.hash, "name": question, **found}
+    head = {"survey": counted.survey.hash, "name": question}
+    kind = counted.survey.question(question).kind
+    if kind == "choices":
+        return {**head, **itemsets(*baskets_of(counted, question), MIN_SUPPORT).to_mapping()}
+    if kind == "number":
+        fused = fused_of(counted, question)
+        return {**head, **number_mapping(mean(fused), density(fused), CONFIDENCE)}
     content = frequencies(counted, question).to_mapping()
     for group in content["groups"]:
         if group["reports"] < FEWEST:
             group |= {"reports": None, "weight": None}
-    return {"survey": counted.survey.hash, **content}
+    return {**head, **content}
 
 
 def encode(content: Mapping[str, Any], kind: str) -> bytes:
     """Write an estimate in one of the formats; CSV and Arrow have its rows."""
     if kind == "json":
         return json.dumps(plain(content), ensure_ascii=False).encode()
-    rows = [_flat(row) for row in content["rows"]]
+    rows = [_flat(row) for row in content["rows"]] if "rows" in content else _buckets(content["density"])
     if kind == "csv":
         text = io.StringIO()
         writer = csv.writer(text)
@@ -64,6 +70,12 @@ def plain(content: Any) -> Any:
     if isinstance(content, list | tuple):
         return [plain(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def _buckets(found: Mapping[str, Any]) -> list[dict[str, float]]:
+    """Return the buckets of a density as rows."""
+    columns = (found["edges"], found["edges"][1:], found["shares"], found["low"], found["high"])
+    return [dict(zip(("from", "to", "share", "low", "high"), row, strict=True)) for row in zip(*columns, strict=False)]
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
