@@ -19,8 +19,8 @@ def make_requests(path: str, survey_hash: str, count: int, size: int) -> list[by
             f'{{"pldp":1,"survey":"{survey_hash}","id":"{secrets.token_hex(16)}","answers":{answers}}}'
             for _ in range(size)
         ]
-        body = "\n".join(lines)
-        kind = "application/json" if size == 1 else "application/x-ndjson"
+        body = f"[{','.join(lines)}]" if path == "/many" else "\n".join(lines)
+        kind = "application/x-ndjson" if path == "/v1/reports" and size > 1 else "application/json"
         made.append((HEAD.format(path=path, kind=kind, length=len(body)) + body).encode())
     return made
 
