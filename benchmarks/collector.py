@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import load
 from benchmarks.measure import ROOT, Clock, Context, Row, memory_text, number_text, serve
-from pldp.collector import Packed, SqliteStore
+from pldp.collector import Packed, Store
 from pldp.survey import Survey
 
 TITLE = "Collector: durable uploads over HTTP, and estimates from the store"
@@ -48,11 +48,11 @@ def store(folder: str, reports: int) -> dict[str, Any]:
             ids = secrets.token_bytes(16_000)
             found.add([Packed(ids[place : place + 16], row) for place in range(0, 16_000, 16)], {})
 
-    with closing(SqliteStore(survey, path)) as found:
+    with closing(Store(survey, path)) as found:
         timed("store", fill)
         timed("first tally", found.tally)
         timed("next tally", found.tally)
-    with closing(timed("start", lambda: SqliteStore(survey, path))):
+    with closing(timed("start", lambda: Store(survey, path))):
         pass
     path.unlink()
     return clock.result(reports, parts=parts)

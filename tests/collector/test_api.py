@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from senders import make_reports
 
-from pldp.collector import Collector, Problem, Settings, SqliteStore, Tokens
+from pldp.collector import Collector, Problem, Settings, Store, Tokens
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.estimates import frequencies
 from pldp.reports import Rejection
@@ -29,8 +29,8 @@ LIMITS = Settings(rate_limit=0, body_bytes=100_000, body_seconds=1, batch_report
 
 
 @pytest.fixture
-def store(tmp_path: Path, commute: Survey) -> Iterator[SqliteStore]:
-    store = SqliteStore(commute, tmp_path / "reports.db")
+def store(tmp_path: Path, commute: Survey) -> Iterator[Store]:
+    store = Store(commute, tmp_path / "reports.db")
     yield store
     store.close()
 
@@ -41,7 +41,7 @@ def tokens(tmp_path: Path) -> Tokens:
 
 
 @pytest.fixture
-def app(commute: Survey, store: SqliteStore, tokens: Tokens) -> Collector:
+def app(commute: Survey, store: Store, tokens: Tokens) -> Collector:
     return Collector(commute, store, tokens, LIMITS)
 
 
@@ -55,7 +55,7 @@ def admin(app: Collector, tokens: Tokens) -> str:
     return tokens.create("admin", "admin")
 
 
-def test_a_device_fetches_the_survey_it_can_check(commute: Survey, store: SqliteStore, tokens: Tokens) -> None:
+def test_a_device_fetches_the_survey_it_can_check(commute: Survey, store: Store, tokens: Tokens) -> None:
     private, public = make_key()
     app = Collector(commute, store, tokens, LIMITS, document=sign(commute, private).encode())
     answer = call(app, "GET", "/v1/survey")
@@ -73,7 +73,7 @@ def test_one_report_is_accepted_with_a_receipt_and_again_with_the_same(app: Coll
     assert first.json["receipt"].startswith(report.id)
 
 
-def test_each_report_of_a_batch_has_its_outcome(app: Collector, store: SqliteStore, commute: Survey) -> None:
+def test_each_report_of_a_batch_has_its_outcome(app: Collector, store: Store, commute: Survey) -> None:
     good = make_reports(commute, 3)
     other = replace(good[0], answers=good[1].answers)
     body = b"\n".join([lines(good), b"{", replace(good[0], survey="0" * 64).to_json().encode(), b"", lines([other])])
@@ -89,7 +89,7 @@ def test_each_report_of_a_batch_has_its_outcome(app: Collector, store: SqliteSto
     assert store.tally().rejected == 3
 
 
-def test_a_rejected_report_gets_its_reason_and_is_counted(app: Collector, store: SqliteStore, commute: Survey) -> None:
+def test_a_rejected_report_gets_its_reason_and_is_counted(app: Collector, store: Store, commute: Survey) -> None:
     (report,) = make_reports(commute, 1)
     answer = call(app, "POST", "/v1/reports", replace(report, id="x").to_json().encode(), JSON)
     assert (answer.status, answer.code) == (422, "bad_id")
@@ -170,7 +170,7 @@ def test_who_has_no_token_reads_nothing(app: Collector, path: str) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-def test_a_reader_cannot_run_rounds(app: Collector, store: SqliteStore, reader: str) -> None:
+def test_a_reader_cannot_run_rounds(app: Collector, store: Store, reader: str) -> None:
     answer = call(app, "POST", "/v1/rounds/close", token=reader)
     assert (answer.status, answer.code) == (403, "wrong_scope")
     assert store.rounds()[0].open
@@ -234,7 +234,7 @@ def test_unknown_addresses_and_methods_get_problems(app: Collector) -> None:
     assert call(app, "GET", "/../etc/passwd").code == "not_found"
 
 
-def test_one_address_is_limited_and_others_are_not(commute: Survey, store: SqliteStore, tokens: Tokens) -> None:
+def test_one_address_is_limited_and_others_are_not(commute: Survey, store: Store, tokens: Tokens) -> None:
     app = Collector(commute, store, tokens, replace(LIMITS, rate_limit=1))
     answers = [call(app, "GET", "/healthz") for _ in range(12)]
     assert [answer.status for answer in answers].count(200) == 10
@@ -261,7 +261,7 @@ def test_the_memory_of_the_rate_limit_is_bounded(monkeypatch) -> None:
     ],
 )
 def test_a_failing_store_is_told_and_recovers(
-    app: Collector, store: SqliteStore, commute: Survey, monkeypatch, caplog, error: Exception, told: tuple
+    app: Collector, store: Store, commute: Survey, monkeypatch, caplog, error: Exception, told: tuple
 ) -> None:
     (report,) = make_reports(commute, 1)
 
@@ -283,7 +283,7 @@ def test_a_mistake_in_a_handler_tells_its_type_and_no_more(app: Collector, store
     assert caplog.messages == ["internal error: ZeroDivisionError"]
 
 
-def test_too_much_waiting_is_refused(commute: Survey, store: SqliteStore, tokens: Tokens) -> None:
+def test_too_much_waiting_is_refused(commute: Survey, store: Store, tokens: Tokens) -> None:
     app = Collector(commute, store, tokens, replace(LIMITS, waiting_reports=30))
     bodies = [lines(make_reports(commute, 20)) for _ in range(3)]
 
@@ -298,7 +298,7 @@ def test_too_much_waiting_is_refused(commute: Survey, store: SqliteStore, tokens
     assert store.tally().reports == 20 * sum(answer.status == 200 for answer in answers) > 0
 
 
-def test_uploads_that_wait_together_share_one_transaction(app: Collector, store: SqliteStore, commute: Survey) -> None:
+def test_uploads_that_wait_together_share_one_transaction(app: Collector, store: Store, commute: Survey) -> None:
     reports = make_reports(commute, 50)
 
     async def together():
@@ -323,7 +323,7 @@ def test_metrics_count_what_happened(app: Collector, commute: Survey, reader: st
     assert re.fullmatch(r'((# TYPE \w+ (gauge|counter)|\w+(\{\w+="\w+"\})? \d+)\n)+', shown)
 
 
-def test_it_says_that_it_lives_and_is_ready(app: Collector, store: SqliteStore, monkeypatch) -> None:
+def test_it_says_that_it_lives_and_is_ready(app: Collector, store: Store, monkeypatch) -> None:
     assert call(app, "GET", "/healthz").json == {"status": "ok"}
     assert call(app, "GET", "/readyz").json == {"status": "ready"}
 
@@ -378,7 +378,7 @@ bodies = st.binary(max_size=300) | st.recursive(
     query=st.text(max_size=10),
 )
 def test_whatever_is_sent_gets_a_typed_answer(
-    app: Collector, store: SqliteStore, method: str, path: str, body: bytes, kind: str, query: str
+    app: Collector, store: Store, method: str, path: str, body: bytes, kind: str, query: str
 ) -> None:
     answer = call(app, method, f"{path}?{query}", body, kind, token=query)
     assert answer.status < 500

@@ -16,7 +16,7 @@ from senders import make_reports
 from servers import SURVEY, Server, report_line, running
 
 from pldp.cli import main
-from pldp.collector import Sender, Settings, SqliteStore
+from pldp.collector import Sender, Settings, Store
 from pldp.errors import ReportError, UsageError
 from pldp.survey import Survey
 from pldp.tallies import tally
@@ -26,7 +26,7 @@ MANY = {"content-type": "application/x-ndjson"}
 
 
 def stored_ids(path: Path, survey: Survey) -> Counter[str]:
-    store = SqliteStore(survey, path)
+    store = Store(survey, path)
     found = Counter(identity.hex() for batch in store.batches() for identity in batch.column("id").to_pylist())
     store.close()
     return found
@@ -189,7 +189,7 @@ def test_send_brings_files_to_a_collector_once(tmp_path: Path, commute: Survey, 
         assert main(["send", str(lines), "--to", server.url]) == 0
         assert main(["send", str(tmp_path / "none.jsonl"), "--to", server.url]) == 2
         assert server.stop() in {0, -15}
-    store = SqliteStore(commute, server.database)
+    store = Store(commute, server.database)
     made = tally(commute, tmp_path / "made.parquet") + tally(commute, reports)
     assert store.tally().counts.keys() == made.counts.keys()
     assert store.tally().reports == made.reports == 2530

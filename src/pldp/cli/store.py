@@ -48,5 +48,5 @@ def _revoke(args: argparse.Namespace) -> None:
 
 def _backup(args: argparse.Namespace) -> None:
     with with_extra("collector"):
-        from pldp.collector import backup  # noqa: PLC0415 - optional
-    backup(Settings.read(vars(args)).database, args.target)
+        from pldp.collector import open_database  # noqa: PLC0415 - optional
+    open_database(Settings.read(vars(args)).database).backup(args.target)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pldp.collector.app import Collector
+    from pldp.collector.database import open_database
     from pldp.collector.packing import Packed, Packing
     from pldp.collector.problems import Problem
     from pldp.collector.sender import Sender
     from pldp.collector.server import serve
     from pldp.collector.settings import Settings
-    from pldp.collector.sqlite import SqliteStore, backup
     from pldp.collector.store import Outcome, Round, Store
     from pldp.collector.tokens import Tokens
 
@@ -27,10 +27,9 @@ __all__ = [
     "Round",
     "Sender",
     "Settings",
-    "SqliteStore",
     "Store",
     "Tokens",
-    "backup",
+    "open_database",
     "serve",
 ]
 
@@ -43,10 +42,9 @@ _HOMES = {
     "Round": "store",
     "Sender": "sender",
     "Settings": "settings",
-    "SqliteStore": "sqlite",
     "Store": "store",
     "Tokens": "tokens",
-    "backup": "sqlite",
+    "open_database": "database",
     "serve": "server",
 }
 

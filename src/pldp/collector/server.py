@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pldp.collector.app import Collector
 from pldp.collector.settings import Settings
-from pldp.collector.sqlite import SqliteStore
+from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
 from pldp.errors import UsageError
 from pldp.survey import Survey, load
@@ -23,7 +23,7 @@ from pldp.survey import Survey, load
 def serve(survey_path: str | Path, settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve a survey until the process is told to end; `ready` is called with the address once it listens."""
     survey = load(survey_path)
-    store = SqliteStore(survey, settings.database)
+    store = Store(survey, settings.database)
     try:
         app = Collector(
             survey, store, Tokens(settings.database), settings, document=_document(Path(survey_path), survey)

@@ -30,7 +30,9 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(8300, "port to listen on; 0 picks a free one")
-    database: str = _setting("reports.db", "SQLite file of the reports; made if it does not exist")
+    database: str = _setting(
+        "reports.db", "SQLite file of the reports, made if it does not exist, or postgresql:// address"
+    )
     rate_limit: int = _setting(200, "requests per second from one address, with bursts of ten seconds; 0: no limit")
     body_bytes: int = _setting(8 << 20, "largest body of a request", 1)
     body_seconds: int = _setting(30, "time in which the header of a request, and then its body, must arrive", 1)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import secrets
-import sqlite3
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from pldp.collector.sqlite import connect
-from pldp.errors import StoreError, UsageError
+from pldp.collector.database import open_database
+from pldp.errors import UsageError
 
 SCOPES: Final = ("read", "admin")
 """`read`: estimates and metrics. `admin`: rounds, and all that `read` may."""
@@ -20,7 +19,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Tokens:
-    """The tokens in a store's file. They work at once, also while a collector runs on it.
+    """The tokens in a store (an SQLite file or a PostgreSQL address). They work at once, also while it is served.
 
     >>> import tempfile, pathlib
     >>> folder = tempfile.TemporaryDirectory()
@@ -35,8 +34,8 @@ class Tokens:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = path
+    def __init__(self, where: str | Path) -> None:
+        self._database = open_database(where)
 
     def create(self, name: str, scope: str) -> str:
         """Make a token; it is shown this once."""
@@ -45,10 +44,9 @@ class Tokens:
         if scope not in SCOPES:
             raise UsageError(f"scope must be one of {', '.join(SCOPES)}, not {scope[:40]!r}")
         token = secrets.token_urlsafe(32)
-        try:
-            self._write("INSERT INTO tokens (name, scope, hash) VALUES (?, ?, ?)", (name, scope, _hash(token)))
-        except sqlite3.IntegrityError:
-            raise UsageError(f"a token named {name!r} exists; rotate or revoke it") from None
+        insert = "INSERT INTO tokens (name, scope, hash) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        if not self._write(insert, (name, scope, _hash(token))):
+            raise UsageError(f"a token named {name!r} exists; rotate or revoke it")
         return token
 
     def rotate(self, name: str) -> str:
@@ -65,23 +63,20 @@ class Tokens:
 
     def names(self) -> dict[str, str]:
         """Return the scope of each name."""
-        with closing(connect(self._path)) as connection:
+        with self._database.typed(), closing(self._database.connect()) as connection:
             return dict(connection.execute("SELECT name, scope FROM tokens ORDER BY name"))
 
     def scope(self, token: str) -> str | None:
         """Return what a token allows, `None` if it is none. It is found by its hash, so time tells nothing about it."""
-        try:
-            with closing(connect(self._path)) as connection:
-                found = connection.execute(
-                    "SELECT scope FROM tokens WHERE ? IN (hash, previous)", (_hash(token),)
-                ).fetchone()
-        except sqlite3.Error as error:
-            raise StoreError(f"the tokens cannot be read now ({type(error).__name__})") from error
+        with self._database.typed(), closing(self._database.connect()) as connection:
+            found = connection.execute(
+                "SELECT scope FROM tokens WHERE ? IN (hash, previous)", (_hash(token),)
+            ).fetchone()
         return None if found is None else str(found[0])
 
     def _write(self, statement: str, values: tuple[object, ...]) -> int:
-        with closing(connect(self._path)) as connection:
-            return connection.execute(statement, values).rowcount
+        with self._database.typed(), closing(self._database.connect()) as connection:
+            return int(connection.execute(statement, values).rowcount)
 
 
 def _hash(token: str) -> bytes:

@@ -1,0 +1,109 @@
+"""PostgreSQL: the same tables on a server of its own. Needs the extra `postgres`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from pldp.collector.database import Connection, Rows
+from pldp.collector.migrations import migrate
+from pldp.errors import StoreError, StoreFullError
+
+_LOCK: Final = 0x706C6470
+"""Number of the lock that one collector per database holds."""
+
+_WORDS: Final = {"BLOB": "BYTEA", "INTEGER": "BIGINT"}
+
+
+class PostgresConnection:
+    """A connection as stores use it."""
+
+    def __init__(self, address: str) -> None:
+        self._raw = psycopg.connect(address, autocommit=True, connect_timeout=10)
+
+    def execute(self, statement: str, values: Sequence[object] = (), /) -> Rows:
+        """Run one statement."""
+        return self._raw.execute(_spelled(statement), values or None)
+
+    def stream(self, statement: str, values: Sequence[object] = ()) -> Iterator[Any]:
+        """Yield the rows of one statement as they arrive."""
+        with self._raw.cursor() as cursor:
+            yield from cursor.stream(_spelled(statement), values or None)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction is open."""
+        return not self._raw.closed and self._raw.info.transaction_status != TransactionStatus.IDLE
+
+    @property
+    def broken(self) -> bool:
+        """Whether the server has gone."""
+        return self._raw.closed
+
+    def close(self) -> None:
+        """End it."""
+        self._raw.close()
+
+
+class Postgres:
+    """The database at an address."""
+
+    begin_write = "BEGIN"
+    begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    def connect(self) -> PostgresConnection:
+        """Connect; the tables are there in their newest form."""
+        with self.typed(), ExitStack() as opened:
+            connection = opened.enter_context(closing(PostgresConnection(self._address)))
+            connection.execute("SET synchronous_commit = on")
+            connection.execute("SET client_min_messages = warning")
+            migrate(connection, _in_words)
+            opened.pop_all()
+            return connection
+
+    def guard(self) -> PostgresConnection:
+        """Hold a lock that the server frees when this process ends, however it ends."""
+        with self.typed(), ExitStack() as opened:
+            guard = opened.enter_context(closing(PostgresConnection(self._address)))
+            guard.execute("SET lock_timeout = '2s'")  # the server may not have noticed yet that the one before has gone
+            try:
+                guard.execute("SELECT pg_advisory_lock(?)", (_LOCK,))
+            except psycopg.errors.LockNotAvailable:
+                raise StoreError("the database is in use by another collector") from None
+            opened.pop_all()
+            return guard
+
+    @contextmanager
+    def typed(self) -> Iterator[None]:
+        """Turn the database's errors into ours; its address, which may hold a password, is not in them."""
+        try:
+            yield
+        except psycopg.errors.DiskFull as error:
+            raise StoreFullError("the store has no room for more") from error
+        except psycopg.Error as error:
+            raise StoreError(f"the database cannot be used now ({type(error).__name__})") from error
+
+    def erase_log(self, connection: Connection) -> None:
+        """Do nothing: the server keeps its log to itself."""
+
+    def backup(self, target: str | Path) -> None:
+        """Refuse: the server has better means."""
+        raise StoreError(f"{target}: a PostgreSQL database is copied with pg_dump")
+
+
+def _spelled(statement: str) -> Any:
+    return statement.replace("?", "%s")
+
+
+def _in_words(statement: str) -> str:
+    for ours, theirs in _WORDS.items():
+        statement = statement.replace(ours, theirs)
+    return statement
