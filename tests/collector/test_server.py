@@ -45,8 +45,12 @@ def send_until(url_of: list[Server], survey: Survey, acknowledged: set[str], sto
             if response.status == 200 and response.read():
                 acknowledged.update(identity for identity, _ in made)
         except (OSError, HTTPException):
+            if connection is not None:
+                connection.close()
             connection = None
             time.sleep(0.01)
+    if connection is not None:
+        connection.close()
 
 
 def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path, commute: Survey) -> None:

@@ -69,7 +69,7 @@ class Sender:
                 response, content = self._post(body)
             except (OSError, HTTPException) as error:
                 problem = f"{type(error).__name__}: {error}"
-                self._connection = None
+                self.close()
             else:
                 if response.status == 200:
                     return json.loads(content)  # type: ignore[no-any-return] # the collector's own form
@@ -93,6 +93,7 @@ class Sender:
         """Close the connection."""
         if self._connection is not None:
             self._connection.close()
+            self._connection = None
 
 
 def _line(report: Report | str | bytes) -> bytes:
