@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import tempfile
 import uuid
 from collections import Counter
@@ -282,6 +283,40 @@ def test_a_server_that_goes_and_comes_back_loses_nothing(postgres: str, commute:
             store.tally()
         assert store.tally() == tally(commute, reports)
         store.close()
+
+
+def test_a_lost_answer_to_any_commit_is_made_good(tmp_path: Path, commute: Survey) -> None:
+    """Every commit happens and then seems to fail: what follows must know what was stored."""
+    store = Store(commute, tmp_path / "reports.db")
+    reports = make_reports(commute, 6)
+    rows = packed(commute, reports)
+    execute = store._writer.execute
+
+    def lose_the_answer(statement: str, *values: object) -> object:
+        done = execute(statement, *values)
+        if statement == "COMMIT":
+            raise sqlite3.OperationalError("lost")
+        return done
+
+    def losing(action: Callable[[], object]) -> None:
+        store._writer.execute = lose_the_answer
+        with pytest.raises(StoreError, match="lost"):
+            action()
+        store._writer.execute = execute
+
+    losing(lambda: store.add(rows[:4], {}))
+    assert store.add(rows, {}) == [None] * 6
+    losing(lambda: store.withdraw(store.receipt(rows[0].id)))
+    assert store.withdraw(store.receipt(rows[1].id))
+    assert store.add(rows[:3], {}) == [Rejection.WITHDRAWN, Rejection.WITHDRAWN, None]
+    assert [counts.reports for counts in store.tally().counts.values()] == [
+        counts.reports for counts in tally(commute, reports[2:]).counts.values()
+    ]
+    losing(store.close_round)
+    assert not store.close_round().open
+    losing(store.open_round)
+    assert (store.open_round().number, store.open_round().open) == (2, True)
+    store.close()
 
 
 def test_what_only_a_file_can_do_is_refused(postgres: str, tmp_path: Path) -> None:

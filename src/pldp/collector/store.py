@@ -69,7 +69,6 @@ class Store:
     def __init__(self, survey: Survey, where: str | Path) -> None:
         self.packing = Packing(survey)
         self._survey = survey
-        self._where = where
         self._database = open_database(where)
         self._reading = Lock()
         self._tallied: tuple[tuple[int, int], int, Tally] | None = None
@@ -86,6 +85,7 @@ class Store:
                 self._check_survey(writer)
                 self._receipts = blake2b(key=_key(writer), digest_size=_MAC_BYTES)
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
+            self._behind = True
             self._catch_up()
             opened.pop_all()
 
@@ -96,7 +96,9 @@ class Store:
             raise StoreError("the store holds reports of another survey, or of another version of it")
 
     def _catch_up(self) -> None:
-        """Read what memory needs and does not know yet: ids, the next number, the round."""
+        """Read what memory needs and may not know: ids, the next number, the round."""
+        if not self._behind:
+            return
         pending = bytearray()
         with self._database.typed():
             for first, ids in self._connected().stream(
@@ -117,8 +119,7 @@ class Store:
 
     def add(self, reports: Sequence[Packed], rejections: Mapping[Rejection, int]) -> list[Outcome]:
         """Store reports in one transaction and count what was rejected before; when it returns, all is durable."""
-        if self._behind:
-            self._catch_up()
+        self._catch_up()
         outcomes: list[Outcome] = []
         fresh: dict[bytes, bytes] = {}
         found = self._seen.find([report.id for report in reports])
@@ -209,6 +210,7 @@ class Store:
 
     def withdraw(self, receipt: str) -> bool:
         """Erase the report of a receipt; `False` if there is none. Again is harmless."""
+        self._catch_up()
         try:
             identity = bytes.fromhex(receipt)[:ID_BYTES]
         except ValueError:
@@ -234,6 +236,7 @@ class Store:
 
     def close_round(self) -> Round:
         """Close the open round: its tally is kept and never changes again."""
+        self._catch_up()
         if self._round is not None:
             frozen = _tally_bytes(self.tally(self._round))
             with self._transaction() as writer:
@@ -243,6 +246,7 @@ class Store:
 
     def open_round(self) -> Round:
         """Open the next round; the open one stays if there is one."""
+        self._catch_up()
         if self._round is None:
             with self._transaction() as writer:
                 writer.execute("INSERT INTO rounds (number) SELECT max(number) + 1 FROM rounds")
@@ -330,8 +334,8 @@ class Store:
             try:
                 yield self._writer
                 self._writer.execute("COMMIT")
-            except BaseException:
-                self._behind = True
+            except BaseException:  # the commit may have happened all the same
+                self._behind, self._chunk = True, _NO_CHUNK
                 raise
             finally:
                 if self._writer.in_transaction:
