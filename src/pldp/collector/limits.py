@@ -5,11 +5,26 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from ipaddress import ip_network
 from time import monotonic
 from typing import Final
 
 MOST_ADDRESSES: Final = 100_000
 """Addresses that are remembered; the one not seen for longest is forgotten first."""
+
+
+def sender(address: str) -> str:
+    """Return whose requests are counted together: an address, or the 64 bits of an IPv6 network that one sender has.
+
+    >>> sender("192.0.2.1"), sender("2001:db8::1:2"), sender("2001:db8:0:0:9::7")
+    ('192.0.2.1', '2001:db8::', '2001:db8::')
+    """
+    if ":" not in address:
+        return address
+    try:
+        return str(ip_network((address.partition("%")[0], 64), strict=False).network_address)
+    except ValueError:
+        return address
 
 
 class RateLimit:
@@ -30,6 +45,7 @@ class RateLimit:
     def wait(self, address: str) -> int:
         """Return 0 if a request may pass, otherwise after how many whole seconds to try again."""
         now = self._clock()
+        address = sender(address)
         left, then = self._buckets.pop(address, (self._most, now))
         left = min(self._most, left + (now - then) * self._rate)
         allowed = left >= 1
