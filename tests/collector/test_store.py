@@ -16,8 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from senders import make_reports, packed
+from servers import running
 
-from pldp.collector import Packed, Store, Tokens, open_database
+from pldp.collector import Packed, Sender, Store, Tokens, open_database
 from pldp.collector import store as store_module
 from pldp.collector.migrations import MIGRATIONS
 from pldp.errors import StoreError, StoreFullError, UsageError
@@ -316,6 +317,20 @@ def test_a_lost_answer_to_any_commit_is_made_good(tmp_path: Path, commute: Surve
     assert not store.close_round().open
     losing(store.open_round)
     assert (store.open_round().number, store.open_round().open) == (2, True)
+    store.close()
+
+
+@pytest.mark.parametrize("where", ["postgres"], indirect=True)
+def test_a_collector_serves_from_postgresql(where: str, tmp_path: Path, commute: Survey) -> None:
+    reports = make_reports(commute, 50)
+    for _ in range(2):
+        with running(tmp_path, "--database", where) as server:
+            sender = Sender(server.url)
+            assert len(list(sender.send(reports))) == 50
+            sender.close()
+            server.kill()
+    store = Store(commute, where)
+    assert store.tally() == tally(commute, reports)
     store.close()
 
 
