@@ -258,7 +258,7 @@ class Collector:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send the receipt as {ONE}")
         try:
             receipt = self._decode_withdrawal(await self._body(request)).receipt
-        except (ValueError, RecursionError):
+        except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
         if not await self._uploads.run(lambda: self._store.withdraw(receipt)):
             raise ProblemError(Problem.UNKNOWN_RECEIPT)

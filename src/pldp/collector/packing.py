@@ -91,7 +91,7 @@ class Packing:
         """Read one report; `ReportRejected` says why one is not taken."""
         try:
             return self._pack(self._decoder.decode(text))
-        except (_Broken, ValueError, RecursionError):
+        except (_Broken, msgspec.MsgspecError, ValueError, RecursionError):
             return self.pack(read_report(self.survey, text))
 
     def pack(self, report: Report) -> Packed:
