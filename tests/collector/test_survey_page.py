@@ -16,7 +16,8 @@ from servers import Server, running
 from browsers import Visit, Visits
 from pldp import Device, Survey
 from pldp.collector import Sender, Tokens
-from pldp.survey import loads, make_key, sign
+from pldp.reports import Answer, read_report
+from pldp.survey import Question, loads, make_key, sign
 
 LIE = """const real = crypto.getRandomValues.bind(crypto);
 crypto.getRandomValues = (bytes) => (bytes.length === 7 ? bytes.fill(255) : real(bytes));"""
@@ -144,10 +145,13 @@ def test_a_withdrawn_report_leaves_the_estimate_as_it_was(visit: Visits, server:
     assert list(sender.send(lines))
     sender.close()
     before = read(server, token, "/v1/estimates/mode")
-    person = visit()
+    person = visit(permissions=["clipboard-read", "clipboard-write"])
     choose(person, server, "open")
     answer(person, commute, ANSWERS)
     receipt = send(person)
+    person.page.get_by_role("button", name="Copy").click()
+    expect(person.page.locator("#status")).to_have_text("The receipt is copied.")
+    assert person.page.evaluate("navigator.clipboard.readText()") == receipt
     assert read(server, token, "/v1/estimates/mode") != before
     person.page.get_by_role("listitem").get_by_role("button", name="Withdraw").click()
     expect(person.page.locator("#status")).to_contain_text("Withdrawn")
@@ -233,6 +237,46 @@ def test_markup_in_a_survey_is_shown_as_text(visit: Visits, server: Server) -> N
     expect(person.page.get_by_role("alert")).to_have_text("The collector refused the report (wrong_survey).")
     assert person.page.evaluate("[window.ran, document.querySelectorAll('img, b, i, script').length]") == [False, 1]
     assert not [complaint for complaint in person.complaints if "422" not in complaint]
+
+
+def words_of(question: Question, said: Answer) -> str:
+    """What a report says, by the channel of the Python package."""
+    channel = question.channels[[level.name for level in question.levels].index(said.level)]
+    labels = [f"“{label}”" for place, label in enumerate(question.values) if channel.supports(said.output, place)]
+    listed = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
+    verb = {"krr": "says", "lh": "names a group of answers:"}.get(channel.mechanism, "ticks")
+    return f"{question.name} The report {verb} {listed or 'nothing'}, at level “{said.level}”."
+
+
+def test_every_form_of_report_is_put_into_words(visit: Visits, server: Server) -> None:
+    """Long lists become one field, and a level that a question does not offer becomes the next stricter one."""
+    many = [f"label {place}" for place in range(40)]
+    survey = loads(
+        f"""
+        pldp = 1
+        title = "every form"
+        levels = {{ strict = 0.5, standard = 1, open = 2 }}
+        questions = [
+            {{ name = "direct", values = {many[:3]}, mechanism = "krr", levels = {{ strict = 0.5, standard = 1 }} }},
+            {{ name = "bits", values = {many}, mechanism = "oue" }},
+            {{ name = "hashed", values = {many}, mechanism = "lh" }},
+            {{ name = "looser", values = {many}, levels = {{ open = 2 }} }},
+        ]
+        """
+    )
+    for level, levels in (("open", ["standard", "open", "open", "open"]), ("strict", ["strict"] * 3)):
+        person = visit()
+        replace_survey(person, survey.canonical)
+        choose(person, server, level)
+        person.page.get_by_label("label 1", exact=True).check()
+        for field in person.page.get_by_role("combobox").all():
+            field.select_option("label 31")
+        person.page.get_by_role("button", name="Show me what will be sent").click()
+        expect(person.page.locator("#preview")).to_be_visible()
+        report = read_report(survey, person.page.locator("#exact").inner_text())
+        assert [each.level for each in report.answers] == levels
+        lines = person.page.locator("#words li").all_inner_texts()
+        assert lines == [words_of(survey.question(each.question), each) for each in report.answers]
 
 
 def test_a_survey_that_another_key_signed_is_refused(visit: Visits, server: Server, commute: Survey) -> None:
