@@ -183,6 +183,15 @@ def test_the_account_grows_with_new_answers_only(visit: Visits, server: Server, 
     expect(person.page.get_by_role("alert")).to_have_text(
         "This answer costs epsilon 4 and this survey's total_epsilon leaves 3 of 4."
     )
+    for limit in ("1.5", "9"):
+        person.page.get_by_label("My own limit").fill(limit)
+        person.page.get_by_role("button", name="Set limit").click()
+        expect(spent).to_contain_text("ε = 1 of your own limit of 1.5.")
+    person.page.get_by_label("I skip this question").last.check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.get_by_role("alert")).to_have_text(
+        "This answer costs epsilon 2 and the lifetime cap leaves 0.5 of 1.5."
+    )
     assert not person.sent()
 
 
