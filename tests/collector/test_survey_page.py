@@ -211,6 +211,26 @@ def test_without_a_network_the_report_waits_and_is_sent_later(visit: Visits, ser
     expect(person.page.locator(".receipt")).to_have_count(1)
 
 
+def test_the_token_of_an_invitation_goes_with_reports_only(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit()
+    shown: list[tuple[str, str]] = []
+    token = "t" * 43
+    person.context.on(
+        "request",
+        lambda asked: shown.append((asked.method, asked.url)) if "authorization" in asked.headers else None,
+    )
+    person.page.goto(f"{server.url}/#{token}")
+    expect(person.page.get_by_label("strict")).to_be_visible()
+    assert person.page.url == f"{server.url}/"
+    choose(person, server)
+    answer(person, commute, ANSWERS)
+    with person.page.expect_request("**/v1/reports") as sending:
+        send(person)
+    assert sending.value.headers["authorization"] == f"Bearer {token}"
+    assert shown == [("POST", f"{server.url}/v1/reports")]
+    assert not [url for _, url, _ in person.requests if token in url]
+
+
 MARKUP = '<img src=x onerror="window.ran = true"><script>window.ran = true</script>'
 
 
