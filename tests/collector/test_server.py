@@ -241,6 +241,36 @@ def test_the_owner_makes_tokens_and_backups_while_it_runs(tmp_path: Path, commut
     assert sum(stored_ids(tmp_path / "copy.db", commute).values()) == 1
 
 
+def test_enrolled_people_send_within_their_budgets(tmp_path: Path, capsys, monkeypatch) -> None:
+    people, made = tmp_path / "people.txt", tmp_path / "made.parquet"
+    people.write_text("ben\ncleo\n")
+    assert main(["simulate", SURVEY, "--people", "20", "--level-mix", "strict=1", "--out", str(made)]) == 0
+    with running(tmp_path, "--uploads", "ledger") as server:
+        enrol = ["store", "enrol", "--budget", "4", "--database", str(server.database)]
+        capsys.readouterr()
+        assert main([*enrol, "ana", "--names", str(people)]) == 0
+        head, *rows = (line.split(",") for line in capsys.readouterr().out.splitlines())
+        assert (head, [name for name, _ in rows]) == (["name", "token"], ["ana", "ben", "cleo"])
+        send = ["send", str(made), "--to", server.url, "--json", "-"]
+        assert main(send) == 2
+        assert "does not take the reports (status 401)" in capsys.readouterr().err
+        for token, outcome in ((rows[0][1], {"accepted": 4, "rejections": {"over_budget": 16}}),) * 2:
+            monkeypatch.setenv("PLDP_TOKEN", token)
+            assert main(send) == 0
+            assert json.loads(capsys.readouterr().out) == outcome
+        for wrong, words in (
+            ([*enrol, "ana"], "a token named 'ana' exists"),
+            (enrol, "name somebody to enrol"),
+            ([*enrol[:3], "0", "dora"], "epsilon must be a number above 0"),
+            ([*enrol, "--names", str(tmp_path / "none.txt")], "none.txt: No such file"),
+        ):
+            assert main([*wrong, "--database", str(server.database)]) == 2
+            assert words in capsys.readouterr().err
+        monkeypatch.setenv("PLDP_TOKEN", "two words")
+        assert main(send) == 2
+        assert "token must be one word" in capsys.readouterr().err
+
+
 def test_a_port_that_is_taken_gets_one_line(tmp_path: Path, capsys) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +33,8 @@ class Sender:
     ----------
     url
         Address of the collector, such as `http://127.0.0.1:8300`.
+    token
+        Sent along where the collector takes reports with a token only; empty: none.
     wait
         Waits so many seconds before another try.
     accepted, rejections
@@ -39,6 +42,7 @@ class Sender:
     """
 
     url: str
+    token: str = field(default="", repr=False)
     wait: Callable[[float], None] = time.sleep
     accepted: int = 0
     rejections: Counter[str] = field(default_factory=Counter)
@@ -49,6 +53,8 @@ class Sender:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError("the address of a collector must look like https://example.org or http://127.0.0.1:8300")
+        if not re.fullmatch(r"[\x21-\x7e]*", self.token):
+            raise UsageError("token must be one word of ASCII characters; what came is not")
 
     def send(self, reports: Iterable[Report | str | bytes]) -> Iterator[str]:
         """Send reports (also as JSON text, one line each) and yield the receipts of those that are stored."""
@@ -85,7 +91,10 @@ class Sender:
             parts = urlsplit(self.url)
             kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
             self._connection = kind(parts.hostname or "", parts.port, timeout=60)
-        self._connection.request("POST", "/v1/reports", body, {"content-type": "application/x-ndjson"})
+        headers = {"content-type": "application/x-ndjson"}
+        if self.token:
+            headers["authorization"] = f"Bearer {self.token}"
+        self._connection.request("POST", "/v1/reports", body, headers)
         response = self._connection.getresponse()
         return response, response.read()
 
