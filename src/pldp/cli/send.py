@@ -31,7 +31,7 @@ def _run(args: argparse.Namespace) -> None:
     with ExitStack() as stack:
         sender = stack.enter_context(closing(Sender(args.to, upload_token())))
         receipts = stack.enter_context(Path(args.receipts).open("w", encoding="utf-8")) if args.receipts else None
-        progress, task = stack.enter_context(progress_bar("sending"))
+        progress, task = stack.enter_context(progress_bar("sending", with_rate=True))
         for path in args.reports:
             for receipt in sender.send(_reports(path)):
                 progress.advance(task)
@@ -40,8 +40,13 @@ def _run(args: argparse.Namespace) -> None:
     if args.json:
         emit_json({"accepted": sender.accepted, "rejections": dict(sender.rejections)}, args.json)
     if args.json != "-":
-        rejected = "".join(f", {count:,} {reason}" for reason, count in sorted(sender.rejections.items()))
-        console_for(args).print(f"{sender.accepted:,} reports accepted{rejected}", markup=False)
+        console_for(args).print(outcomes_in_words(sender), markup=False)
+
+
+def outcomes_in_words(sender: Sender) -> str:
+    """Say how many reports were accepted, and how many rejected for which reason."""
+    rejected = "".join(f", {count:,} {reason}" for reason, count in sorted(sender.rejections.items()))
+    return f"{sender.accepted:,} reports accepted{rejected}"
 
 
 def _reports(path: str) -> Iterator[Report | bytes]:
