@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 import time
@@ -197,6 +198,31 @@ def test_send_brings_files_to_a_collector_once(tmp_path: Path, commute: Survey, 
     made = tally(commute, tmp_path / "made.parquet") + tally(commute, reports)
     assert store.tally().counts.keys() == made.counts.keys()
     assert store.tally().reports == made.reports == 2530
+    store.close()
+
+
+def test_simulated_people_send_to_a_collector(tmp_path: Path, commute: Survey, capsys) -> None:
+    with running(tmp_path) as server:
+        send = ["simulate", SURVEY, "--people", "1500", "--to", f"{server.url}/", "--json"]
+        capsys.readouterr()
+        for _ in range(2):
+            assert main([*send, "-"]) == 0
+            shown = json.loads(capsys.readouterr().out)
+            assert (shown["reports"], shown["accepted"], shown["rejections"]) == (1500, 1500, {})
+            assert shown["reports_per_second"] == pytest.approx(1500 / shown["seconds"])
+            assert [question["name"] for question in shown["questions"]] == ["mode", "late"]
+        assert main([*send, str(tmp_path / "sent.json")]) == 0
+        assert re.search(r"1,500 reports accepted in \d+\.\d s \([\d,]+/s\)", capsys.readouterr().out)
+        for survey, address, words in (
+            ("examples/health.toml", server.url, "collects another survey, or another version of it"),
+            (SURVEY, f"{server.url}/elsewhere", "status 404"),
+            (SURVEY, "nowhere", "must look like https://example.org"),
+        ):
+            assert main(["simulate", survey, "--people", "5", "--to", address]) == 2
+            assert words in capsys.readouterr().err
+        assert server.stop() in {0, -15}
+    store = Store(commute, server.database)
+    assert store.tally().reports == 4500
     store.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from time import perf_counter
@@ -26,7 +27,7 @@ def add_to(verbs: Any) -> None:
     parser.add_argument("survey", help="survey file")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--out", metavar="FILE", help="Parquet file to write")
-    target.add_argument("--to", metavar="URL", help=f"address of a collector to send to{TOKEN_HELP}")
+    target.add_argument("--to", metavar="URL", help=f"address of a collector to send to, with new ids{TOKEN_HELP}")
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--people", type=int, metavar="N", help="so many people, with shares that fall like 1/rank")
     size.add_argument(
@@ -78,7 +79,7 @@ def _send(args: argparse.Namespace, survey: Survey, population: Population) -> t
         sender.check(survey)
         start = perf_counter()
         for batch in simulate_reports(survey, population, seed=args.seed):
-            for _ in sender.send(from_batch(survey, batch)):
+            for _ in sender.send(from_batch(survey, with_new_ids(batch))):
                 progress.advance(task)
         seconds = perf_counter() - start
     reports = sender.accepted + sender.rejections.total()
@@ -92,6 +93,14 @@ def _send(args: argparse.Namespace, survey: Survey, population: Population) -> t
         "reports_per_second": rate,
     }
     return f"{outcomes_in_words(sender)} in {seconds:.1f} s ({rate:,.0f}/s)", summary
+
+
+def with_new_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the same reports under ids of their own: a collector would take those of a seed for sent before."""
+    size = batch.schema.field("id").type.byte_width
+    ids = pa.py_buffer(os.urandom(size * batch.num_rows))
+    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), batch.num_rows, [None, ids])
+    return batch.set_column(batch.schema.get_field_index("id"), batch.schema.field("id"), column)
 
 
 def _truth(survey: Survey, population: Population) -> dict[str, Any]:
