@@ -56,7 +56,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/demo.done: $(BIN)/python pyproject.toml
-	$(PIP) install -e '.[plots]'
+	$(PIP) install -e '.[plots,collector]'
 	touch $@
 
 $(VENV)/test.done: $(BIN)/python pyproject.toml

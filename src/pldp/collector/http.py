@@ -56,6 +56,11 @@ class Request:
             return ""
         return kind.strip()
 
+    def token(self) -> str:
+        """Return the bearer token, empty if there is none."""
+        kind, _, token = self.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        return token if kind.lower() == "bearer" else ""
+
     async def body(self, most_bytes: int, most_seconds: float) -> bytes:
         """Read the body; it is counted while it arrives, so that a large or slow one never fills the memory."""
         length = self.headers.get(b"content-length", b"0")

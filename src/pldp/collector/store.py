@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from pldp.collector.database import Connection, open_database
+from pldp.collector.ledger import Ledger
 from pldp.collector.packing import ID_BYTES, Packed, Packing
 from pldp.collector.seen import Seen
 from pldp.errors import StoreError
@@ -74,6 +75,7 @@ class Store:
         self._tallied: tuple[tuple[int, int], int, Tally] | None = None
         self._chunk: tuple[int, bytes, bytes] = _NO_CHUNK
         self._seen = Seen()
+        self._ledger = Ledger()
         self._next = 0
         self._small_chunks = 0
         self._behind = False
@@ -85,6 +87,7 @@ class Store:
                 self._check_survey(writer)
                 self._receipts = blake2b(key=_key(writer), digest_size=_MAC_BYTES)
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
+                self._ledger.mix(writer)
             self._behind = True
             self._catch_up()
             opened.pop_all()
@@ -117,13 +120,19 @@ class Store:
             self._seen.add_stored(bytes(ids), self._next - len(ids) // ID_BYTES)
             ids.clear()
 
-    def add(self, reports: Sequence[Packed], rejections: Mapping[Rejection, int]) -> list[Outcome]:
-        """Store reports in one transaction and count what was rejected before; when it returns, all is durable."""
+    def add(
+        self, reports: Sequence[Packed], rejections: Mapping[Rejection, int], payers: Sequence[bytes] = ()
+    ) -> list[Outcome]:
+        """Store reports in one transaction and count what was rejected before; when it returns, all is durable.
+
+        Where there are payers (hashes of tokens, one per report), each report that is new is charged to its payer.
+        """
         self._catch_up()
         outcomes: list[Outcome] = []
         fresh: dict[bytes, bytes] = {}
+        owed: dict[bytes, bytes] = {}
         found = self._seen.find([report.id for report in reports])
-        for report, numbers in zip(reports, found, strict=True):
+        for report, numbers, payer in zip(reports, found, payers or [b""] * len(reports), strict=True):
             known = fresh.get(report.id)
             if known is None and numbers:
                 place = self._place(report.id, numbers)
@@ -135,9 +144,15 @@ class Store:
             else:
                 fresh[report.id] = report.row
                 outcomes.append(None)
-        counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
-        if fresh or counts:
+                if payer:
+                    owed[report.id] = payer
+        if fresh or rejections or any(outcomes):
             with self._transaction() as writer:
+                if owed:
+                    refused = self._charge(writer, owed, fresh)
+                    judged = zip(reports, outcomes, strict=True)
+                    outcomes = [Rejection.OVER_BUDGET if each.id in refused else outcome for each, outcome in judged]
+                counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
                 if fresh:
                     chunk = (self._next, self._round, len(fresh), b"".join(fresh), b"".join(fresh.values()))
                     writer.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", chunk)
@@ -155,6 +170,16 @@ class Store:
             if self._small_chunks >= COMPACT_EVERY:
                 self._compact()
         return outcomes
+
+    def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
+        """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
+        costs = {identity: self.packing.cost(fresh[identity]) for identity in owed}
+        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer, costs[each])}
+        for identity in refused:
+            del fresh[identity]
+        if self._ledger.due:
+            self._ledger.mix(writer)
+        return refused
 
     def _again(self, row: bytes, known: bytes) -> Outcome:
         """Judge a report whose id is stored."""
@@ -241,6 +266,7 @@ class Store:
             frozen = _tally_bytes(self.tally(self._round))
             with self._transaction() as writer:
                 writer.execute("UPDATE rounds SET tally = ? WHERE number = ?", (frozen, self._round))
+                self._ledger.mix(writer)
             self._round = None
         return self.rounds()[-1]
 
@@ -314,7 +340,11 @@ class Store:
         self._database.backup(target)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; what the ledger wrote is mixed before, if that is possible."""
+        if self._ledger.charged:
+            with suppress(StoreError), self._transaction() as writer:
+                self._ledger.mix(writer)
+            self._database.erase_log(self._writer)
         for connection in (self._reader, self._writer, self._guard):
             connection.close()
 
