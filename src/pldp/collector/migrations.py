@@ -29,6 +29,11 @@ MIGRATIONS: Final = (
         name TEXT PRIMARY KEY, scope TEXT NOT NULL, hash BLOB NOT NULL, previous BLOB -- SHA-256, never the token
     )
     """,
+    """
+    CREATE TABLE seen ( -- where to find the ids of reports number first, first + 1, and so on: a block of the index
+        first INTEGER PRIMARY KEY, keys BLOB NOT NULL
+    )
+    """,
 )
 
 
