@@ -63,7 +63,10 @@ class Uploads:
         while self._waiting:
             group, self._waiting = self._waiting, []
             reports = [report for upload in group for report in upload.reports]
-            rejections = sum((Counter(upload.rejections) for upload in group), Counter[Rejection]())
+            rejections = Counter[Rejection]()
+            for upload in group:
+                if upload.rejections:
+                    rejections.update(upload.rejections)
             try:
                 outcomes = await self.run(partial(self._store.add, reports, rejections))
             except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must be told
