@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,7 @@ def run(context: Context) -> Iterator[list[Row]]:
     full = context.folder / "full.db"
     reports = context.people(10_000_000)
     yield [_store(context, full, reports)]
+    yield [_overload(context, batch)]
     yield [_uploads_to_full(context, row, full, reports) for row in (single, batch)]
 
 
@@ -118,15 +119,41 @@ def _uploads_to_full(context: Context, empty: Row, database: Path, reports: int)
     )
 
 
+def _overload(context: Context, normal: Row) -> Row:
+    """Offer three times what the server can take: the rest is told to come again, and what is taken hardly falls."""
+    capacity = normal.raw["ours"]["rate"]
+    options = ["--waiting-reports", "8000"]
+    found = _measure(context, BATCH, context.folder / "over.db", options=options, connections=64, rate=3 * capacity)
+    return Row(
+        what=f"{BATCH}, three times as many as it can take ({number_text(3 * capacity).strip()} offered)",
+        ours=f"{_text(found)}; {found['refused']:.0%} told to come again later",
+        ratio=found["rate"] / capacity,
+        target="≥ 0.8 × the rate without overload",
+        met=found["rate"] >= 0.8 * capacity and found["refused"] > 0,
+        memory=memory_text(found["peak_bytes"]),
+        raw={"ours": found},
+    )
+
+
 def _text(found: dict[str, Any]) -> str:
     p99 = f"p99 {found['p99'] * 1000:.0f} ms"
     rate = f"{number_text(found['rate']).strip()} reports/s"
     return f"{rate}, {p99}, {found['cpu'] * 1e6:.1f} µs CPU each (and {found['load_cpu'] * 1e6:.1f} of the load)"
 
 
-def _measure(context: Context, what: str, database: Path, peer: Path | None = None) -> dict[str, Any]:
+def _measure(
+    context: Context,
+    what: str,
+    database: Path,
+    *,
+    peer: Path | None = None,
+    options: Sequence[str] = (),
+    connections: int = 0,
+    rate: float = 0,
+) -> dict[str, Any]:
     """Start a server, warm it up, load it three times; the fastest counts: others use the machine too."""
-    size, connections, requests = (1, 256, 20_000) if what == SINGLE else (1000, 8, 400)
+    size, usual, requests = (1, 256, 20_000) if what == SINGLE else (1000, 8, 400)
+    connections = connections or usual
     requests = context.people(requests) // (1 if peer is None else 4)
     path = "/v1/reports" if peer is None else "/one" if what == SINGLE else "/many"
     survey = Survey.load(SURVEY)
@@ -134,8 +161,8 @@ def _measure(context: Context, what: str, database: Path, peer: Path | None = No
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     if peer is None:
-        options = [SURVEY, "--port", str(port), "--database", str(database), "--rate-limit", "0"]
-        command = [sys.executable, "-m", "pldp.cli", "serve", *options]
+        given = [SURVEY, "--port", str(port), "--database", str(database), "--rate-limit", "0", *options]
+        command = [sys.executable, "-m", "pldp.cli", "serve", *given]
     else:
         command = [str(peer), "benchmarks/peers_collector.py", str(database), str(port), survey.hash]
     process = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stdout=subprocess.DEVNULL)
@@ -146,14 +173,15 @@ def _measure(context: Context, what: str, database: Path, peer: Path | None = No
         for _ in range(3):
             made = load.make_requests(path, survey.hash, requests, size)
             before = load.cpu_seconds(process.pid)
-            sent = load.send(port, made, connections)
-            reports = requests * size
+            sent = load.send(port, made, connections, every=size / rate if rate else 0)
+            reports = (requests - sent.refused) * size
             found.append(
                 {
                     "rate": reports / sent.seconds,
                     "p99": sent.times[int(len(sent.times) * 0.99)],
                     "cpu": (load.cpu_seconds(process.pid) - before) / reports,
                     "load_cpu": sent.own_cpu / reports,
+                    "refused": sent.refused / requests,
                 }
             )
         best = max(found, key=lambda each: each["rate"])

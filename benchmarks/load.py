@@ -37,6 +37,8 @@ class Load(NamedTuple):
     """Of each request, sorted."""
     own_cpu: float
     """What the load itself cost, in seconds."""
+    refused: int
+    """Requests that were told to come again later."""
 
 
 class _Connection:
@@ -46,6 +48,7 @@ class _Connection:
         self.socket = socket.create_connection(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.sent = 0.0
+        self.refused = 0
         self._answer = b""
         self._missing = 0
 
@@ -65,34 +68,42 @@ class _Connection:
         head, end, body = self._answer.partition(b"\r\n\r\n")
         if not end:
             return False
-        if not head.startswith(b"HTTP/1.1 200"):
+        if head.startswith(b"HTTP/1.1 503") and b"\r\nretry-after: " in head:
+            self.refused += 1
+        elif not head.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(head.split(b"\r\n")[0].decode())
         self._missing = int(_LENGTH.search(head)[1]) - len(body)
         self._answer = b""
         return not self._missing
 
 
-def send(port: int, requests: list[bytes], connections: int) -> Load:
-    """Send all requests over so many connections: plain sockets, so that the load costs little beside the server."""
+def send(port: int, requests: list[bytes], connections: int, every: float = 0) -> Load:
+    """Send all requests over so many connections: plain sockets, so that the load costs little beside the server.
+
+    Each connection waits for its answer, and then until `every` seconds have passed since the last request of all.
+    """
     count, times = len(requests), list[float]()
     opened = {each.socket.fileno(): each for each in (_Connection(port) for _ in range(connections))}
+    idle = list(opened.values())
     with select.epoll() as ready:
+        for number in opened:
+            ready.register(number, select.EPOLLIN)
         start, cpu = time.perf_counter(), time.process_time()
-        for number, each in opened.items():
-            if requests:
-                ready.register(number, select.EPOLLIN)
-                each.send(requests.pop())
+        due = start
         while len(times) < count:
-            for number, _ in ready.poll():
+            while requests and idle and (not every or time.perf_counter() >= due):
+                idle.pop().send(requests.pop())
+                due += every
+            wait = max(0, due - time.perf_counter()) if every and requests and idle else None
+            for number, _ in ready.poll(wait):
                 each = opened[number]
                 if each.receive():
                     times.append(time.perf_counter() - each.sent)
-                    if requests:
-                        each.send(requests.pop())
+                    idle.append(each)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     for each in opened.values():
         each.socket.close()
-    return Load(seconds, sorted(times), cpu)
+    return Load(seconds, sorted(times), cpu, sum(each.refused for each in opened.values()))
 
 
 def cpu_seconds(pid: int) -> float:

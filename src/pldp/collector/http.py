@@ -110,6 +110,6 @@ def problem_response(error: ProblemError) -> Response:
         headers.append((b"retry-after", b"%d" % error.retry_after))
     if error.problem is Problem.BAD_TOKEN:
         headers.append((b"www-authenticate", b"Bearer"))
-    if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT}:
+    if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
         headers.append((b"connection", b"close"))
     return Response(error.body(), "application/problem+json", error.status, tuple(headers))

@@ -35,10 +35,14 @@ class Uploads:
         self.waiting = 0
         self._writing: asyncio.Task[None] | None = None
 
+    def check_room(self, count: int) -> None:
+        """Refuse so many reports if too many wait already; asked before they are read, it costs little."""
+        if self.waiting and self.waiting + count > self._most_waiting:
+            raise ProblemError(Problem.OVERLOADED, retry_after=1)
+
     async def add(self, reports: Sequence[Packed], rejections: Mapping[Rejection, int]) -> list[Outcome]:
         """Return the outcome of each report once all of them are durable."""
-        if self.waiting and self.waiting + len(reports) > self._most_waiting:
-            raise ProblemError(Problem.OVERLOADED, retry_after=1)
+        self.check_room(len(reports))
         upload = _Upload(reports, rejections, asyncio.get_running_loop().create_future())
         self._waiting.append(upload)
         self.waiting += len(reports)
