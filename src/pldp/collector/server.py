@@ -23,7 +23,7 @@ from pldp.survey import Survey, load
 def serve(survey_path: str | Path, settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve a survey until the process is told to end; `ready` is called with the address once it listens."""
     survey = load(survey_path)
-    store = Store(survey, settings.database)
+    store = Store(survey, settings.database, pairs=settings.paired())
     try:
         app = Collector(
             survey, store, Tokens(settings.database), settings, document=_document(Path(survey_path), survey)

@@ -342,8 +342,9 @@ class Store:
 
     def close(self) -> None:
         """Let go of the file."""
-        for connection in (self._reader, self._writer, self._guard):
-            connection.close()
+        with self._reading:
+            for connection in (self._reader, self._writer, self._guard):
+                connection.close()
 
     def _connected(self) -> Connection:
         """Return the connection that writes; if the database was away, a new one, and the lock anew."""
