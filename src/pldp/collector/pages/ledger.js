@@ -1,0 +1,21 @@
+/** What this person has spent, and what remains. */
+import { epsilonText } from "./device/epsilon.js";
+import { byId, make } from "./dom.js";
+
+const row = ({ question, level, micro_epsilon }) =>
+	make("tr", {}, make("td", {}, question), make("td", {}, level),
+		make("td", { className: "number" }, epsilonText(micro_epsilon)));
+
+export const showLedger = (survey, device) => {
+	const { spends, total } = device.ledger();
+	const here = spends.filter((spend) => spend.survey === survey.hash);
+	const spent = here.reduce((sum, spend) => sum + spend.micro_epsilon, 0);
+	const limited = survey.total !== Infinity;
+	byId("spent").textContent = limited
+		? `ε = ${epsilonText(spent)} of ${epsilonText(survey.total)} on this survey; ${device.remaining()} remains.`
+		: `ε = ${epsilonText(spent)} on this survey, which sets no limit.`;
+	if (total > spent) byId("spent").append(` Together with other surveys on this page's address: ε = ${epsilonText(total)}.`);
+	Object.assign(byId("meter"), { hidden: !limited, max: limited ? survey.total : 1, value: spent });
+	byId("spends").hidden = !here.length;
+	byId("spends").tBodies[0].replaceChildren(...here.map(row));
+};
