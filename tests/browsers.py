@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -25,6 +25,7 @@ FLAGS = (
 )
 PATIENCE = 20_000
 """Milliseconds for anything that a page should do."""
+expect.set_options(timeout=PATIENCE)
 
 STORAGE = """async () => {
     const entries = async ({ name }) => {

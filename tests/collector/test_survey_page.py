@@ -101,9 +101,9 @@ def test_only_the_perturbed_report_leaves(visit: Visits, server: Server, commute
 BEFORE = "const before ="
 TAMPERED = {
     "a device that does not perturb": ("device/device.js", "question.channels[level].draw(index, random)", "index"),
-    "a page that adds the answer": ("survey.js", 'byId("exact")', 'report.note = answered[0].value; byId("exact")'),
-    "a page that keeps a draft": ("survey.js", BEFORE, f"localStorage.draft = answered[0].value; {BEFORE}"),
-    "a page that asks with it": ("survey.js", BEFORE, f"fetch(`v1/survey?${{answered[0].value}}`); {BEFORE}"),
+    "a page that adds the answer": ("steps.js", "target.reset();", "report.note = answered[0].value;"),
+    "a page that keeps a draft": ("steps.js", BEFORE, f"localStorage.draft = answered[0].value; {BEFORE}"),
+    "a page that asks with it": ("steps.js", BEFORE, f"fetch(`v1/survey?${{answered[0].value}}`); {BEFORE}"),
 }
 
 
@@ -153,7 +153,7 @@ def test_a_withdrawn_report_leaves_the_estimate_as_it_was(visit: Visits, server:
     person.page.get_by_role("listitem").get_by_role("button", name="Withdraw").click()
     expect(person.page.locator("#status")).to_contain_text("Withdrawn")
     assert read(server, token, "/v1/estimates/mode") == before
-    person.page.get_by_label("Withdraw with a receipt").fill(receipt[:-1] + "0")
+    person.page.get_by_label("Withdraw with a receipt").fill("0" * len(receipt))
     person.page.locator("#withdrawing").get_by_role("button").click()
     expect(person.page.get_by_role("alert")).to_have_text("No stored report has this receipt.")
     assert not [complaint for complaint in person.complaints if "404" not in complaint]

@@ -23,3 +23,8 @@ export const hundred = (marked) =>
 	draw("svg", { viewBox: "0 0 200 50", class: "hundred", "aria-hidden": "true" },
 		draw("path", { class: "on", d: PLACES.slice(0, marked).join("") }),
 		draw("path", { class: "off", d: PLACES.slice(marked).join("") }));
+
+/** How much of a whole, with words beside it. */
+export const bar = (share) =>
+	draw("svg", { viewBox: "0 0 100 1", preserveAspectRatio: "none", class: "bar", "aria-hidden": "true" },
+		draw("rect", { width: 100 * Math.min(share, 1), height: 1 }));

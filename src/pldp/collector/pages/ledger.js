@@ -1,6 +1,6 @@
 /** What this person has spent, and what remains. */
 import { epsilonText } from "./device/epsilon.js";
-import { byId, make } from "./dom.js";
+import { bar, byId, make } from "./dom.js";
 
 const row = ({ question, level, micro_epsilon }) =>
 	make("tr", {}, make("td", {}, question), make("td", {}, level),
@@ -15,7 +15,7 @@ export const showLedger = (survey, device) => {
 		? `ε = ${epsilonText(spent)} of ${epsilonText(survey.total)} on this survey; ${device.remaining()} remains.`
 		: `ε = ${epsilonText(spent)} on this survey, which sets no limit.`;
 	if (total > spent) byId("spent").append(` Together with other surveys on this page's address: ε = ${epsilonText(total)}.`);
-	Object.assign(byId("meter"), { hidden: !limited, max: limited ? survey.total : 1, value: spent });
+	byId("bar").replaceChildren(...(limited ? [bar(spent / survey.total)] : []));
 	byId("spends").hidden = !here.length;
 	byId("spends").tBodies[0].replaceChildren(...here.map(row));
 };

@@ -29,9 +29,9 @@ const grouped = (values, output, buckets) => {
 };
 
 const says = ({ values, channels, levelOf }, { level, output }) => {
-	const [form, buckets] = channels[levelOf(level)].form.split(" ");
-	if (form === "response") return `says ${quoted(values[output])}`;
-	return form === "unary" ? ticked(values, output) : grouped(values, output, Number(buckets));
+	if (typeof output === "string") return ticked(values, output);
+	const buckets = channels[levelOf(level)].weights.get("buckets");
+	return buckets ? grouped(values, output, buckets) : `says ${quoted(values[output])}`;
 };
 
 export const answerInWords = (survey, answer) => {
