@@ -55,8 +55,8 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[Server]:
-    server = Server(folder, *options)
+def running(folder: Path, *options: str, survey: str = SURVEY) -> Iterator[Server]:
+    server = Server(folder, *options, survey=survey)
     try:
         yield server
     finally:

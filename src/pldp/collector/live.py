@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any, Final, NamedTuple, TypeVar
 
 from pldp.collector.formats import plain
@@ -19,7 +19,7 @@ EVERY: Final = 1.0
 """Seconds between two overviews of a round, at least."""
 
 SHARE: Final = 0.1
-"""Part of one processor's time that overviews take, at most: one that takes long is made less often."""
+"""Part of one processor's time that estimates take, at most: those that take long are made less often."""
 
 PATIENCE: Final = 2.0
 """Seconds that a request waits for a new overview before it gets the one before, or how far counting is."""
@@ -54,10 +54,18 @@ class _Kept:
 class Live:
     """Makes what readers look at, one thing after the other, away from the thread that stores reports."""
 
-    def __init__(self, store: Store, fewest: int, *, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        fewest: int,
+        *,
+        clock: Callable[[], float] = monotonic,
+        work: Callable[[], float] = thread_time,
+    ) -> None:
         self._store = store
         self._fewest = fewest
         self._clock = clock
+        self._work = work
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
         self._rounds: OrderedDict[int, _Kept] = OrderedDict()
 
@@ -94,13 +102,13 @@ class Live:
 
     def _make(self, kept: _Kept, number: int | None) -> None:
         """Make an overview anew if anything has changed."""
-        begun = self._clock()
         rounds = self._store.rounds()
         chosen = next((each for each in rounds[::-1] if number in {None, each.number}), None)
         if chosen is None:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
         hours = self._store.arrivals.hours()
         state = (rounds, hours, self._store.rejections())
+        took = 0.0
         if state != kept.state:
             from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
 
@@ -110,9 +118,10 @@ class Live:
                 kept.counted = (done, chosen.reports)
 
             counted = self._store.tally(chosen.number, progress)
+            begun = self._work()
             content = answers.overview(counted, chosen.number, rounds, hours, self._fewest)
             body = json.dumps(plain(content, _DIGITS), ensure_ascii=False, separators=(",", ":")).encode()
             kept.shown = Shown(body, blake2b(body, digest_size=16).hexdigest())
             kept.state = state
-        took = self._clock() - begun
-        kept.until = self._clock() + max(EVERY, took / SHARE - took)
+            took = self._work() - begun
+        kept.until = self._clock() + max(EVERY, took / SHARE)

@@ -81,9 +81,7 @@ def download(name: str, folder: Path, *, address: str | None = None, progress: P
     try:
         rows = dataset.read(content)
     except (ValueError, KeyError, IndexError, UnicodeDecodeError, zipfile.BadZipFile):
-        raise DatasetError(
-            f"{name}: what {source} sent is not in the form of its publisher"
-        ) from None
+        raise DatasetError(f"{name}: what {source} sent is not in the form of its publisher") from None
     found = content_sha256(rows)
     if found != dataset.sha256:
         expected = dataset.sha256[:12]
