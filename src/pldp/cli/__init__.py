@@ -12,7 +12,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from pldp import __version__
-from pldp.cli import demo, estimate, plan, reproduce, send, serve, simulate, store, survey, tally
+from pldp.cli import audit, demo, estimate, plan, reproduce, send, serve, simulate, store, survey, tally
 from pldp.errors import PldpError
 
 __all__ = ["main", "make_parser"]
@@ -29,7 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pldp {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for module in (demo, survey, plan, serve, send, store, simulate, tally, estimate, reproduce):
+    for module in (demo, survey, plan, serve, send, store, simulate, tally, estimate, audit, reproduce):
         module.add_to(verbs)
     return parser
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; bad input gets one clear line on standard error and exit code 2."""
     parsed = make_parser().parse_args(arguments)
     try:
-        parsed.run(parsed)
+        return int(parsed.run(parsed) or 0)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:

@@ -1,0 +1,117 @@
+"""`pldp audit`: try to refute the promises of a survey or of a mechanism."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pldp.auditing import NAMES, Audit, JavaScript, Settings, audit, write_certificate
+from pldp.auditing.certificate import shown
+from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
+from pldp.errors import AuditError, SurveyError, UsageError
+from pldp.survey import load
+
+REFUTED: Final = 1
+"""Exit code where a promise is refuted."""
+
+
+def add_to(verbs: Any) -> None:
+    """Add the verb."""
+    parser = verbs.add_parser("audit", help="try to refute the privacy that a survey or a mechanism promises")
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="SURVEY | MECHANISM",
+        help=f"survey file, or one of {', '.join(NAMES)}; every mechanism if left out",
+    )
+    parser.add_argument(
+        "--samples",
+        type=int,
+        metavar="N",
+        help="people per value on a device (default 2,000); 0 audits the published weights only",
+    )
+    parser.add_argument(
+        "--javascript", metavar="FOLDER", help="folder of the JavaScript client (default: clients/js of the sources)"
+    )
+    parser.add_argument("--certificate", metavar="FILE", help="write a certificate: FILE.json, and the page FILE.html")
+    add_json_option(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    client = JavaScript.find(args.javascript)
+    if args.javascript and client is None:
+        raise UsageError(f"--javascript: {args.javascript} must hold the client, and node must be installed")
+    with progress_bar("auditing") as (progress, task):
+        settings = Settings(
+            javascript=client,
+            progress=lambda done, total: progress.update(task, completed=done, total=total),
+        )
+        found = audit(_target(args.target), samples=args.samples, settings=settings)
+    if args.certificate:
+        write_certificate(found, args.certificate)
+    if args.json:
+        emit_json(found.to_mapping(), args.json)
+    if args.json != "-":
+        _show(console_for(args), found)
+    return 0 if found.holds else REFUTED
+
+
+def _target(text: str | None) -> Any:
+    """Return the name of a mechanism, a survey, or a survey's document where no device would accept it."""
+    if text is None or text in NAMES:
+        return text
+    if not Path(text).exists() and Path(text).suffix not in {".toml", ".json"}:
+        raise AuditError(f"{text}: neither a survey file nor a mechanism; mechanisms are {', '.join(NAMES)}")
+    try:
+        return load(text)
+    except SurveyError as error:
+        document = _document(text)
+        if document is None:
+            raise
+        Console(stderr=True).print(
+            f"no device accepts this survey ({error}); its weights alone are audited", markup=False
+        )
+        return document
+
+
+def _document(path: str) -> dict[str, Any] | None:
+    """Read a spelled-out document; nothing if the file is none."""
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        document = content.get("survey", content)
+        spelled = all("weights" in question for question in document["questions"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return document if spelled else None
+
+
+def _show(console: Console, found: Audit) -> None:
+    table = Table(title=escape(str(found)), title_justify="left", header_style="bold")
+    for name in ("mechanism", "question", "level", "device"):
+        table.add_column(name)
+    for name in ("claimed ε", "exact ε", "sampled ε ≥", "detectable ε"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict")
+    for row in found.rows:
+        bound = row.sampled
+        sampled = ("–", "–") if bound is None else (f"{bound.epsilon:.3f}", f"{bound.detectable:.2f}")
+        words = (escape(text) for text in (row.mechanism, row.question, row.level, row.device))
+        colour = "green" if row.holds else "bold red"
+        table.add_row(*words, shown(row.claimed), shown(row.exact), *sampled, f"[{colour}]{row.verdict}[/]")
+    console.print(table)
+    for row in found.rows:
+        for text in (*row.refutations, *row.notes):
+            console.print(f"{row.mechanism}, {row.question}, {row.level}, {row.device}: {text}", markup=False)
+    console.print(
+        "An audit only ever rejects. Samples would have found ε from the last number on; sound mechanisms are refuted "
+        f"with a chance of at most {found.false_alarm:.0e}.",
+        style="dim",
+        markup=False,
+    )
