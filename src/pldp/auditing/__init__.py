@@ -13,7 +13,7 @@ from pldp.auditing.devices import JavaScript
 from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds
 from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Audit, Row
-from pldp.auditing.sampled import Bound, lower_bound, ratio_bound
+from pldp.auditing.sampled import Bound, lower_bound, ratio_bound, smallest_detectable
 from pldp.auditing.settings import Settings
 from pldp.auditing.tables import Table, read_table
 from pldp.auditing.timing import Timing, compare_times
@@ -41,5 +41,6 @@ __all__ = [
     "ratio_bound",
     "read_table",
     "sampler_fault",
+    "smallest_detectable",
     "write_certificate",
 ]

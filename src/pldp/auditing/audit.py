@@ -84,11 +84,15 @@ def audit(
         bound, timing = _vectorised(target, len(values), count, epsilon, settings.confidence), None
     else:
         observed = target if rounds == 1 else _person(target, rounds)
-        called = call(observed, values, count, timeout=settings.timeout, progress=settings.progress)
-        columns = columns_of(called.observations())
+        called = call(
+            observed, values, count, timeout=settings.timeout, clock=settings.clock, progress=settings.progress
+        )
+        columns = columns_of(called.observations(timed=settings.timed))
         bound = lower_bound(columns, count, len(values), epsilon, confidence=settings.confidence)
         timing = compare_times(called.times) if settings.timed else None
-    notes = () if bound.conclusive else (f"{TOO_FEW}: ε below {bound.detectable:.3g} would not have been seen",)
+    notes = (
+        () if bound.conclusive else (f"{TOO_FEW} to conclude: ε below {bound.detectable:.3g} would not have been seen",)
+    )
     words = words_against(bound, timing)
     row = Row(name, "", "", "callable", float(epsilon), None, bound, timing, words, notes)
     return Audit(name, "", (row,))

@@ -28,10 +28,10 @@ class Called:
     outputs: tuple[tuple[Any, ...], ...]
     times: tuple[tuple[int, ...], ...]
 
-    def observations(self, name: str = "output") -> list[dict[str, Any]]:
+    def observations(self, name: str = "output", *, timed: bool = True) -> list[dict[str, Any]]:
         """Everything that one can see of each call, one value after the other: what came out, and when."""
         return [
-            {name: output, "time": time}
+            {name: output, "time": time} if timed else {name: output}
             for outputs, times in zip(self.outputs, self.times, strict=True)
             for output, time in zip(outputs, times, strict=True)
         ]

@@ -16,7 +16,7 @@ from pldp.mechanisms.epsilon import MICRO
 TIMING_ALARM: Final = 7e-6
 """Chance that the times of a sound mechanism look different: two tails of a normal beyond 4.5."""
 
-TOO_FEW: Final = "too few samples to conclude"
+TOO_FEW: Final = "too few samples"
 
 
 @dataclass(frozen=True)

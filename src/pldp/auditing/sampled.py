@@ -167,7 +167,7 @@ def lower_bound(
         samples=tested,
         confidence=confidence,
         claimed=claim,
-        detectable=_detectable(seen[0], tested, claim, confidence),
+        detectable=smallest_detectable((seen[0] + 0.5) / (tested + 1), tested, claim, confidence),
     )
 
 
@@ -183,21 +183,30 @@ def ratio_bound(often: int, seldom: int, samples: int, confidence: float) -> flo
     return max(0.0, math.log(least / most)) if least > 0 else 0.0
 
 
-def _detectable(often: int, samples: int, claimed: float, confidence: float) -> float:
-    """The smallest ε that would be refuted, by an event as frequent as this one: what the two bounds lose, and luck."""
-    share = (often + 0.5) / (samples + 1)
-    epsilon = claimed
-    for _ in range(100):  # a larger ε makes the event rarer from the other value, and the bound on that looser
-        epsilon = claimed + _lost(share, share * math.exp(-epsilon), samples, confidence)
-        if epsilon > _LARGEST:
-            return math.inf
-    return epsilon
+def smallest_detectable(share: float, samples: int, claimed: float, confidence: float = CONFIDENCE) -> float:
+    """Return the smallest ε above a claim that would be refuted with probability 0.9; infinite with too few samples.
 
+    The event is taken to come from one value with this share and from the other e^ε times less often; each count is
+    allowed to be as unlucky as one in twenty.
 
-def _lost(one: float, two: float, samples: int, confidence: float) -> float:
-    normal = NormalDist()
-    errors = [math.sqrt((1 - share) / (samples * share)) for share in (one, two)]
-    return normal.inv_cdf(1 - (1 - confidence) / 2) * sum(errors) + normal.inv_cdf(POWER) * math.hypot(*errors)
+    >>> round(smallest_detectable(0.5, 10_000, 1.0), 2), smallest_detectable(0.5, 50, 1.0)
+    (1.22, inf)
+    """
+    luck = NormalDist().inv_cdf(1 - (1 - POWER) / 2)
+
+    def refuted(epsilon: float) -> bool:
+        other = share * math.exp(-epsilon)
+        often = samples * share - luck * math.sqrt(samples * share * (1 - share))
+        seldom = samples * other + luck * math.sqrt(samples * other * (1 - other))
+        return ratio_bound(max(0, int(often)), min(samples, int(seldom)), samples, confidence) > claimed
+
+    low, high = claimed, _LARGEST
+    if not refuted(high):
+        return math.inf
+    while high - low > 1e-3:
+        middle = (low + high) / 2
+        low, high = (low, middle) if refuted(middle) else (middle, high)
+    return high
 
 
 def _looks(columns: Columns, one: slice, two: slice) -> list[_Look]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Final
 
-from pldp.auditing.calls import TIMEOUT, Progress
+from pldp.auditing.calls import TIMEOUT, Clock, Progress
 from pldp.auditing.devices import JavaScript
 from pldp.auditing.sampled import CONFIDENCE
 
@@ -20,6 +21,8 @@ class Settings:
         Probability with which samples do not refute a sound mechanism.
     timed
         Whether the time of calls may be held against a mechanism.
+    clock
+        Nanoseconds; another one is for tests.
     timeout
         Seconds that one call of a function may take.
     javascript
@@ -30,6 +33,7 @@ class Settings:
 
     confidence: float = CONFIDENCE
     timed: bool = True
+    clock: Clock = time.perf_counter_ns
     timeout: float = TIMEOUT
     javascript: JavaScript | None = None
     progress: Progress | None = None

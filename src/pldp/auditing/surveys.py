@@ -144,7 +144,7 @@ def _sampled(
 
 def _judged(called: Called, claims: Claims, timed: Sequence[int], settings: Settings) -> dict[str, Any]:
     bound = lower_bound(
-        columns_of(called.observations("sent")),
+        columns_of(called.observations("sent", timed=settings.timed)),
         len(called.outputs[0]),
         len(called.outputs),
         claims,

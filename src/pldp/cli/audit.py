@@ -94,24 +94,25 @@ def _document(path: str) -> dict[str, Any] | None:
 
 def _show(console: Console, found: Audit) -> None:
     table = Table(title=escape(str(found)), title_justify="left", header_style="bold")
-    for name in ("mechanism", "question", "level", "device"):
+    sampled = any(row.sampled is not None for row in found.rows)
+    for name in ("question, level", "mechanism", "device"):
         table.add_column(name)
-    for name in ("claimed ε", "exact ε", "sampled ε ≥", "detectable ε"):
+    for name in ("claimed ε", "exact", *(("sampled ≥", "detectable") if sampled else ())):
         table.add_column(name, justify="right")
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True)
     for row in found.rows:
-        bound = row.sampled
-        sampled = ("–", "–") if bound is None else (f"{bound.epsilon:.3f}", f"{bound.detectable:.2f}")
-        words = (escape(text) for text in (row.mechanism, row.question, row.level, row.device))
+        numbers = [shown(row.claimed), shown(row.exact)]
+        if sampled:
+            bound = row.sampled
+            numbers += ["–", "–"] if bound is None else [f"{bound.epsilon:.3f}", f"{bound.detectable:.2f}"]
+        where = ", ".join(filter(None, (row.question, row.level)))
         colour = "green" if row.holds else "bold red"
-        table.add_row(*words, shown(row.claimed), shown(row.exact), *sampled, f"[{colour}]{row.verdict}[/]")
+        words = (escape(text) for text in (where, row.mechanism, row.device))
+        table.add_row(*words, *numbers, f"[{colour}]{row.verdict}[/]")
     console.print(table)
     for row in found.rows:
         for text in (*row.refutations, *row.notes):
             console.print(f"{row.mechanism}, {row.question}, {row.level}, {row.device}: {text}", markup=False)
-    console.print(
-        "An audit only ever rejects. Samples would have found ε from the last number on; sound mechanisms are refuted "
-        f"with a chance of at most {found.false_alarm:.0e}.",
-        style="dim",
-        markup=False,
-    )
+    reach = "; samples would have refuted the detectable ε" if sampled else ""
+    chance = f", and a sound mechanism with a chance of at most {found.false_alarm:.0e}" if sampled else ""
+    console.print(f"An audit only ever rejects{reach}{chance}.", style="dim", markup=False)
