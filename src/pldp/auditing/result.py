@@ -150,9 +150,7 @@ class Audit:
 
     def __str__(self) -> str:
         refuted = sum(not row.holds for row in self.rows)
-        words = (
-            f"{refuted} of {len(self.rows)} promises refuted" if refuted else f"{len(self.rows)} promises, none refuted"
-        )
+        words = f"{refuted or 'none'} of {len(self.rows)} promises refuted"
         return f"{self.target}: {words}"
 
 

@@ -81,8 +81,8 @@ class Bound:
 
     @property
     def conclusive(self) -> bool:
-        """Whether a mechanism that tells twice what is claimed would have been refuted."""
-        return self.refutes or self.detectable <= 2 * self.claimed
+        """Whether a mechanism that tells twice what is claimed, or 1 more, would have been refuted."""
+        return self.refutes or self.detectable <= max(2 * self.claimed, self.claimed + 1)
 
     def __str__(self) -> str:
         often, seldom = self.seen

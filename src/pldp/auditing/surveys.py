@@ -127,7 +127,7 @@ def _sampled(
         yield "python", {"notes": ("fewer than two protected values: nothing to sample",)}
         return
     if not samples:
-        yield "python", {"notes": ("not sampled",)}
+        yield "python", {}
         return
     found = _judged(call(python_device(survey), people, samples), claims, timed, settings)
     if settings.javascript is None:
@@ -247,7 +247,7 @@ def _joint_rows(survey: Survey, samples: int, settings: Settings) -> Iterator[Ro
     )
     for device, found in _sampled(survey, people, claims, [], samples, settings):
         claimed = found["sampled"].claimed
-        yield Row("all answers together", f"all {len(names)}", strictest[0], device, claimed, **found)
+        yield Row("all answers", f"all {len(names)}", strictest[0], device, claimed, **found)
 
 
 def manipulation(channel: Channel) -> float | None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -93,11 +94,12 @@ def _document(path: str) -> dict[str, Any] | None:
 
 
 def _show(console: Console, found: Audit) -> None:
-    table = Table(title=escape(str(found)), title_justify="left", header_style="bold")
+    title = escape(str(found))
+    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     sampled = any(row.sampled is not None for row in found.rows)
     for name in ("question, level", "mechanism", "device"):
-        table.add_column(name)
-    for name in ("claimed ε", "exact", *(("sampled ≥", "detectable") if sampled else ())):
+        table.add_column(name, no_wrap=name != "mechanism")
+    for name in ("claimed", "exact", *(("sampled", "detects") if sampled else ())):
         table.add_column(name, justify="right")
     table.add_column("verdict", no_wrap=True)
     for row in found.rows:
@@ -113,6 +115,11 @@ def _show(console: Console, found: Audit) -> None:
     for row in found.rows:
         for text in (*row.refutations, *row.notes):
             console.print(f"{row.mechanism}, {row.question}, {row.level}, {row.device}: {text}", markup=False)
-    reach = "; samples would have refuted the detectable ε" if sampled else ""
-    chance = f", and a sound mechanism with a chance of at most {found.false_alarm:.0e}" if sampled else ""
-    console.print(f"An audit only ever rejects{reach}{chance}.", style="dim", markup=False)
+    if sampled:
+        console.print(
+            "ε is at least what is sampled; samples would have refuted what they detect, and a sound mechanism with a "
+            f"chance of at most {found.false_alarm:.0e}.",
+            style="dim",
+            markup=False,
+        )
+    console.print("All numbers are ε. An audit only ever rejects.", style="dim", markup=False)
