@@ -12,7 +12,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from pldp import __version__
-from pldp.cli import audit, demo, estimate, plan, reproduce, send, serve, simulate, store, survey, tally
+from pldp.cli import audit, datasets, demo, estimate, plan, reproduce, send, serve, simulate, store, survey, tally
 from pldp.errors import PldpError
 
 __all__ = ["main", "make_parser"]
@@ -29,7 +29,8 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pldp {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for module in (demo, survey, plan, serve, send, store, simulate, tally, estimate, audit, reproduce):
+    verbs_in_order = (demo, survey, plan, serve, send, store, simulate, tally, estimate, audit, reproduce, datasets)
+    for module in verbs_in_order:
         module.add_to(verbs)
     return parser
 

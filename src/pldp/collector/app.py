@@ -20,6 +20,7 @@ from pldp.collector.openapi import openapi
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.problems import Problem, ProblemError
 from pldp.collector.settings import Settings
+from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens
 from pldp.collector.uploads import Uploads, problem_of
@@ -128,6 +129,8 @@ class Collector:
         self._by_path: dict[str, dict[str, Route]] = {}
         for route in self.routes:
             self._by_path.setdefault(route.path.removesuffix("{question}"), {})[route.method] = route
+        for path, asset in assets().items():
+            self._by_path[path] = {"GET": Route("GET", path, "", asset.get)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event, as ASGI asks."""
