@@ -20,7 +20,7 @@ class Noise:
     """A generator for tests, in the form that channels take."""
 
     def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
+        self.random = random.Random(seed)  # noqa: S311
 
     def __call__(self, count: int) -> bytes:
         return self.random.randbytes(count)
@@ -68,7 +68,7 @@ def reused_randomness(planted: bool) -> Audit:
 
 def float_laplace(planted: bool) -> Audit:
     """Noise added in floating point: the last digits of a sum show what was added to what."""
-    draws = random.Random(3)
+    draws = random.Random(3)  # noqa: S311
     fair = channel("krr", 2, 1_000_000)
     noise = Noise(3)
 
@@ -134,7 +134,7 @@ class Clock:
     """Time passes only by work, and by chance."""
 
     def __init__(self) -> None:
-        self.now, self.random = 0, random.Random(4)
+        self.now, self.random = 0, random.Random(4)  # noqa: S311
 
     def __call__(self) -> int:
         self.now += self.random.randrange(40, 60)
@@ -154,7 +154,7 @@ def timing_leak(planted: bool) -> Audit:
 
 def modulo_bias(planted: bool) -> Audit:
     """Another value is picked by a remainder: of eight numbers, five remainders are not equally frequent."""
-    response, draws = channel("krr", 6, 1_000_000), random.Random(5)
+    response, draws = channel("krr", 6, 1_000_000), random.Random(5)  # noqa: S311
     truth = float(response.truth_support)
 
     def draw(value: int) -> int:

@@ -54,6 +54,11 @@ def certificate_page(found: Audit) -> str:
     refuted = sum(not row.holds for row in found.rows)
     verdict = f"{refuted} of {len(found.rows)} promises are refuted." if refuted else "No promise was refuted."
     survey = f"<p>Survey <code>{found.survey_hash}</code></p>" if found.survey_hash else ""
+    chance = (
+        f"Sound mechanisms are refuted by an audit like this with a chance of at most {found.false_alarm:.1e}."
+        if found.false_alarm
+        else "Nothing was sampled, and nothing here depends on chance."
+    )
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -63,7 +68,7 @@ def certificate_page(found: Audit) -> str:
         f'<p class="verdict{" refuted" if refuted else ""}">{verdict}</p>{survey}'
         f"{_table(found.rows)}{_findings(found.rows)}"
         f"<h2>What this can and cannot show</h2>{''.join(f'<p>{escape(text)}</p>' for text in _LIMITS)}"
-        f"<p>Sound mechanisms are refuted by an audit like this with a chance of at most {found.false_alarm:.1e}.</p>"
+        f"<p>{chance}</p>"
         f'<p class="note">Made by {escape(versions)}.</p></main></body></html>\n'
     )
 

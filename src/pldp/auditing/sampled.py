@@ -60,6 +60,8 @@ class Bound:
         Samples of each value in the tested half.
     confidence
         Probability that the bound is right, at least.
+    claimed
+        ε that is claimed between the two values.
     detectable
         The smallest ε that would have been refuted with probability 0.9, for an event as frequent as this one.
     """
