@@ -66,6 +66,7 @@ def test_values_without_a_budget_are_infinite_and_hold() -> None:
     )
     assert (found.plain, found.found, found.broken) == (INFINITE, 900_000, ())
     assert found.by_output == (500_000, 900_000, INFINITE)
+    assert found.by_pair == ((0, 900_000, INFINITE), (900_000, 0, INFINITE), (INFINITE, INFINITE, 0))
 
 
 def test_the_published_budgets_of_aprr_are_not_kept() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -118,9 +119,9 @@ def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, 
         )
     rows: list[Row] = []
     for name in NAMES if target is None else (target,):
-        found = audit_survey(mechanism_survey(name), samples, settings)
+        found = audit_survey(mechanism_survey(name), samples, replace(settings, progress=None))
         rows += [row for row in found if (row.level == HIDDEN) == (name == LABEL)]
-        if target is None and settings.progress is not None:
+        if settings.progress is not None:
             settings.progress(NAMES.index(name) + 1, len(NAMES))
     return Audit(target or "every mechanism", "", tuple(rows))
 

@@ -15,6 +15,9 @@ from pldp.mechanisms.epsilon import INFINITE, epsilon_text, micro_epsilon, micro
 SHOWN = 32
 """Values and outputs for which numbers are listed one by one."""
 
+SHOWN_PAIRS = 8
+"""Values between which numbers are listed pair by pair."""
+
 
 @dataclass(frozen=True)
 class Exact:
@@ -26,8 +29,8 @@ class Exact:
         The level's ε and the largest ε of what it promises: of a report, of a value with a budget, or of an item.
     plain
         ε over all outputs and pairs of values, whatever was promised.
-    by_output, by_value
-        ε of each output, and of each value or item, where there are few.
+    by_output, by_value, by_pair
+        ε of each output, of each value or item, and between each two values, where there are few.
     broken
         What is not kept, in words.
     """
@@ -37,6 +40,7 @@ class Exact:
     plain: int | None
     by_output: tuple[int | None, ...]
     by_value: tuple[int | None, ...]
+    by_pair: tuple[tuple[int | None, ...], ...]
     broken: tuple[str, ...]
 
 
@@ -75,7 +79,7 @@ def audit_channel(
     table = read_table(mechanism, size, weights)
     wrong = table.check()
     if wrong is not None:
-        return Exact(claimed, INFINITE, INFINITE, (), (), (wrong,))
+        return Exact(claimed, INFINITE, INFINITE, (), (), (), (wrong,))
     by_output = _by_output(table)
     plain = _plain(mechanism, table)
     bounds = list(budgets) or [claimed] * size
@@ -100,7 +104,8 @@ def audit_channel(
         if above(plain, charge):
             broken.append(f"a report tells {epsilon_text(plain)} about the set, above the sum {epsilon_text(charge)}")
     found = largest(micro for micro, bound in zip(kept, bounds, strict=False) if bound is not INFINITE)
-    return Exact(claimed, found, plain, tuple(by_output), tuple(by_value[:SHOWN]), tuple(broken))
+    by_pair = () if mechanism == "item_set" else _by_pair(table)
+    return Exact(claimed, found, plain, tuple(by_output), tuple(by_value[:SHOWN]), by_pair, tuple(broken))
 
 
 def above(found: int | None, bound: int | None) -> bool:
@@ -123,6 +128,14 @@ def _by_output(table: Table) -> list[int | None]:
     if not isinstance(table, Direct) or table.outputs > SHOWN:
         return []
     return [_of_column(table, output) for output in range(table.outputs)]
+
+
+def _by_pair(table: Table) -> tuple[tuple[int | None, ...], ...]:
+    """The larger ε of both directions, a matrix of few values."""
+    values = range(table.size if table.size <= SHOWN_PAIRS else 0)
+    ways = [[() if one == two else tuple(table.odds(one, table, two)) for two in values] for one in values]
+    micro = {odds: micro_of(odds) for row in ways for odds in row}
+    return tuple(tuple(largest((micro[ways[one][two]], micro[ways[two][one]])) for two in values) for one in values)
 
 
 def _of_value(table: Table, value: int) -> int | None:

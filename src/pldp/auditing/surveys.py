@@ -45,7 +45,9 @@ Claims = float | list[list[float]]
 
 def audit_survey(survey: Survey, samples: int, settings: Settings) -> Iterator[Row]:
     """Yield the rows of a survey: promises of answers, then of hidden levels, then of all answers together."""
-    for question in survey.questions:
+    for place, question in enumerate(survey.questions):
+        if settings.progress is not None:
+            settings.progress(place, len(survey.questions))
         for level in range(len(question.levels)):
             yield from _level_rows(survey, question, level, samples, settings)
         if survey.level_channel is not None:
@@ -76,6 +78,7 @@ def _row(mechanism: str, question: str, level: str, device: str, exact: Exact, *
         "plain": _text(exact.plain),
         "by_output": [_text(micro) for micro in exact.by_output],
         "by_value": [_text(micro) for micro in exact.by_value],
+        "by_pair": [[_text(micro) for micro in row] for row in exact.by_pair],
         **found.pop("details", {}),
     }
     claimed, kept = from_micro(exact.claimed), from_micro(exact.found)
