@@ -100,7 +100,7 @@ def test_only_the_perturbed_report_leaves(visit: Visits, server: Server, commute
 
 BEFORE = "const before ="
 TAMPERED = {
-    "a device that does not perturb": ("device/device.js", "question.channels[level].draw(index, random)", "index"),
+    "a device that does not perturb": ("device/device.js", "level.channel.draw(index, random)", "index"),
     "a page that adds the answer": ("steps.js", "target.reset();", "report.note = answered[0].value;"),
     "a page that keeps a draft": ("steps.js", BEFORE, f"localStorage.draft = answered[0].value; {BEFORE}"),
     "a page that asks with it": ("steps.js", BEFORE, f"fetch(`v1/survey?${{answered[0].value}}`); {BEFORE}"),

@@ -36,13 +36,13 @@ const KINDS = {
 		const field = make("input", { type: "number", id, step: "any", inputMode: "decimal" });
 		if (outside !== "clip") Object.assign(field, { min: low, max: high });
 		const label = make("label", { htmlFor: id }, `A number from ${low} to ${high}${unit && `, ${unit}`}; empty: ${SKIP}`);
-		return [[label, field], () => field.value || undefined];
+		return [[label, field], () => (field.value ? field.valueAsNumber : undefined)];
 	},
 };
 
 export const questionFields = (question, place) => {
 	const id = `question-${place}`;
-	const [fields, read] = KINDS[question.kind ?? "choice"](id, question);
+	const [fields, read] = KINDS[question.kind](id, question);
 	const fieldset = make("fieldset", {}, make("legend", {}, question.text || question.name), ...fields);
 	return { fieldset, read };
 };

@@ -13,7 +13,7 @@ export const levelFor = (survey, question, chosen) => {
 export const costsOf = (survey, questions, chosen) =>
 	questions.flatMap((question) => {
 		const name = levelFor(survey, question, chosen);
-		return name === null ? [] : [question.levels.find((level) => level.name === name).micro];
+		return name === null ? [] : [question.levels.find((level) => level.name === name).charge];
 	});
 
 const card = (survey, questions, { name, text }, place) => {

@@ -41,8 +41,8 @@ const numbers = ({ low, high, buckets, unit }, weights, output) => {
 };
 
 const says = (question, { level, output }) => {
-	const { kind, values, channels, levelOf } = question;
-	const { weights } = channels[levelOf(level)];
+	const { kind, values, levelOf } = question;
+	const { weights } = levelOf(level);
 	if (kind === "number") return numbers(question, weights, output);
 	if (typeof output === "string") return ticked(values, output);
 	const buckets = weights.get("buckets");
