@@ -104,7 +104,7 @@ def _random_survey(rng: random.Random, case: str) -> Survey | None:
     }
     for question in document["questions"]:
         if len(cases) > 1 and question["mechanism"] in MECHANISMS and rng.random() < 0.3:
-            table = {name: question["mechanism"] for name in list(question.get("levels", names))[:1]}
+            table = dict.fromkeys(list(question.get("levels", names))[:1], question["mechanism"])
             question["mechanism"] = rng.choice(["auto", table])
     if rng.random() < 0.3:
         document["total_epsilon"] = _epsilon(rng, most=20)
@@ -142,7 +142,8 @@ def _random_bounds(rng: random.Random) -> dict[str, Any]:
     low = round(rng.choice([0, rng.uniform(-1000, 1000), rng.uniform(-1e15, 1e14)]), rng.randint(0, 6))
     bounds = {"low": f"{low:.6f}", "high": f"{low + rng.choice([1, 100, rng.uniform(0.1, 1e9)]):.6f}"}
     buckets = rng.choice([2, 3, 4, 16, 100, 256, 1000, rng.randint(2, 4096)])
-    return bounds | {"buckets": buckets, "unit": rng.choice(["", "€", "km/h"]), "outside": rng.choice(["clip", "refuse"])}
+    unit, outside = rng.choice(["", "€", "km/h"]), rng.choice(["clip", "refuse"])
+    return {**bounds, "buckets": buckets, "unit": unit, "outside": outside}
 
 
 def _random_fractions(rng: random.Random, values: list[str]) -> dict[str, Any]:
@@ -172,7 +173,8 @@ def _random_weights(rng: random.Random, mechanism: str, size: int) -> dict[str, 
     drawn = [rng.choice(kinds) for _ in range(size)]
     if mechanism == "idue":
         truth = [int(2**32 * high) for _, high in drawn]
-        return {"truth": truth, "other": [int(weight * low * 0.9) for weight, (low, _) in zip(truth, drawn, strict=True)]}
+        other = [int(weight * low * 0.9) for weight, (low, _) in zip(truth, drawn, strict=True)]
+        return {"truth": truth, "other": other}
     kept = 2**53 * rng.uniform(0.1, 0.95)
     whole = size if mechanism != "iprr" else sum(part for part, _ in drawn)
     other = [int((2**53 - kept) * part / whole) for part, _ in drawn]
@@ -377,12 +379,14 @@ def _answer(rng: random.Random, question: Question) -> Any:
         return rng.choice(question.values)
     if question.kind == "choices":
         labels = rng.sample(question.values, rng.randint(0, len(question.values)))
-        return labels if rng.random() > 0.03 else rng.choice([[*labels, "?"], [*labels, *labels, question.values[0]], 3])
+        wrong: list[Any] = [[*labels, "?"], [*labels, *labels, question.values[0]], 3]
+        return labels if rng.random() > 0.03 else rng.choice(wrong)
     if question.grid is None:
         raise AssertionError(question.kind)
     low, high, width = question.grid.low, question.grid.high, question.grid.width
     near = low + rng.randint(0, question.grid.size) * width
-    numbers = [low, high, near, math.nextafter(near, low), rng.uniform(low, high), int(rng.uniform(low, high)), high + 1]
+    inside = [rng.uniform(low, high), int(rng.uniform(low, high))]
+    numbers = [low, high, near, math.nextafter(near, low), *inside, high + 1]
     odd: list[Any] = [{"number": rng.choice(["NaN", "Infinity", "-Infinity", "-0"])}, True, None, [low], str(low)]
     return rng.choice(numbers if rng.random() > 0.03 else odd)
 
