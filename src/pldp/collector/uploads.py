@@ -67,7 +67,8 @@ class Uploads:
             group, self._waiting = self._waiting, []
             reports = [report for upload in group for report in upload.reports]
             rejections = sum((Counter(upload.rejections) for upload in group), Counter[Rejection]())
-            payers = [upload.payer for upload in group for _ in upload.reports]
+            charged = any(upload.payer for upload in group)
+            payers = [upload.payer for upload in group for _ in upload.reports] if charged else []
             try:
                 outcomes = await self.run(partial(self._store.add, reports, rejections, payers))
             except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must be told
