@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from pathlib import Path
 
@@ -124,6 +125,31 @@ def test_send_brings_files_to_a_collector_once(tmp_path: Path, commute: Survey, 
     store.close()
 
 
+def test_simulated_people_send_to_a_collector(tmp_path: Path, commute: Survey, capsys) -> None:
+    with running(tmp_path) as server:
+        send = ["simulate", SURVEY, "--people", "1500", "--to", f"{server.url}/", "--json"]
+        capsys.readouterr()
+        for _ in range(2):
+            assert main([*send, "-"]) == 0
+            shown = json.loads(capsys.readouterr().out)
+            assert (shown["reports"], shown["accepted"], shown["rejections"]) == (1500, 1500, {})
+            assert shown["reports_per_second"] == pytest.approx(1500 / shown["seconds"])
+            assert [question["name"] for question in shown["questions"]] == ["mode", "late"]
+        assert main([*send, str(tmp_path / "sent.json")]) == 0
+        assert re.search(r"1,500 reports accepted in \d+\.\d s \([\d,]+/s\)", capsys.readouterr().out)
+        for survey, address, words in (
+            ("examples/health.toml", server.url, "collects another survey, or another version of it"),
+            (SURVEY, f"{server.url}/elsewhere", "status 404"),
+            (SURVEY, "nowhere", "must look like https://example.org"),
+        ):
+            assert main(["simulate", survey, "--people", "5", "--to", address]) == 2
+            assert words in capsys.readouterr().err
+        assert server.stop() in {0, -15}
+    store = Store(commute, server.database)
+    assert store.tally().reports == 4500
+    store.close()
+
+
 def test_the_sender_tries_again_and_gives_up_with_one_line(monkeypatch) -> None:
     waits: list[float] = []
     sender = Sender("http://127.0.0.1:1", wait=waits.append)
@@ -163,6 +189,36 @@ def test_the_owner_makes_tokens_and_backups_while_it_runs(tmp_path: Path, commut
         assert main(["serve", SURVEY, *database]) == 2
         assert "in use by another collector" in capsys.readouterr().err
     assert sum(stored_ids(tmp_path / "copy.db", commute).values()) == 1
+
+
+def test_enrolled_people_send_within_their_budgets(tmp_path: Path, capsys, monkeypatch) -> None:
+    people, made = tmp_path / "people.txt", tmp_path / "made.parquet"
+    people.write_text("ben\ncleo\n")
+    assert main(["simulate", SURVEY, "--people", "20", "--level-mix", "strict=1", "--out", str(made)]) == 0
+    with running(tmp_path, "--uploads", "ledger") as server:
+        enrol = ["store", "enrol", "--budget", "4", "--database", str(server.database)]
+        capsys.readouterr()
+        assert main([*enrol, "ana", "--names", str(people)]) == 0
+        head, *rows = (line.split(",") for line in capsys.readouterr().out.splitlines())
+        assert (head, [name for name, _ in rows]) == (["name", "token"], ["ana", "ben", "cleo"])
+        send = ["send", str(made), "--to", server.url, "--json", "-"]
+        assert main(send) == 2
+        assert "does not take the reports (status 401)" in capsys.readouterr().err
+        for token, outcome in ((rows[0][1], {"accepted": 4, "rejections": {"over_budget": 16}}),) * 2:
+            monkeypatch.setenv("PLDP_TOKEN", token)
+            assert main(send) == 0
+            assert json.loads(capsys.readouterr().out) == outcome
+        for wrong, words in (
+            ([*enrol, "ana"], "a token named 'ana' exists"),
+            (enrol, "name somebody to enrol"),
+            ([*enrol[:3], "0", "dora"], "epsilon must be a number above 0"),
+            ([*enrol, "--names", str(tmp_path / "none.txt")], "none.txt: No such file"),
+        ):
+            assert main([*wrong, "--database", str(server.database)]) == 2
+            assert words in capsys.readouterr().err
+        monkeypatch.setenv("PLDP_TOKEN", "two words")
+        assert main(send) == 2
+        assert "token must be one word" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_gets_one_line(tmp_path: Path, capsys) -> None:

@@ -19,19 +19,23 @@ from pldp.errors import UsageError
 from pldp.survey import Survey, load
 
 
-def serve(survey_path: str | Path, settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve a survey until the process is told to end; `ready` is called with the address once it listens."""
+def serve(
+    survey_path: str | Path, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool] = bool
+) -> None:
+    """Serve a survey until the process is told to end; `ready` is called with the address once it listens.
+
+    In another thread than the first one, `stop` says when to end; it is asked ten times a second.
+    """
     survey = load(survey_path)
-    store = Store(survey, settings.database)
+    store = Store(survey, settings.database, pairs=settings.paired())
     try:
         app = Collector(
             survey, store, Tokens(settings.database), settings, document=_document(Path(survey_path), survey)
         )
         with _listen(settings) as listener:
             host, port = listener.getsockname()[:2]
-            server = _Server(
-                _config(app, settings), lambda: ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-            )
+            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            server = _Server(_config(app, settings), lambda: ready(address), stop)
             logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
             server.run([listener])
     finally:
@@ -39,17 +43,22 @@ def serve(survey_path: str | Path, settings: Settings, ready: Callable[[str], No
 
 
 class _Server(uvicorn.Server):
-    """Tells when it serves."""
+    """Tells when it serves, and ends when it should."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], stop: Callable[[], bool]) -> None:
         super().__init__(config)
         self._ready = ready
+        self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then say so."""
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Say whether to end."""
+        return await super().on_tick(counter) or self._stop()
 
 
 def _config(app: Collector, settings: Settings) -> uvicorn.Config:
