@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -72,6 +73,14 @@ class Visit:
     def stored(self) -> Any:
         """Everything that the page keeps, texts in it read as JSON."""
         return _parsed(self.page.evaluate(STORAGE))
+
+    def barriers(self, *rules: str) -> list[str]:
+        """What axe-core finds that keeps people out, by all its rules or by some."""
+        if self.page.evaluate("typeof axe") == "undefined":
+            self.page.evaluate(Axe().axe_script)
+        options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+        found = self.page.evaluate("(options) => axe.run(options)", options)["violations"]
+        return [f"{each['id']}: {node['target'][0]}" for each in found for node in each["nodes"]]
 
     def alter(self, path: str, old: str, new: str) -> None:
         """Let the browser get another file than the collector serves."""

@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 from senders import make_reports
 from servers import Server, running
@@ -17,7 +16,8 @@ from servers import Server, running
 from browsers import Visit, Visits
 from pldp import Device, Survey
 from pldp.collector import Sender, Tokens
-from pldp.survey import loads, make_key, sign
+from pldp.reports import Answer, read_report
+from pldp.survey import Question, loads, make_key, sign
 
 LIE = """const real = crypto.getRandomValues.bind(crypto);
 crypto.getRandomValues = (bytes) => (bytes.length === 7 ? bytes.fill(255) : real(bytes));"""
@@ -145,10 +145,13 @@ def test_a_withdrawn_report_leaves_the_estimate_as_it_was(visit: Visits, server:
     assert list(sender.send(lines))
     sender.close()
     before = read(server, token, "/v1/estimates/mode")
-    person = visit()
+    person = visit(permissions=["clipboard-read", "clipboard-write"])
     choose(person, server, "open")
     answer(person, commute, ANSWERS)
     receipt = send(person)
+    person.page.get_by_role("button", name="Copy").click()
+    expect(person.page.locator("#status")).to_have_text("The receipt is copied.")
+    assert person.page.evaluate("navigator.clipboard.readText()") == receipt
     assert read(server, token, "/v1/estimates/mode") != before
     person.page.get_by_role("listitem").get_by_role("button", name="Withdraw").click()
     expect(person.page.locator("#status")).to_contain_text("Withdrawn")
@@ -180,6 +183,15 @@ def test_the_account_grows_with_new_answers_only(visit: Visits, server: Server, 
     expect(person.page.get_by_role("alert")).to_have_text(
         "This answer costs epsilon 4 and this survey's total_epsilon leaves 3 of 4."
     )
+    for limit in ("1.5", "9"):
+        person.page.get_by_label("My own limit").fill(limit)
+        person.page.get_by_role("button", name="Set limit").click()
+        expect(spent).to_contain_text("ε = 1 of your own limit of 1.5.")
+    person.page.get_by_label("I skip this question").last.check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.get_by_role("alert")).to_have_text(
+        "This answer costs epsilon 2 and the lifetime cap leaves 0.5 of 1.5."
+    )
     assert not person.sent()
 
 
@@ -197,6 +209,26 @@ def test_without_a_network_the_report_waits_and_is_sent_later(visit: Visits, ser
     assert len(set(person.sent())) == 1
     person.page.reload()
     expect(person.page.locator(".receipt")).to_have_count(1)
+
+
+def test_the_token_of_an_invitation_goes_with_reports_only(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit()
+    shown: list[tuple[str, str]] = []
+    token = "t" * 43
+    person.context.on(
+        "request",
+        lambda asked: shown.append((asked.method, asked.url)) if "authorization" in asked.headers else None,
+    )
+    person.page.goto(f"{server.url}/#{token}")
+    expect(person.page.get_by_label("strict")).to_be_visible()
+    assert person.page.url == f"{server.url}/"
+    choose(person, server)
+    answer(person, commute, ANSWERS)
+    with person.page.expect_request("**/v1/reports") as sending:
+        send(person)
+    assert sending.value.headers["authorization"] == f"Bearer {token}"
+    assert shown == [("POST", f"{server.url}/v1/reports")]
+    assert not [url for _, url, _ in person.requests if token in url]
 
 
 MARKUP = '<img src=x onerror="window.ran = true"><script>window.ran = true</script>'
@@ -236,6 +268,46 @@ def test_markup_in_a_survey_is_shown_as_text(visit: Visits, server: Server) -> N
     assert not [complaint for complaint in person.complaints if "422" not in complaint]
 
 
+def words_of(question: Question, said: Answer) -> str:
+    """What a report says, by the channel of the Python package."""
+    channel = question.channels[[level.name for level in question.levels].index(said.level)]
+    labels = [f"“{label}”" for place, label in enumerate(question.values) if channel.supports(said.output, place)]
+    listed = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
+    verb = {"krr": "says", "lh": "names a group of answers:"}.get(channel.mechanism, "ticks")
+    return f"{question.name} The report {verb} {listed or 'nothing'}, at level “{said.level}”."
+
+
+def test_every_form_of_report_is_put_into_words(visit: Visits, server: Server) -> None:
+    """Long lists become one field, and a level that a question does not offer becomes the next stricter one."""
+    many = [f"label {place}" for place in range(40)]
+    survey = loads(
+        f"""
+        pldp = 1
+        title = "every form"
+        levels = {{ strict = 0.5, standard = 1, open = 2 }}
+        questions = [
+            {{ name = "direct", values = {many[:3]}, mechanism = "krr", levels = {{ strict = 0.5, standard = 1 }} }},
+            {{ name = "bits", values = {many}, mechanism = "oue" }},
+            {{ name = "hashed", values = {many}, mechanism = "lh" }},
+            {{ name = "looser", values = {many}, levels = {{ open = 2 }} }},
+        ]
+        """
+    )
+    for level, levels in (("open", ["standard", "open", "open", "open"]), ("strict", ["strict"] * 3)):
+        person = visit()
+        replace_survey(person, survey.canonical)
+        choose(person, server, level)
+        person.page.get_by_label("label 1", exact=True).check()
+        for field in person.page.get_by_role("combobox").all():
+            field.select_option("label 31")
+        person.page.get_by_role("button", name="Show me what will be sent").click()
+        expect(person.page.locator("#preview")).to_be_visible()
+        report = read_report(survey, person.page.locator("#exact").inner_text())
+        assert [each.level for each in report.answers] == levels
+        lines = person.page.locator("#words li").all_inner_texts()
+        assert lines == [words_of(survey.question(each.question), each) for each in report.answers]
+
+
 def test_a_survey_that_another_key_signed_is_refused(visit: Visits, server: Server, commute: Survey) -> None:
     private, public = make_key()
     signed = sign(commute, private)
@@ -263,19 +335,15 @@ def test_a_survey_that_cannot_be_asked_gets_one_line(visit: Visits, server: Serv
     expect(person.page.get_by_role("alert")).to_have_text("The survey cannot be loaded now; please try again later.")
 
 
-def serious(visit: Visit) -> list[str]:
-    found = Axe().run(visit.page).response["violations"]
-    return [f"{each['id']}: {node['target']}" for each in found for node in each["nodes"]]
-
-
 def test_every_step_is_accessible_and_fits_a_phone(visit: Visits, server: Server, commute: Survey) -> None:
     person = visit(viewport={"width": 360, "height": 740})
 
     def check() -> None:
         assert person.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        for scheme in ("dark", "light"):
-            person.page.emulate_media(color_scheme=scheme)
-            assert not serious(person)
+        assert not person.barriers()
+        person.page.emulate_media(color_scheme="dark")
+        assert not person.barriers("color-contrast")
+        person.page.emulate_media(color_scheme="light")
 
     person.page.goto(server.url)
     expect(person.page.get_by_label("strict")).to_be_checked()
@@ -294,7 +362,7 @@ def test_the_scan_finds_what_it_looks_for(visit: Visits, server: Server) -> None
     person.alter("/", '<label for="receipt">', '<label for="another">')
     person.page.goto(server.url)
     expect(person.page.get_by_label("strict")).to_be_visible()
-    assert {finding.split(":")[0] for finding in serious(person)} == {"color-contrast", "label"}
+    assert {finding.split(":")[0] for finding in person.barriers()} == {"color-contrast", "label"}
 
 
 def test_the_keyboard_is_enough(visit: Visits, server: Server) -> None:

@@ -1,12 +1,14 @@
 /** What became of this person's reports. Answers are not among it. */
 import { databaseStore, openQueue, withdraw } from "./device/index.js";
 import { openStore } from "./device/state.js";
+import { openInvitation } from "./invitation.js";
 
 const isGood = ({ pldp_receipts, reports }) => pldp_receipts === 1 && Array.isArray(reports);
 
 export const openReports = async (collector) => {
 	const kept = openStore(databaseStore("pldp receipts"), { pldp_receipts: 1, reports: [] }, isGood);
-	const queue = openQueue(new URL("v1/reports", collector), { store: databaseStore("pldp queue") });
+	const options = { store: databaseStore("pldp queue"), fetch: await openInvitation() };
+	const queue = openQueue(new URL("v1/reports", collector), options);
 	const edit = (work) => kept.change((content) => [null, { ...content, reports: work(content.reports) }]);
 	const set = (id, change) => edit((reports) => reports.map((each) => (each.id === id ? { ...each, ...change } : each)));
 	const STATES = { sent: "sent", dropped: "refused", kept: "waiting" };

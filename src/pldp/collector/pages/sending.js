@@ -57,6 +57,7 @@ export const openSending = async (survey, collector) => {
 	return async (report) => {
 		const results = await follow(reports.send(report));
 		const refused = results.find(({ id, outcome }) => id === report.id && outcome === "dropped");
+		if (refused?.code === "bad_token") throw new PldpError("The collector takes reports only with an invitation; open your link again");
 		if (refused) throw new PldpError(`The collector refused the report (${refused.code ?? refused.reason})`);
 		byId("status").focus();
 	};

@@ -3,7 +3,7 @@ import { databaseStore, openDevice, PldpError, readSurvey } from "./device/index
 import { byId } from "./dom.js";
 import { showLedger } from "./ledger.js";
 import { openSending } from "./sending.js";
-import { failed, show } from "./status.js";
+import { announce, failed, on, show } from "./status.js";
 import { openSteps } from "./steps.js";
 
 const metaOf = (name) => document.querySelector(`meta[name="${name}"]`).content;
@@ -37,7 +37,13 @@ const introduce = (survey, text) => {
 const start = async () => {
 	const text = await fetchText();
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
-	const device = await openDevice(survey, { store: databaseStore("pldp") });
+	const store = databaseStore("pldp");
+	const device = await openDevice(survey, { store });
+	on(byId("limiting"), "submit", async ({ target }) => {
+		showLedger(survey, await openDevice(survey, { store, cap: byId("cap").value.trim() }));
+		target.reset();
+		announce("Your limit is set.");
+	});
 	introduce(survey, text);
 	showLedger(survey, device);
 	openSteps(survey, device, await openSending(survey, collector));

@@ -28,9 +28,24 @@ const grouped = (values, output, buckets) => {
 	return `names a group of answers: ${listed(values.filter((_, place) => groupOf(place) === bucket))}`;
 };
 
-const says = ({ values, channels, levelOf }, { level, output }) => {
+const round = (number) => Number(number.toPrecision(6));
+
+/** The numbers that an output speaks for: a window of the grid, one bucket of it, or an end. */
+const numbers = ({ low, high, buckets, unit }, weights, output) => {
+	const width = weights.get("width") ?? (weights.has("peak") ? 1 : 0);
+	const windows = width && buckets + width - 1;
+	if (output >= windows) return `speaks for ${output > windows ? "larger" : "smaller"} numbers`;
+	const edge = (place) => round(Number(low) + (place * (high - low)) / buckets);
+	const [from, to] = [edge(Math.max(output - width + 1, 0)), edge(Math.min(output + 1, buckets))];
+	return `speaks for numbers from ${from} to ${to}${unit && ` ${unit}`}`;
+};
+
+const says = (question, { level, output }) => {
+	const { kind, values, channels, levelOf } = question;
+	const { weights } = channels[levelOf(level)];
+	if (kind === "number") return numbers(question, weights, output);
 	if (typeof output === "string") return ticked(values, output);
-	const buckets = channels[levelOf(level)].weights.get("buckets");
+	const buckets = weights.get("buckets");
 	return buckets ? grouped(values, output, buckets) : `says ${quoted(values[output])}`;
 };
 
