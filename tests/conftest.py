@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,3 +58,21 @@ def every_form() -> Survey:
 def runs(short: int, long: int) -> int:
     """Return how many repetitions to make: the short number, or the long one in `make test-long`."""
     return long if os.environ.get("PLDP_LONG") else short
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real browser; see `browsers`."""
+    from browsers import open_browser  # noqa: PLC0415 - only where pages are tested
+
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    """Opens a fresh profile with one empty page: `visit().page.goto(…)`."""
+    from browsers import visits  # noqa: PLC0415
+
+    with visits(browser) as opener:
+        yield opener

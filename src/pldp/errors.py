@@ -57,6 +57,10 @@ class PlanError(PldpError, ValueError):
     """A plan that makes no sense: no people, shares or a level mix that do not fit the survey."""
 
 
+class DatasetError(PldpError):
+    """A dataset cannot be had, or is not what its publisher published."""
+
+
 class StoreError(PldpError):
     """A store that cannot be opened, read or written now."""
 

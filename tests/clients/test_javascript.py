@@ -7,18 +7,17 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from queue import Queue
 from threading import Thread
 from typing import Any
 
 import pytest
 from make_vectors import make_mutants, make_vectors
 
+from browsers import Visits
 from pldp import Device, Survey
 from pldp.reports import read_report
 
@@ -137,41 +136,22 @@ def test_every_exported_name_is_declared() -> None:
 
 
 class _Pages(SimpleHTTPRequestHandler):
-    """Serves the client, and takes the result that the page sends back."""
-
-    def __init__(self, results: Queue[Any], *arguments: Any, **named: Any) -> None:
-        self.results = results
-        super().__init__(*arguments, directory=str(CLIENT), **named)
-
-    def do_POST(self) -> None:
-        self.results.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.send_response(204)
-        self.end_headers()
+    """Serves the client."""
 
     def log_message(self, *_: Any) -> None:
         pass
 
 
 @pytest.fixture
-def browser_result() -> Iterator[Any]:
-    """Open the test page in a headless browser and return what it found."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("there is no Chromium here to open the page in")
-    results: Queue[Any] = Queue()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Pages, results))
+def browser_result(visit: Visits) -> Iterator[Any]:
+    """Open the test page in a browser and return what it found."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Pages, directory=str(CLIENT)))
     Thread(target=server.serve_forever, daemon=True).start()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        page = f"http://127.0.0.1:{server.server_port}/test/browser/page.html"
-        flags = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}")
-        process = subprocess.Popen([browser, *flags, page], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            yield results.get(timeout=60)
-        finally:
-            process.terminate()
-            process.wait(timeout=30)
-            server.shutdown()
-            server.server_close()
+    page = visit().page
+    page.goto(f"http://127.0.0.1:{server.server_port}/test/browser/page.html")
+    yield page.evaluate("window.result")
+    server.shutdown()
+    server.server_close()
 
 
 def test_a_browser_checks_signatures_and_does_not_spend_twice(browser_result: Any, commute: Survey) -> None:

@@ -13,7 +13,7 @@ export const microOfText = (text) => {
 
 export const epsilonText = (micro) => (micro / 1e6).toFixed(6).replace(/\.?0+$/, "");
 
-/** 2·atanh(n/d) for 0 ≤ n/d ≤ 1/3. */
+/** For 0 ≤ n/d ≤ 1/3. */
 const twiceAtanh = (n, d) => {
 	let power = (n * ONE) / d;
 	const square = (power * power) / ONE;

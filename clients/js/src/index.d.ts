@@ -118,12 +118,20 @@ export function openDevice(survey: Survey, options?: DeviceOptions): Promise<Dev
 /** "dropped": refused for good. "kept": try again, not before `wait` milliseconds. */
 export interface Sending {
 	readonly outcome: "sent" | "dropped" | "kept";
-	readonly reason?: string;
-	readonly wait?: number;
+	/** The HTTP status, or why the collector was not reached. */
+	readonly reason: string;
+	readonly wait: number;
+	/** What the sender of an accepted report can withdraw it with; keep it secret. */
+	readonly receipt?: string;
+	/** The collector's own word for a refusal. */
+	readonly code?: string;
 }
 
 /** Send one report once. */
 export function send(url: string, report: Report, options?: { fetch?: typeof fetch }): Promise<Sending>;
+
+/** Take a report back at the collector's address for that. "sent": it is erased. "dropped": no stored report has this receipt. */
+export function withdraw(url: string, receipt: string, options?: { fetch?: typeof fetch }): Promise<Sending>;
 
 export interface QueueOptions {
 	/** Where waiting reports are kept, apart from the device's state. */

@@ -13,15 +13,18 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from pldp.budgets import epsilon_text
 from pldp.collector import answers
 from pldp.collector.http import Gone, Receive, Request, Response, Scope, Send, problem_response, respond
 from pldp.collector.limits import RateLimit
 from pldp.collector.openapi import openapi
+from pldp.collector.origins import Origins
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.problems import Problem, ProblemError
 from pldp.collector.settings import Settings
+from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Store
-from pldp.collector.tokens import Tokens
+from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
 from pldp.errors import EstimateError, StoreError
 from pldp.reports import Rejection, ReportRejected
@@ -65,7 +68,7 @@ class Collector:
     store
         Where its reports are kept.
     tokens
-        Who may read estimates and run rounds.
+        Who may read estimates, run rounds and, where that needs a token, upload.
     settings
         Limits; see `Settings`.
     document
@@ -84,6 +87,7 @@ class Collector:
         self._decode_withdrawal = msgspec.json.Decoder(_Withdrawal).decode
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._limit = RateLimit(settings.rate_limit) if settings.rate_limit else None
+        self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
         stored = (Problem.OVERLOADED, Problem.STORE_UNAVAILABLE, Problem.STORE_FULL)
@@ -95,6 +99,7 @@ class Collector:
                 "/v1/reports",
                 "Upload one report (JSON) or many (JSON lines); each has its own outcome, and again is harmless",
                 self._post_reports,
+                scope="" if settings.uploads == "open" else "upload",
                 takes=(ONE, MANY),
                 problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS),
             ),
@@ -105,6 +110,14 @@ class Collector:
                 self._post_withdraw,
                 takes=(ONE,),
                 problems=(*body, *stored, Problem.BAD_REQUEST, Problem.UNKNOWN_RECEIPT),
+            ),
+            Route(
+                "GET",
+                "/v1/ledger",
+                "What the enrolled person who has this token has spent",
+                self._get_ledger,
+                scope="upload",
+                problems=(Problem.NOT_FOUND,),
             ),
             Route("GET", "/v1/rounds", "All rounds with their numbers of reports", self._get_rounds, scope="read"),
             Route(
@@ -128,6 +141,8 @@ class Collector:
         self._by_path: dict[str, dict[str, Route]] = {}
         for route in self.routes:
             self._by_path.setdefault(route.path.removesuffix("{question}"), {})[route.method] = route
+        for path, asset in assets().items():
+            self._by_path[path] = {"GET": Route("GET", path, "", asset.get)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event, as ASGI asks."""
@@ -141,11 +156,15 @@ class Collector:
             response = await self._answer(request)
         except Gone:
             return
+        response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
         await respond(send, response, with_body=request.method != "HEAD")
 
     async def _answer(self, request: Request) -> Response:
         try:
             self._check_rate(request)
+            preflight = self._origins.preflight(request, sorted({route.method for route in self.routes}))
+            if preflight is not None:
+                return preflight
             route = self._route(request)
             if route.scope:
                 await self._check_token(request, route.scope)
@@ -189,9 +208,9 @@ class Collector:
         return route
 
     async def _check_token(self, request: Request, scope: str) -> None:
-        """Check tokens in one place: `admin` may all that `read` may."""
-        kind, _, token = request.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        found = await asyncio.to_thread(self._tokens.scope, token) if kind.lower() == "bearer" and token else None
+        """Check tokens in one place: `admin` may all that others may."""
+        token = request.token()
+        found = await asyncio.to_thread(self._tokens.scope, token) if token else None
         if found is None:
             raise ProblemError(Problem.BAD_TOKEN)
         if found not in {scope, "admin"}:
@@ -209,35 +228,37 @@ class Collector:
 
     async def _post_reports(self, request: Request) -> Response:
         kind = request.content_type()
+        payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
         if kind == ONE:
-            return await self._take_one(await self._body(request))
+            return await self._take_one(await self._body(request), payer)
         if kind == MANY:
-            return await self._take_many(await self._body(request))
+            return await self._take_many(await self._body(request), payer)
         raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
 
-    async def _take_one(self, body: bytes) -> Response:
+    async def _take_one(self, body: bytes, payer: bytes) -> Response:
         try:
             packed = self._packing.read(body)
         except ReportRejected as rejected:
             await self._uploads.add((), {rejected.reason: 1})
             raise ProblemError(Problem.REJECTED, str(rejected), code=rejected.reason.value) from None
-        (outcome,) = await self._uploads.add((packed,), {})
+        (outcome,) = await self._uploads.add((packed,), {}, payer)
         if outcome is not None:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
         return Response(b'{"outcome":"accepted","receipt":"%s"}' % self._store.receipt(packed.id).encode())
 
-    async def _take_many(self, body: bytes) -> Response:
+    async def _take_many(self, body: bytes, payer: bytes) -> Response:
         lines = [line for line in body.split(b"\n") if line.strip()]
         if len(lines) > self._settings.batch_reports:
             most = self._settings.batch_reports
             raise ProblemError(Problem.TOO_MANY_REPORTS, f"a batch has at most {most} reports")
+        self._uploads.check_room(len(lines))
         read: list[Packed | Rejection] = []
         for start in range(0, len(lines), PAUSE_EVERY):
             read += map(self._read, lines[start : start + PAUSE_EVERY])
             await asyncio.sleep(0)
         reports = [each for each in read if isinstance(each, Packed)]
         rejections = Counter(each for each in read if isinstance(each, Rejection))
-        stored = iter(await self._uploads.add(reports, rejections))
+        stored = iter(await self._uploads.add(reports, rejections, payer))
         outcomes = [self._outcome(each, next(stored) if isinstance(each, Packed) else each) for each in read]
         accepted = sum(outcome.startswith('{"outcome":"accepted"') for outcome in outcomes)
         return Response(f'{{"accepted":{accepted},"outcomes":[{",".join(outcomes)}]}}'.encode())
@@ -263,6 +284,12 @@ class Collector:
         if not await self._uploads.run(lambda: self._store.withdraw(receipt)):
             raise ProblemError(Problem.UNKNOWN_RECEIPT)
         return Response(b'{"outcome":"withdrawn"}')
+
+    async def _get_ledger(self, request: Request) -> Response:
+        account = await asyncio.to_thread(self._tokens.account, request.token())
+        if account is None:
+            raise ProblemError(Problem.NOT_FOUND, "nobody is enrolled with this token")
+        return _json({"budget": epsilon_text(account.budget), "spent": epsilon_text(account.spent)})
 
     async def _get_rounds(self, _: Request) -> Response:
         rounds = await asyncio.to_thread(self._store.rounds)

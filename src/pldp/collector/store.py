@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from pldp.collector.database import Connection, open_database
+from pldp.collector.ledger import Ledger
 from pldp.collector.packing import ID_BYTES, Packed, Packing
 from pldp.collector.seen import Seen
 from pldp.errors import StoreError
@@ -73,8 +74,9 @@ class Store:
         self._reading = Lock()
         self._tallied: tuple[tuple[int, int], int, Tally] | None = None
         self._chunk: tuple[int, bytes, bytes] = _NO_CHUNK
-        self._seen = Seen()
+        self._ledger = Ledger()
         self._next = 0
+        self._indexed = 0
         self._small_chunks = 0
         self._behind = False
         with ExitStack() as opened:
@@ -83,10 +85,15 @@ class Store:
             self._reader = opened.enter_context(closing(self._database.connect()))
             with self._transaction() as writer:
                 self._check_survey(writer)
-                self._receipts = blake2b(key=_key(writer), digest_size=_MAC_BYTES)
+                key = _key(writer)
+                self._receipts = blake2b(key=key, digest_size=_MAC_BYTES)
+                self._seen = Seen(blake2b(key=key, digest_size=32, person=b"seen").digest())
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
+                self._ledger.mix(writer)
+            self._load_index()
             self._behind = True
             self._catch_up()
+            self._keep_index()
             opened.pop_all()
 
     def _check_survey(self, writer: Connection) -> None:
@@ -102,28 +109,49 @@ class Store:
         pending = bytearray()
         with self._database.typed():
             for first, ids in self._connected().stream(
-                "SELECT first, ids FROM chunks WHERE first >= ? ORDER BY first", (self._next,)
+                "SELECT first, ids FROM chunks WHERE first >= (SELECT coalesce(max(first), 0) FROM chunks "
+                "WHERE first <= ?) ORDER BY first",
+                (self._next,),
             ):
+                pending += ids[max(0, self._next - first) * ID_BYTES :]
                 if len(pending) >= _LOAD_BYTES:
                     self._remember(pending)
-                pending += ids
-                self._next = first + len(ids) // ID_BYTES
         self._remember(pending)
         self._round = next((each.number for each in self.rounds() if each.open), None)
         self._behind = False
 
     def _remember(self, ids: bytearray) -> None:
-        if ids:
-            self._seen.add_stored(bytes(ids), self._next - len(ids) // ID_BYTES)
-            ids.clear()
+        self._seen.add_stored(bytes(ids), self._next)
+        self._next += len(ids) // ID_BYTES
+        ids.clear()
 
-    def add(self, reports: Sequence[Packed], rejections: Mapping[Rejection, int]) -> list[Outcome]:
-        """Store reports in one transaction and count what was rejected before; when it returns, all is durable."""
+    def _load_index(self) -> None:
+        """Read the blocks of the index that were kept."""
+        with self._database.typed():
+            for first, keys in self._writer.stream("SELECT first, keys FROM seen ORDER BY first"):
+                self._next = self._indexed = self._seen.add_block(keys, first)
+
+    def _keep_index(self) -> None:
+        """Keep the blocks of the index that are full, so that the next start need not make them again."""
+        with suppress(StoreError):  # where there is no room, the next start makes them
+            for first, keys in self._seen.blocks(self._indexed):
+                with self._transaction() as writer:
+                    writer.execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING", (first, keys))
+                self._indexed = first + 1
+
+    def add(
+        self, reports: Sequence[Packed], rejections: Mapping[Rejection, int], payers: Sequence[bytes] = ()
+    ) -> list[Outcome]:
+        """Store reports in one transaction and count what was rejected before; when it returns, all is durable.
+
+        Where there are payers (hashes of tokens, one per report), each report that is new is charged to its payer.
+        """
         self._catch_up()
         outcomes: list[Outcome] = []
         fresh: dict[bytes, bytes] = {}
+        owed: dict[bytes, bytes] = {}
         found = self._seen.find([report.id for report in reports])
-        for report, numbers in zip(reports, found, strict=True):
+        for report, numbers, payer in zip(reports, found, payers or [b""] * len(reports), strict=True):
             known = fresh.get(report.id)
             if known is None and numbers:
                 place = self._place(report.id, numbers)
@@ -135,9 +163,15 @@ class Store:
             else:
                 fresh[report.id] = report.row
                 outcomes.append(None)
-        counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
-        if fresh or counts:
+                if payer:
+                    owed[report.id] = payer
+        if fresh or rejections or any(outcomes):
             with self._transaction() as writer:
+                if owed:
+                    refused = self._charge(writer, owed, fresh)
+                    judged = zip(reports, outcomes, strict=True)
+                    outcomes = [Rejection.OVER_BUDGET if each.id in refused else outcome for each, outcome in judged]
+                counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
                 if fresh:
                     chunk = (self._next, self._round, len(fresh), b"".join(fresh), b"".join(fresh.values()))
                     writer.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", chunk)
@@ -151,10 +185,21 @@ class Store:
                     )
             self._seen.add(list(fresh), self._next)
             self._next += len(fresh)
+            self._keep_index()
             self._small_chunks += bool(fresh)
             if self._small_chunks >= COMPACT_EVERY:
                 self._compact()
         return outcomes
+
+    def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
+        """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
+        costs = {identity: self.packing.cost(fresh[identity]) for identity in owed}
+        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer, costs[each])}
+        for identity in refused:
+            del fresh[identity]
+        if self._ledger.due:
+            self._ledger.mix(writer)
+        return refused
 
     def _again(self, row: bytes, known: bytes) -> Outcome:
         """Judge a report whose id is stored."""
@@ -241,6 +286,7 @@ class Store:
             frozen = _tally_bytes(self.tally(self._round))
             with self._transaction() as writer:
                 writer.execute("UPDATE rounds SET tally = ? WHERE number = ?", (frozen, self._round))
+                self._ledger.mix(writer)
             self._round = None
         return self.rounds()[-1]
 
@@ -314,7 +360,11 @@ class Store:
         self._database.backup(target)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Let go of the file; what the ledger wrote is mixed before, if that is possible."""
+        if self._ledger.charged:
+            with suppress(StoreError), self._transaction() as writer:
+                self._ledger.mix(writer)
+            self._database.erase_log(self._writer)
         for connection in (self._reader, self._writer, self._guard):
             connection.close()
 
