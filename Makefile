@@ -9,7 +9,7 @@ export PLDP_DATA ?= $(abspath $(DATA))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-oldest test-long browser lint format bench docs clean help
+.PHONY: demo test test-oldest test-long test-faults browser lint format bench docs clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -22,6 +22,9 @@ test: $(VENV)/test.done browser ## run all tests, doctests included
 
 test-long: $(VENV)/test.done browser ## run the statistical tests with many more runs
 	PLDP_LONG=1 $(BIN)/python -m pytest -n auto tests
+
+test-faults: $(VENV)/test.done ## 200 kills, 10,000 power cuts, failing disks, floods: the long form, with its numbers
+	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py)
 
 test-oldest: $(VENV)-oldest/test.done browser ## run the tests with the oldest dependencies that pyproject.toml allows
 	$(VENV)-oldest/bin/python -m pytest -n auto

@@ -7,12 +7,14 @@ import re
 import secrets
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pldp.collector import Store
 from pldp.survey import Survey
 
 SURVEY = "examples/commute.toml"
@@ -21,10 +23,11 @@ SURVEY = "examples/commute.toml"
 class Server:
     """A `pldp serve` that can be ended in any way."""
 
-    def __init__(self, folder: Path, *options: str, survey: str = SURVEY) -> None:
+    def __init__(self, folder: Path, *options: str, survey: str = SURVEY, fault: str = "") -> None:
         self.database = folder / "reports.db"
         self.log = folder / "log.txt"
-        command = [sys.executable, "-m", "pldp.cli", "serve", survey, "--port", "0", "--database", str(self.database)]
+        program = ["tests/collector/faulty.py", fault] if fault else ["-m", "pldp.cli"]
+        command = [sys.executable, *program, "serve", survey, "--port", "0", "--database", str(self.database)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--rate-limit", "0", *options], stdout=subprocess.PIPE, stderr=log, env=dict(os.environ)
@@ -38,6 +41,11 @@ class Server:
     def connect(self) -> HTTPConnection:
         parts = urlsplit(self.url)
         return HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time used so far."""
+        spent = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         self.process.kill()
@@ -55,8 +63,8 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[Server]:
-    server = Server(folder, *options)
+def running(folder: Path, *options: str, fault: str = "") -> Iterator[Server]:
+    server = Server(folder, *options, fault=fault)
     try:
         yield server
     finally:
@@ -69,3 +77,11 @@ def report_line(survey: Survey, identity: str | None = None) -> tuple[str, bytes
     identity = identity or secrets.token_hex(16)
     answers = '[{"question":"late","level":"open","output":1}]'
     return identity, f'{{"pldp":1,"survey":"{survey.hash}","id":"{identity}","answers":{answers}}}'.encode()
+
+
+def stored_ids(path: Path, survey: Survey) -> Counter[str]:
+    """Return how often each id is in a store."""
+    store = Store(survey, path)
+    found = Counter(identity.hex() for batch in store.batches() for identity in batch.column("id").to_pylist())
+    store.close()
+    return found

@@ -6,15 +6,11 @@ import json
 import os
 import re
 import socket
-import threading
-import time
-from collections import Counter
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import pytest
 from senders import make_reports
-from servers import SURVEY, Server, report_line, running
+from servers import SURVEY, report_line, running, stored_ids
 
 from pldp.cli import main
 from pldp.collector import Sender, Settings, Store
@@ -24,77 +20,6 @@ from pldp.tallies import tally
 
 ONE = {"content-type": "application/json"}
 MANY = {"content-type": "application/x-ndjson"}
-
-
-def stored_ids(path: Path, survey: Survey) -> Counter[str]:
-    store = Store(survey, path)
-    found = Counter(identity.hex() for batch in store.batches() for identity in batch.column("id").to_pylist())
-    store.close()
-    return found
-
-
-def send_until(url_of: list[Server], survey: Survey, acknowledged: set[str], stop: threading.Event, size: int) -> None:
-    """Send fresh reports over and over; remember what was acknowledged, whatever happens to the server."""
-    connection: HTTPConnection | None = None
-    while not stop.is_set():
-        made = [report_line(survey) for _ in range(size)]
-        try:
-            connection = connection or url_of[-1].connect()
-            body = b"\n".join(line for _, line in made)
-            connection.request("POST", "/v1/reports", body, MANY if size > 1 else ONE)
-            response = connection.getresponse()
-            if response.status == 200 and response.read():
-                acknowledged.update(identity for identity, _ in made)
-        except (OSError, HTTPException):
-            if connection is not None:
-                connection.close()
-            connection = None
-            time.sleep(0.01)
-    if connection is not None:
-        connection.close()
-
-
-def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path, commute: Survey) -> None:
-    servers = [Server(tmp_path)]
-    acknowledged: set[str] = set()
-    stop = threading.Event()
-    threads = [
-        threading.Thread(target=send_until, args=(servers, commute, acknowledged, stop, size)) for size in (1, 1, 1, 40)
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(4):
-            before = len(acknowledged)
-            deadline = time.monotonic() + 10
-            while len(acknowledged) < before + 200 and time.monotonic() < deadline:
-                time.sleep(0.01)
-            servers[-1].kill()
-            servers.append(Server(tmp_path))
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        servers[-1].kill()
-    found = stored_ids(servers[-1].database, commute)
-    assert len(acknowledged) >= 800
-    assert not acknowledged - found.keys()
-    assert max(found.values()) == 1
-
-
-def test_a_collector_told_to_end_stores_what_it_took(tmp_path: Path, commute: Survey) -> None:
-    with running(tmp_path) as server:
-        acknowledged: set[str] = set()
-        stop = threading.Event()
-        thread = threading.Thread(target=send_until, args=([server], commute, acknowledged, stop, 20))
-        thread.start()
-        time.sleep(0.3)
-        assert server.stop() == 0
-        stop.set()
-        thread.join()
-    assert acknowledged
-    assert not Path(f"{server.database}-wal").exists()  # the store was closed, so all is in its file
-    assert not acknowledged - stored_ids(server.database, commute).keys()
 
 
 def test_large_and_slow_bodies_end_and_others_go_on(tmp_path: Path, commute: Survey) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 from hypothesis import settings
@@ -368,17 +369,62 @@ def test_what_is_no_database_is_refused(tmp_path: Path, commute: Survey) -> None
         Store(commute, tmp_path / "reports.db")
 
 
-def test_a_store_of_a_million_is_found_again(tmp_path: Path, commute: Survey, monkeypatch) -> None:
-    """Ids that have left the recent ones are found in the sorted runs."""
+def numbered(start: int, stop: int) -> list[Packed]:
+    return [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(start, stop)]
+
+
+def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(open_store: Open, monkeypatch) -> None:
+    """Ids leave the recent ones for runs, runs for blocks, and blocks are read back at the next start."""
     monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
-    store = Store(commute, tmp_path / "reports.db")
-    rows = [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(1000)]
+    monkeypatch.setattr("pldp.collector.seen.BLOCK", 256)
+    rows = numbered(0, 1000)
+    store = open_store()
     for start in range(0, 1000, 50):
-        store.add(rows[start : start + 50], {})
-    assert store.add(rows, {}) == [None] * 1000
-    assert store.rounds()[0].reports == 1000
-    monkeypatch.setattr("pldp.collector.seen.hash", lambda _: 7, raising=False)
-    assert store.add([Packed(b"x" * 16, rows[0].row)], {}) == [None]
+        assert store.add(rows[start : start + 50], {}) == [None] * 50
+    for _ in range(2):
+        assert store.add(rows, {}) == [None] * 1000
+        assert store.rounds()[0].reports == 1000
+        assert store._seen.find([row.id for row in rows]) == [[number] for number in range(1000)]
+        (blocks,) = store._reader.execute("SELECT count(*) FROM seen").fetchone()
+        assert blocks == 2
+        store = open_store()
+    assert store.withdraw(store.receipt(rows[3].id))
+    store._writer.execute("DELETE FROM seen")
+    store = open_store()
+    assert store.add(rows, {}).count(None) == 999
+
+
+def test_ids_with_the_same_hash_are_told_apart(open_store: Open, monkeypatch) -> None:
+    monkeypatch.setattr("pldp.collector.seen.RECENT", 8)
+    monkeypatch.setattr("pldp.collector.seen.Seen._hashes", lambda _, ids: np.full(len(ids) // 16, 7, np.uint64))
+    store = open_store()
+    assert store.add(numbered(0, 20), {}) == [None] * 20
+    store = open_store()
+    assert store.add(numbered(10, 30), {}) == [None] * 20
+    assert store.rounds()[0].reports == 30
+
+
+def test_a_block_that_cannot_be_kept_is_made_again(tmp_path: Path, commute: Survey, monkeypatch) -> None:
+    monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
+    monkeypatch.setattr("pldp.collector.seen.BLOCK", 128)
+    store = Store(commute, tmp_path / "reports.db")
+    execute = store._writer.execute
+
+    def no_room(statement: str, *values: object) -> object:
+        if statement.startswith("INSERT INTO seen"):
+            raise sqlite3.OperationalError("full")
+        return execute(statement, *values)
+
+    store._writer.execute = no_room
+    assert store.add(numbered(0, 200), {}) == [None] * 200
+    store._writer.execute = execute
+    assert store.add(numbered(100, 400), {}) == [None] * 300
+    (blocks,) = store._reader.execute("SELECT count(*) FROM seen").fetchone()
+    assert blocks == 2
+    store.close()
+    store = Store(commute, tmp_path / "reports.db")
+    assert store.add(numbered(0, 400), {}) == [None] * 400
+    assert store.rounds()[0].reports == 400
     store.close()
 
 

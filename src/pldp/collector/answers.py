@@ -11,8 +11,6 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pldp.estimates import baskets_of, density, frequencies, itemsets, mean
-from pldp.estimates.number_mapping import number_mapping
 from pldp.tallies import Tally, fused_of
 
 FORMATS: Final = {
@@ -31,6 +29,10 @@ MIN_SUPPORT: Final = 0.1
 
 def estimate(counted: Tally, question: str) -> dict[str, Any]:
     """Return the estimate of a question as plain data, with the survey's hash; small groups do not show their size."""
+    # Loaded at the first estimate: it takes longer than all else that a collector needs to start.
+    from pldp.estimates import baskets_of, density, frequencies, itemsets, mean  # noqa: PLC0415
+    from pldp.estimates.number_mapping import number_mapping  # noqa: PLC0415
+
     head = {"survey": counted.survey.hash, "name": question}
     kind = counted.survey.question(question).kind
     if kind == "choices":

@@ -251,6 +251,7 @@ class Collector:
         if len(lines) > self._settings.batch_reports:
             most = self._settings.batch_reports
             raise ProblemError(Problem.TOO_MANY_REPORTS, f"a batch has at most {most} reports")
+        self._uploads.check_room(len(lines))
         read: list[Packed | Rejection] = []
         for start in range(0, len(lines), PAUSE_EVERY):
             read += map(self._read, lines[start : start + PAUSE_EVERY])

@@ -13,6 +13,9 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 
+BODY: Final = "pldp.body"
+"""Extension of the scope: the body, where it came whole with the header."""
+
 SAFE: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -46,6 +49,7 @@ class Request:
         client = scope.get("client")
         self.address: str = client[0] if client else ""
         self._receive = receive
+        self._whole: bytes | None = scope.get("extensions", {}).get(BODY)
 
     def content_type(self) -> str:
         """Return the media type of the body; a compressed body is none that is taken."""
@@ -66,6 +70,8 @@ class Request:
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18 or int(length) > most_bytes:
             raise ProblemError(Problem.TOO_LARGE, f"a body has at most {most_bytes} bytes")
+        if self._whole is not None and len(self._whole) <= most_bytes:
+            return self._whole
         try:
             async with asyncio.timeout(most_seconds):
                 return await self._read(most_bytes)
@@ -109,6 +115,6 @@ def problem_response(error: ProblemError) -> Response:
         headers.append((b"retry-after", b"%d" % error.retry_after))
     if error.problem is Problem.BAD_TOKEN:
         headers.append((b"www-authenticate", b"Bearer"))
-    if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT}:
+    if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
         headers.append((b"connection", b"close"))
     return Response(error.body(), "application/problem+json", error.status, tuple(headers))

@@ -36,6 +36,11 @@ MIGRATIONS: Final = (
         name TEXT PRIMARY KEY, budget INTEGER NOT NULL, spent INTEGER NOT NULL DEFAULT 0
     )
     """,
+    """
+    CREATE TABLE seen ( -- where to find the ids of reports number first, first + 1, and so on: a block of the index
+        first INTEGER PRIMARY KEY, keys BLOB NOT NULL
+    )
+    """,
 )
 
 

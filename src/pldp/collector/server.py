@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import socket
@@ -10,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pldp.collector.app import Collector
+from pldp.collector.protocol import Protocol
 from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
@@ -62,46 +61,10 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter) or self._stop()
 
 
-class _Protocol(HttpToolsProtocol):
-    """Ends connections whose request does not begin, or whose header does not end, in time."""
-
-    patience: float
-    _waiting: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
-        """Expect a request."""
-        super().connection_made(transport)
-        self._expect()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Expect nothing more."""
-        self._rest()
-        super().connection_lost(exc)
-
-    def on_message_begin(self) -> None:
-        """Expect the rest of the header."""
-        super().on_message_begin()
-        if self._waiting is None:
-            self._expect()
-
-    def on_headers_complete(self) -> None:
-        """Leave the body to the application, which has its own patience."""
-        self._rest()
-        super().on_headers_complete()
-
-    def _expect(self) -> None:
-        self._waiting = self.loop.call_later(self.patience, self.transport.close)
-
-    def _rest(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-
-
 def _config(app: Collector, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=type("Protocol", (_Protocol,), {"patience": settings.body_seconds}),
+        http=type("Protocol", (Protocol,), {"patience": settings.body_seconds}),
         ws="none",
         lifespan="on",
         access_log=False,

@@ -74,9 +74,9 @@ class Store:
         self._reading = Lock()
         self._tallied: tuple[tuple[int, int], int, Tally] | None = None
         self._chunk: tuple[int, bytes, bytes] = _NO_CHUNK
-        self._seen = Seen()
         self._ledger = Ledger()
         self._next = 0
+        self._indexed = 0
         self._small_chunks = 0
         self._behind = False
         with ExitStack() as opened:
@@ -85,11 +85,15 @@ class Store:
             self._reader = opened.enter_context(closing(self._database.connect()))
             with self._transaction() as writer:
                 self._check_survey(writer)
-                self._receipts = blake2b(key=_key(writer), digest_size=_MAC_BYTES)
+                key = _key(writer)
+                self._receipts = blake2b(key=key, digest_size=_MAC_BYTES)
+                self._seen = Seen(blake2b(key=key, digest_size=32, person=b"seen").digest())
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
+            self._load_index()
             self._behind = True
             self._catch_up()
+            self._keep_index()
             opened.pop_all()
 
     def _check_survey(self, writer: Connection) -> None:
@@ -105,20 +109,35 @@ class Store:
         pending = bytearray()
         with self._database.typed():
             for first, ids in self._connected().stream(
-                "SELECT first, ids FROM chunks WHERE first >= ? ORDER BY first", (self._next,)
+                "SELECT first, ids FROM chunks WHERE first >= (SELECT coalesce(max(first), 0) FROM chunks "
+                "WHERE first <= ?) ORDER BY first",
+                (self._next,),
             ):
+                pending += ids[max(0, self._next - first) * ID_BYTES :]
                 if len(pending) >= _LOAD_BYTES:
                     self._remember(pending)
-                pending += ids
-                self._next = first + len(ids) // ID_BYTES
         self._remember(pending)
         self._round = next((each.number for each in self.rounds() if each.open), None)
         self._behind = False
 
     def _remember(self, ids: bytearray) -> None:
-        if ids:
-            self._seen.add_stored(bytes(ids), self._next - len(ids) // ID_BYTES)
-            ids.clear()
+        self._seen.add_stored(bytes(ids), self._next)
+        self._next += len(ids) // ID_BYTES
+        ids.clear()
+
+    def _load_index(self) -> None:
+        """Read the blocks of the index that were kept."""
+        with self._database.typed():
+            for first, keys in self._writer.stream("SELECT first, keys FROM seen ORDER BY first"):
+                self._next = self._indexed = self._seen.add_block(keys, first)
+
+    def _keep_index(self) -> None:
+        """Keep the blocks of the index that are full, so that the next start need not make them again."""
+        with suppress(StoreError):  # where there is no room, the next start makes them
+            for first, keys in self._seen.blocks(self._indexed):
+                with self._transaction() as writer:
+                    writer.execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING", (first, keys))
+                self._indexed = first + 1
 
     def add(
         self, reports: Sequence[Packed], rejections: Mapping[Rejection, int], payers: Sequence[bytes] = ()
@@ -166,6 +185,7 @@ class Store:
                     )
             self._seen.add(list(fresh), self._next)
             self._next += len(fresh)
+            self._keep_index()
             self._small_chunks += bool(fresh)
             if self._small_chunks >= COMPACT_EVERY:
                 self._compact()
