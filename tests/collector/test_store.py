@@ -21,9 +21,11 @@ from servers import running
 
 from pldp.cli import main
 from pldp.collector import Packed, Sender, Store, Tokens, open_database
+from pldp.collector import running as running_module
 from pldp.collector import store as store_module
 from pldp.collector.migrations import MIGRATIONS
 from pldp.collector.tokens import token_hash
+from pldp.device import Device
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.reports import Rejection
 from pldp.reports.columns import write_parquet
@@ -139,6 +141,66 @@ def test_joined_chunks_hold_the_same_reports(open_store: Open, commute: Survey, 
     assert store.add(rows[:3], {}) == [None] * 3
     kept = [*reports[:3], *reports[4:]]
     assert store.tally() == tally(commute, kept) == open_store().tally()
+
+
+def test_only_what_is_new_is_counted(open_store: Open, commute: Survey, monkeypatch) -> None:
+    """A withdrawal is taken out of the tally without reading the others; where that cannot be, all are read again."""
+    read: list[int] = []
+    count = running_module.tally
+    monkeypatch.setattr(running_module, "tally", lambda *a, **b: read.append(a[1][0].num_rows) or count(*a, **b))
+    reports = make_reports(commute, 60)
+    rows = packed(commute, reports)
+    store = open_store()
+    store.add(rows[:40], {})
+    assert store.tally() == tally(commute, reports[:40])
+    store.withdraw(store.receipt(rows[3].id))
+    store.add(rows[40:], {})
+    store.withdraw(store.receipt(rows[50].id))
+    left = [report for place, report in enumerate(reports) if place not in {3, 50}]
+    assert store.tally() == tally(commute, left)
+    assert read == [40, 1, 19]
+    monkeypatch.setattr(running_module, "MOST_GONE", 2)
+    for row in rows[:3]:
+        store.withdraw(store.receipt(row.id))
+    assert store.tally() == tally(commute, left[3:])
+    assert read[3:] == [55]
+
+
+def test_many_reports_are_counted_in_steps_that_others_can_interrupt(
+    open_store: Open, commute: Survey, monkeypatch
+) -> None:
+    monkeypatch.setattr(store_module, "STEP", 10)
+    reports = make_reports(commute, 64)
+    rows = packed(commute, reports)
+    store = open_store()
+    for start in range(0, 60, 4):
+        store.add(rows[start : start + 4], {})
+    told: list[int] = []
+
+    def interrupt(counted: int) -> None:
+        told.append(counted)
+        if len(told) == 3:
+            store.withdraw(store.receipt(rows[0].id))
+            store.withdraw(store.receipt(rows[59].id))
+            store.add(rows[60:], {})
+
+    assert store.tally(progress=interrupt) == tally(commute, [*reports[1:59], *reports[60:]])
+    assert told[:4] == [12, 24, 36, 47]
+
+
+def test_pairs_are_counted_with_the_rest_and_kept_when_a_round_closes(tmp_path: Path, commute: Survey) -> None:
+    pairs = [("late", "mode")]
+    store = Store(commute, tmp_path / "reports.db", pairs=pairs)
+    reports = [Device(commute).answer_all({"mode": "bus", "late": "no"}, "open") for _ in range(20)]
+    rows = packed(commute, reports)
+    store.add(rows, {})
+    assert store.tally() == tally(commute, reports, pairs=pairs)
+    store.withdraw(store.receipt(rows[5].id))
+    left = tally(commute, [*reports[:5], *reports[6:]], pairs=pairs)
+    assert store.tally() == left
+    store.close_round()
+    assert store.tally() == left
+    store.close()
 
 
 def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> None:
