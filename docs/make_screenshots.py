@@ -14,7 +14,10 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "collector")]
 from servers import running  # noqa: E402
 
 from browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
+from pldp.auditing import audit, write_certificate  # noqa: E402
+from pldp.survey import Survey  # noqa: E402
 
+WIDE = {"viewport": {"width": 980, "height": 640}, "device_scale_factor": 1}
 DESKTOP = {"viewport": {"width": 760, "height": 900}, "device_scale_factor": 1.25}
 PHONE = {"viewport": {"width": 360, "height": 720}, "device_scale_factor": 1.5, "color_scheme": "dark"}
 
@@ -29,6 +32,16 @@ def main() -> None:
     ):
         take_survey(visit(**DESKTOP), server.url)
         take_phone(visit(**PHONE), server.url)
+        take_certificate(visit(**WIDE), Path(folder))
+
+
+def take_certificate(person: Visit, folder: Path) -> None:
+    """The certificate of the example survey, exact part only."""
+    _, page = write_certificate(
+        audit(Survey.load(ROOT / "examples" / "commute.toml"), samples=0), folder / "audit.json"
+    )
+    person.page.goto(page.as_uri())
+    keep(person.page.screenshot(full_page=True), "certificate")
 
 
 def take_survey(person: Visit, url: str) -> None:

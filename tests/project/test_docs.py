@@ -34,6 +34,7 @@ PUBLIC = (
     "pldp.tallies",
     "pldp.estimates",
     "pldp.simulate",
+    "pldp.auditing",
     "pldp.collector",
     "pldp.papers.febsf",
     "pldp.papers.mpldp",

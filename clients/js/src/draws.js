@@ -17,16 +17,18 @@ export const windowed = (width, inside, outside) => (value, number) => {
 export const bytesFor = (bits) => Math.ceil(bits / 8);
 
 /** Bits that are 1 where 32 random digits are below the threshold, compared from the lowest on. */
-export const drawBits = (size, noise, thresholdOf) =>
-	Array.from({ length: size }, (_, place) => {
+export const drawBits = (size, noise, thresholdOf) => {
+	const length = bytesFor(size);
+	return Array.from({ length: size }, (_, place) => {
 		const threshold = thresholdOf(place);
 		let below = 0;
 		for (let digit = 0; digit < 32; digit += 1) {
-			const drawn = noise[digit * bytesFor(size) + (place >> 3)] >> (place & 7);
+			const drawn = noise[digit * length + (place >> 3)] >> (place & 7);
 			below = (drawn & below) | (-((threshold >>> digit) & 1) & (drawn | below));
 		}
 		return (below & 1) | Number(threshold === 2 ** 32);
 	});
+};
 
 export const packed = (bits) => {
 	const bytes = new Uint8Array(bytesFor(bits.length));

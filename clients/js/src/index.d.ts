@@ -20,6 +20,8 @@ export interface Level {
 export interface QuestionLevel extends Level {
 	/** What an answer costs, in millionths: `micro`, or for `choices` the sum over all protected labels. */
 	readonly charge: number;
+	/** The integers that define the channel. */
+	readonly weights: ReadonlyMap<string, number | readonly number[]>;
 }
 
 interface AnyQuestion {
@@ -27,6 +29,8 @@ interface AnyQuestion {
 	readonly text: string;
 	/** The levels on offer, strictest first. */
 	readonly levels: readonly QuestionLevel[];
+	/** The level of this name; the strictest if there is none. */
+	levelOf(name?: string | null): QuestionLevel;
 }
 
 /** One label (`choice`) or any number of them (`choices`). */

@@ -6,10 +6,10 @@ import { check, fields, levelsOf, microOf, NAME, namesOf, table, textOf } from "
 const KEYS = ["name", "text", "kind", "levels", "mechanism", "weights"];
 
 /** What only some surveys need is loaded with the first of them. */
-const moduleOf = (kind, budgeted) => {
+const moduleOf = (key, kind, budgeted) => {
 	if (kind === "choice") return budgeted ? import("./budgets.js") : choice;
 	if (kind === "choices") return import("./choices.js");
-	check(kind === "number", "question.kind");
+	check(kind === "number", `${key}.kind`);
 	return import("./number.js");
 };
 
@@ -27,21 +27,23 @@ export const channelOf = (key, { mechanisms, lists }, mechanism, size, weights, 
 
 export const questionOf = async (entry, known) => {
 	check(entry instanceof Map, "question");
-	const module = await moduleOf(entry.get("kind"), entry.has("budgets"));
-	const { name, text, kind, ...file } = fields(entry, "question", [...KEYS, ...module.keys], module.options);
-	const key = `question ${textOf(name, "question", NAME)}`;
+	const key = `question ${textOf(entry.get("name"), "question.name", NAME)}`;
+	const module = await moduleOf(key, entry.get("kind"), entry.has("budgets"));
+	const { name, text, kind, ...file } = fields(entry, key, [...KEYS, ...module.keys], module.options);
 	const { size, scale, rule, encode, ...shown } = module.read(file, key);
 	const levels = levelsOf(file.levels, `${key}, level`, (level, epsilon, where) => {
 		const [promise, micro] = [check(known.find((each) => each.name === level), where), microOf(epsilon, where)];
-		const published = ["mechanism", "weights"].map((part) => table(file[part], where, [...file.levels.keys()]).get(level));
+		const perLevel = (part) => table(file[part], `${key}.${part}`, [...file.levels.keys()]).get(level);
+		const [mechanism, weights] = ["mechanism", "weights"].map(perLevel);
 		const bounds = module.boundsOf?.(file, level, micro, where) ?? [micro];
 		let identity;
 		return {
 			...promise,
 			micro,
 			charge: module.chargeOf?.(bounds) ?? micro,
-			channel: channelOf(where, module, published[0], size, published[1], bounds),
-			identity: () => (identity ??= sha256(canonical([name, kind, scale, level, ...published]))),
+			weights,
+			channel: channelOf(where, module, mechanism, size, weights, bounds),
+			identity: () => (identity ??= sha256(canonical([name, kind, scale, level, mechanism, weights]))),
 		};
 	});
 	const unknown = (rule) => fail("AnswerError", `${rule} of question '${name}'; what came is not`);

@@ -71,9 +71,10 @@ test("an answer with 1,024 values takes less than two milliseconds", async () =>
 	const times = [];
 	for (let place = 0; place < 101; place += 1) {
 		const device = await openDevice(large);
-		const start = performance.now();
+		const start = process.cpuUsage();
 		await device.answer("q", values[place]);
-		times.push(performance.now() - start);
+		const { user, system } = process.cpuUsage(start); // in microseconds, whoever else uses the machine
+		times.push((user + system) / 1000);
 	}
 	const median = times.sort((a, b) => a - b)[50];
 	console.log(`an answer with 1,024 values takes ${median.toFixed(3)} ms`);

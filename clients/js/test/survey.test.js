@@ -78,13 +78,13 @@ for (const name of ["commute.json", "hidden.json"]) {
 
 test("what this client does not know is refused with the key that breaks the rule", async () => {
 	const cases = [
-		[(file) => (file.questions[0].kind = "rank"), /question.kind/],
+		[(file) => (file.questions[0].kind = "rank"), /question mode.kind/],
 		[(file) => (file.questions[0].mechanism.strict = "laplace"), /mode, level.strict: mechanism/],
 		[(file) => (file.questions[0].mechanism.strict = "toString"), /mode, level.strict: mechanism/],
 		[(file) => (file.questions[0].weights.strict.more = 1), /mode, level.strict: weights/],
 		[(file) => (file.later = 1), /survey.later/],
 		[(file) => (file.pldp = 2), /pldp/],
-		[(file) => delete file.questions[0].weights, /question.weights/],
+		[(file) => delete file.questions[0].weights, /question mode.weights/],
 		[(file) => (file.total_epsilon = "0.1"), /total_epsilon/],
 		[(file) => (file.hide_level = null), /hide_level/],
 	];

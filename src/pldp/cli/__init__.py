@@ -28,9 +28,12 @@ VERBS: Final = (
     "simulate",
     "tally",
     "estimate",
+    "audit",
     "reproduce",
     "datasets",
 )
+"""In the order of the help."""
+
 BAD_INPUT = 2
 INTERRUPTED = 130
 
@@ -53,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     parsed = make_parser(*(verb for verb in given[:1] if verb in VERBS)).parse_args(given)
     try:
-        parsed.run(parsed)
+        return int(parsed.run(parsed) or 0)
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
