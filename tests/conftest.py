@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,3 +58,12 @@ def every_form() -> Survey:
 def runs(short: int, long: int) -> int:
     """Return how many repetitions to make: the short number, or the long one in `make test-long`."""
     return long if os.environ.get("PLDP_LONG") else short
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Spark session on a cluster of two executors; see `clusters`. Its tests are one group of pytest-xdist."""
+    from clusters import cluster  # noqa: PLC0415 - only where Spark is tested
+
+    with cluster(tmp_path_factory.mktemp("cluster")) as session:
+        yield session

@@ -40,6 +40,8 @@ class Rejection(StrEnum):
     """No round is open."""
     WITHDRAWN = "withdrawn"
     """A report with this id was withdrawn."""
+    UNREADABLE = "unreadable"
+    """Part of a file that cannot be read, and that was to be passed over."""
 
 
 class ReportRejected(PldpError, ValueError):
