@@ -9,7 +9,7 @@ export PLDP_DATA ?= $(abspath $(DATA))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-oldest test-long test-spark lint format bench docs clean help
+.PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -17,17 +17,26 @@ help: ## list the targets
 demo: $(VENV)/demo.done ## run the main job end to end and write demo-report.html
 	$(BIN)/pldp demo --html demo-report.html
 
-test: $(VENV)/test.done ## run all tests, doctests included
+test: $(VENV)/test.done browser ## run all tests, doctests included
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
-test-long: $(VENV)/test.done ## run the statistical tests with many more runs
+test-long: $(VENV)/test.done browser ## run the statistical tests with many more runs
 	PLDP_LONG=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests
+
+test-faults: $(VENV)/test.done ## 200 kills, 10,000 power cuts, failing disks, floods: the long form, with its numbers
+	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py)
 
 test-spark: $(VENV)/test.done ## run the tests of both engines on a Spark cluster, all of them
 	PLDP_LONG=1 $(BIN)/python -m pytest tests/spark --durations=5
 
-test-oldest: $(VENV)-oldest/test.done ## run the tests with the oldest dependencies that pyproject.toml allows
+test-oldest: $(VENV)-oldest/test.done browser ## run the tests with the oldest dependencies that pyproject.toml allows
 	PLDP_OLDEST=1 $(VENV)-oldest/bin/python -m pytest -n auto --doctest-ignore-import-errors # without Spark
+
+browser: ## install the Chromium that pages are tested in, where that is allowed and there is none
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name && exit; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get; then \
+		apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null; \
+	fi || true; command -v chromium || echo "no Chromium: tests of pages are skipped (try: apt-get install chromium)"
 
 lint: $(VENV)/lint.done ## check style, types and import directions
 	$(BIN)/ruff check .
@@ -53,7 +62,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/demo.done: $(BIN)/python pyproject.toml
-	$(PIP) install -e '.[plots]'
+	$(PIP) install -e '.[plots,collector]'
 	touch $@
 
 $(VENV)/test.done: $(BIN)/python pyproject.toml

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
+import re
 import secrets
+import select
+import socket
 import time
 from pathlib import Path
+from typing import NamedTuple
 
+_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 HEAD = "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
 
 
@@ -25,31 +29,81 @@ def make_requests(path: str, survey_hash: str, count: int, size: int) -> list[by
     return made
 
 
-async def _connection(port: int, requests: list[bytes], times: list[float]) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
-    while requests:
-        request = requests.pop()
-        start = time.perf_counter()
-        writer.write(request)
-        head = await reader.readuntil(b"\r\n\r\n")
-        if not head.startswith(b"HTTP/1.1 200"):
+class Load(NamedTuple):
+    """What a load found out."""
+
+    seconds: float
+    times: list[float]
+    """Of each request, sorted."""
+    own_cpu: float
+    """What the load itself cost, in seconds."""
+    refused: int
+    """Requests that were told to come again later."""
+
+
+class _Connection:
+    """Sends the next request as soon as the last one is answered."""
+
+    def __init__(self, port: int) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.sent = 0.0
+        self.refused = 0
+        self._answer = b""
+        self._missing = 0
+
+    def send(self, request: bytes) -> None:
+        self.sent = time.perf_counter()
+        self.socket.sendall(request)
+
+    def receive(self) -> bool:
+        """Read what has come; return whether the answer is complete."""
+        part = self.socket.recv(1 << 18)
+        if not part:
+            raise RuntimeError("the server closed the connection")
+        if self._missing:
+            self._missing -= len(part)
+            return not self._missing
+        self._answer += part
+        head, end, body = self._answer.partition(b"\r\n\r\n")
+        if not end:
+            return False
+        if head.startswith(b"HTTP/1.1 503") and b"\r\nretry-after: " in head:
+            self.refused += 1
+        elif not head.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(head.split(b"\r\n")[0].decode())
-        length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
-        await reader.readexactly(length)
-        times.append(time.perf_counter() - start)
-    writer.close()
+        self._missing = int(_LENGTH.search(head)[1]) - len(body)
+        self._answer = b""
+        return not self._missing
 
 
-def send(port: int, requests: list[bytes], connections: int) -> tuple[float, list[float]]:
-    """Send all requests; return the seconds it took and those of each request, sorted."""
-    times: list[float] = []
+def send(port: int, requests: list[bytes], connections: int, every: float = 0) -> Load:
+    """Send all requests over so many connections: plain sockets, so that the load costs little beside the server.
 
-    async def all_connections() -> None:
-        await asyncio.gather(*(_connection(port, requests, times) for _ in range(connections)))
-
-    start = time.perf_counter()
-    asyncio.run(all_connections())
-    return time.perf_counter() - start, sorted(times)
+    Each connection waits for its answer, and then until `every` seconds have passed since the last request of all.
+    """
+    count, times = len(requests), list[float]()
+    opened = {each.socket.fileno(): each for each in (_Connection(port) for _ in range(connections))}
+    idle = list(opened.values())
+    with select.epoll() as ready:
+        for number in opened:
+            ready.register(number, select.EPOLLIN)
+        start, cpu = time.perf_counter(), time.process_time()
+        due = start
+        while len(times) < count:
+            while requests and idle and (not every or time.perf_counter() >= due):
+                idle.pop().send(requests.pop())
+                due += every
+            wait = max(0, due - time.perf_counter()) if every and requests and idle else None
+            for number, _ in ready.poll(wait):
+                each = opened[number]
+                if each.receive():
+                    times.append(time.perf_counter() - each.sent)
+                    idle.append(each)
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    for each in opened.values():
+        each.socket.close()
+    return Load(seconds, sorted(times), cpu, sum(each.refused for each in opened.values()))
 
 
 def cpu_seconds(pid: int) -> float:

@@ -19,7 +19,7 @@ release = (_ROOT / "src/pldp/__init__.py").read_text(encoding="utf-8").split('__
 root_doc = "docs/index"
 include_patterns = ["docs/**", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
 exclude_patterns = [".*", "build", "dist", "examples", "site", "src", "tests", "benchmarks/results"]
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
 
 default_role = "code"  # the docstrings write names in single backquotes
 autodoc_preserve_defaults = True
@@ -30,6 +30,10 @@ autodoc_type_aliases = {
 }
 
 myst_heading_anchors = 3
+
+nb_execution_mode = "force"  # notebooks are run anew; an error in a cell is an error of the build
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 
 html_theme = "furo"
 html_title = f"pldp {release}"

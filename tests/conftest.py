@@ -60,6 +60,24 @@ def runs(short: int, long: int) -> int:
     return long if os.environ.get("PLDP_LONG") else short
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real browser; see `browsers`."""
+    from browsers import open_browser  # noqa: PLC0415 - only where pages are tested
+
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    """Opens a fresh profile with one empty page: `visit().page.goto(…)`."""
+    from browsers import visits  # noqa: PLC0415
+
+    with visits(browser) as opener:
+        yield opener
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Spark session on a cluster of two executors; see `clusters`. Its tests are one group of pytest-xdist."""

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pldp.auditing import Audit, audit
     from pldp.device import Device
     from pldp.errors import PldpError
     from pldp.estimates import Estimate, frequencies
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Device",
     "Estimate",
     "Plan",
@@ -27,12 +29,14 @@ __all__ = [
     "Survey",
     "Tally",
     "__version__",
+    "audit",
     "frequencies",
     "plan",
     "tally",
 ]
 
 _HOMES = {
+    "Audit": "pldp.auditing",
     "Device": "pldp.device",
     "Estimate": "pldp.estimates",
     "Plan": "pldp.planning",
@@ -40,6 +44,7 @@ _HOMES = {
     "Report": "pldp.reports",
     "Survey": "pldp.survey",
     "Tally": "pldp.tallies",
+    "audit": "pldp.auditing",
     "frequencies": "pldp.estimates",
     "plan": "pldp.planning",
     "tally": "pldp.tallies",

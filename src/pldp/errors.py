@@ -66,6 +66,14 @@ class PlanError(PldpError, ValueError):
     """A plan that makes no sense: no people, shares or a level mix that do not fit the survey."""
 
 
+class AuditError(PldpError, ValueError):
+    """An audit that cannot be made: a mechanism that fails, never answers, or is unknown; too few samples."""
+
+
+class DatasetError(PldpError):
+    """A dataset cannot be had, or is not what its publisher published."""
+
+
 class StoreError(PldpError):
     """A store that cannot be opened, read or written now."""
 

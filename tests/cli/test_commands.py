@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pldp import Survey, Tally, tally
-from pldp.cli import main, make_parser
+from pldp.cli import demo, main, make_parser
 from pldp.device import Device
 from pldp.simulate import Population, simulate_reports
 
@@ -41,9 +43,51 @@ def test_demo_prints_what_scripts_rely_on(capsys) -> None:
     assert result["everybody_at_the_strictest_level"]["expected_variance_ratio"] > 10
 
 
-def test_demo_intervals_cover_the_truth_as_often_as_they_say(capsys) -> None:
-    """200 seeds × 16 values: 95 % intervals must cover 93.5 to 96.5 %."""
-    covered = [run_json(capsys, "demo", "--seed", seed)["covered"] for seed in range(200)]
+def test_demo_goes_through_a_collector_and_leaves_nothing_behind(capsys, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    result = run_json(capsys, "demo", "--seed", 5)
+    figures = result.pop("collector")
+    assert (figures["accepted"], figures["withdrawn"]) == (32562, 1)
+    assert figures["reports_per_second"] > 0
+    assert not list(tmp_path.iterdir())
+    assert "pldp-collector" not in {thread.name for thread in threading.enumerate()}
+    monkeypatch.setattr(demo, "NEEDED", ("no_such_package",))
+    code, out, err = run(capsys, "demo", "--seed", 5, "--json", "-")
+    assert json.loads(out) == {**result, "collector": None}
+    assert (code, err.count("\n")) == (0, 1)
+    assert "pip install 'pldp[collector]'" in err
+
+
+def test_demo_ends_its_collector_whatever_happens(capsys, tmp_path: Path, monkeypatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(demo, "load_counts", lambda _: {"HS-grad": 200, "Masters": 100})
+    with monkeypatch.context() as patched:
+        patched.setattr("pldp.cli.loopback.simulate_reports", interrupt)
+        assert run(capsys, "demo")[0] == 130
+    with monkeypatch.context() as patched:
+        patched.setattr("pldp.cli.loopback._call", lambda *_, **__: {"withdrawn": 1, "rows": [{"estimate": 0.5}] * 16})
+        code, _, err = run(capsys, "demo")
+        assert (code, err) == (2, "pldp: the collector gives another estimate than its reports do\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("pldp.collector.sender.Sender.send", lambda *_: iter(["no receipt"]))
+        code, _, err = run(capsys, "demo")
+        assert code == 2
+        assert re.fullmatch(r"pldp: http://127.0.0.1:\d+: POST /v1/withdraw got 404 unknown_receipt\n", err)
+    with monkeypatch.context() as patched:
+        patched.setattr("pldp.collector.server._listen", lambda _: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(capsys, "demo")
+    assert not list(tmp_path.iterdir())
+    assert "pldp-collector" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_demo_intervals_cover_the_truth_as_often_as_they_say(capsys, monkeypatch) -> None:
+    """200 seeds × 16 values: 95 % intervals must cover 93.5 to 96.5 %, whichever way the reports go."""
+    monkeypatch.setattr(demo, "NEEDED", ("no_such_package",))
+    covered = [json.loads(run(capsys, "demo", "--seed", seed, "--json", "-")[1])["covered"] for seed in range(200)]
     assert 0.935 <= np.mean(covered) / 16 <= 0.965
 
 
@@ -58,6 +102,7 @@ def test_demo_shows_people_everything_and_writes_a_page(capsys, tmp_path: Path) 
         "Do the levels agree?",
         "One forged report",
         "intervals contain",
+        "was withdrawn by its receipt",
     ):
         assert words in out
     content = page.read_text()

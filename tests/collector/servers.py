@@ -7,12 +7,19 @@ import re
 import secrets
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
+import uvicorn
+
+from pldp.collector import Collector, Settings, Store, Tokens
+from pldp.collector.server import _config, _listen
 from pldp.survey import Survey
 
 SURVEY = "examples/commute.toml"
@@ -21,10 +28,11 @@ SURVEY = "examples/commute.toml"
 class Server:
     """A `pldp serve` that can be ended in any way."""
 
-    def __init__(self, folder: Path, *options: str, survey: str = SURVEY) -> None:
+    def __init__(self, folder: Path, *options: str, survey: str = SURVEY, fault: str = "") -> None:
         self.database = folder / "reports.db"
         self.log = folder / "log.txt"
-        command = [sys.executable, "-m", "pldp.cli", "serve", survey, "--port", "0", "--database", str(self.database)]
+        program = ["tests/collector/faulty.py", fault] if fault else ["-m", "pldp.cli"]
+        command = [sys.executable, *program, "serve", survey, "--port", "0", "--database", str(self.database)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--rate-limit", "0", *options], stdout=subprocess.PIPE, stderr=log, env=dict(os.environ)
@@ -38,6 +46,11 @@ class Server:
     def connect(self) -> HTTPConnection:
         parts = urlsplit(self.url)
         return HTTPConnection(parts.hostname or "", parts.port, timeout=10)
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time used so far."""
+        spent = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         self.process.kill()
@@ -55,8 +68,8 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, *options: str) -> Iterator[Server]:
-    server = Server(folder, *options)
+def running(folder: Path, *options: str, fault: str = "") -> Iterator[Server]:
+    server = Server(folder, *options, fault=fault)
     try:
         yield server
     finally:
@@ -64,8 +77,49 @@ def running(folder: Path, *options: str) -> Iterator[Server]:
             server.kill()
 
 
+class Local:
+    """A collector in a thread of this process: nothing has to be loaded again."""
+
+    def __init__(self, folder: Path, survey: Survey, **settings: Any) -> None:
+        self.database = folder / "reports.db"
+        self.store = Store(survey, self.database, pairs=settings.pop("pairs", ()))
+        chosen = Settings(port=0, rate_limit=0, **settings)
+        app = Collector(survey, self.store, Tokens(self.database), chosen)
+        listener = _listen(chosen)
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self._server = uvicorn.Server(_config(app, chosen))
+        self._thread = Thread(target=self._server.run, args=([listener],))
+        self._thread.start()
+
+    def connect(self) -> HTTPConnection:
+        parts = urlsplit(self.url)
+        return HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self.store.close()
+
+
+@contextmanager
+def local(folder: Path, survey: Survey, **settings: Any) -> Iterator[Local]:
+    server = Local(folder, survey, **settings)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
 def report_line(survey: Survey, identity: str | None = None) -> tuple[str, bytes]:
     """Return a fresh id and a report with it, made fast."""
     identity = identity or secrets.token_hex(16)
     answers = '[{"question":"late","level":"open","output":1}]'
     return identity, f'{{"pldp":1,"survey":"{survey.hash}","id":"{identity}","answers":{answers}}}'.encode()
+
+
+def stored_ids(path: Path, survey: Survey) -> Counter[str]:
+    """Return how often each id is in a store."""
+    store = Store(survey, path)
+    found = Counter(identity.hex() for batch in store.batches() for identity in batch.column("id").to_pylist())
+    store.close()
+    return found

@@ -148,21 +148,7 @@ def test_estimates_come_as_json_csv_and_arrow(app: Collector, commute: Survey, r
         assert call(app, "GET", f"/v1/estimates/{path}", token=reader).code == "not_found"
 
 
-def test_small_groups_do_not_show_their_size(app: Collector, commute: Survey, reader: str) -> None:
-    call(app, "POST", "/v1/reports", lines(make_reports(commute, 12)), LINES)
-    groups = call(app, "GET", "/v1/estimates/mode", token=reader).json["groups"]
-    assert groups
-    assert all(group["reports"] is None for group in groups)
-
-
-def test_cells_of_csv_are_no_formulas() -> None:
-    from pldp.collector.answers import encode  # noqa: PLC0415
-
-    content = {"survey": "", "rows": [{"value": "=cmd()", "estimate": -0.5}]}
-    assert encode(content, "csv") == b"value,estimate\r\n'=cmd(),-0.5\r\n"
-
-
-@pytest.mark.parametrize("path", ["/v1/estimates/mode", "/metrics", "/v1/rounds"])
+@pytest.mark.parametrize("path", ["/v1/estimates/mode", "/v1/overview", "/metrics", "/v1/rounds"])
 def test_who_has_no_token_reads_nothing(app: Collector, path: str) -> None:
     for headers in ({}, {"authorization": "Bearer x"}, {"authorization": "Bearer"}, {"authorization": "Basic eDp5"}):
         answer = call(app, "GET", path, headers=headers)
@@ -354,12 +340,14 @@ def test_the_description_has_every_route_and_every_code(app: Collector) -> None:
     assert codes == [*(problem.code for problem in Problem), *Rejection]
 
 
-def test_every_code_and_setting_is_on_the_page() -> None:
+def test_every_address_code_and_setting_is_on_the_page(app: Collector) -> None:
     page = Path("docs/collector.md").read_text(encoding="utf-8")
     assert not [problem for problem in Problem if f"| `{problem.code}` | {problem.value.status} |" not in page]
     for setting in fields(Settings):
         row = ("", f"`{setting.name}`", setting.default, setting.metadata["help"], "")
         assert re.sub(" +", " ", " | ".join(map(str, row)).strip()) in page
+    addresses = [f"`{route.method} {route.path.replace('{question}', 'QUESTION')}`" for route in app.routes]
+    assert not [address for address in addresses if address not in page]
 
 
 bodies = st.binary(max_size=300) | st.recursive(
@@ -372,7 +360,7 @@ bodies = st.binary(max_size=300) | st.recursive(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "HEAD"]),
-    path=st.sampled_from(["/v1/reports", "/v1/withdraw", "/v1/estimates/mode", "/v1/rounds/close"])
+    path=st.sampled_from(["/v1/reports", "/v1/withdraw", "/v1/estimates/mode", "/v1/overview", "/v1/rounds/close"])
     | st.text(max_size=20).map(lambda text: f"/{text}".replace("?", "")),
     body=bodies,
     kind=st.sampled_from([JSON, LINES, "text/plain", "é"]),
@@ -391,20 +379,3 @@ def test_whatever_is_sent_gets_a_typed_answer(
 def test_deep_nesting_is_malformed(app: Collector) -> None:
     assert call(app, "POST", "/v1/reports", b"[" * 90_000, JSON).code == "malformed"
     assert call(app, "POST", "/v1/withdraw", b"[" * 90_000, JSON).code == "bad_request"
-
-
-def test_sets_of_labels_and_numbers_have_estimates_too() -> None:
-    """CSV and Arrow have one row per set, or per bucket."""
-    from pldp.collector.answers import encode, estimate  # noqa: PLC0415
-    from pldp.simulate import Population, simulate_reports  # noqa: PLC0415
-
-    survey = Survey.load("examples/shopping.toml")
-    people = Population.of_shares(survey, 3000, seed=1)
-    counted = tally(survey, simulate_reports(survey, people, seed=1))
-    assert {question.kind for question in survey.questions} >= {"choices", "number"}
-    for question in survey.questions:
-        content = estimate(counted, question.name)
-        assert content["reports"] > 500
-        assert json.loads(encode(content, "json"))["survey"] == survey.hash
-        table = pa.ipc.open_stream(encode(content, "arrow")).read_all()
-        assert len(encode(content, "csv").splitlines()) == table.num_rows + 1

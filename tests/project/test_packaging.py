@@ -20,12 +20,15 @@ import pldp
 
 ROOT = Path(__file__).parent.parent.parent
 FOR_DEVELOPERS = {"test", "lint", "docs"}
+PAGES = "collector/pages"
+DEVICE = "clients/js/src"
 DATA = (
     "py.typed",
     "survey/survey.schema.json",
     "reports/report.schema.json",
     "datasets/adult_education.csv",
     "datasets/education.toml",
+    *(f"{PAGES}/{file.name}" for file in (ROOT / "src/pldp" / PAGES).iterdir()),
 )
 
 
@@ -75,6 +78,7 @@ def test_every_data_file_is_in_the_wheel(tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     content = zipfile.ZipFile(wheel).namelist()
     assert {f"pldp/{name}" for name in DATA} <= set(content)
+    assert {f"pldp/{PAGES}/device/{file.name}" for file in (ROOT / DEVICE).iterdir()} <= set(content)
     assert not [name for name in content if not name.startswith(("pldp/", "pldp-"))]
 
 

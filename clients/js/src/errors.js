@@ -1,4 +1,3 @@
-/** `name` is that of the error in Python. A message never contains a raw answer. */
 export class PldpError extends Error {}
 
 export const fail = (name, message) => {

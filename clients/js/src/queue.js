@@ -1,33 +1,37 @@
 import { inTurn, memoryStore, openStore } from "./state.js";
 
-const [FIRST_WAIT, LONGEST_WAIT, LONGEST_REQUEST] = [1000, 3_600_000, 30_000];
-const LATER = [408, 425, 429]; // too slow, too early, too often
+const [FIRST_WAIT, LONGEST_WAIT, LONGEST_REQUEST] = [1e3, 36e5, 3e4];
+const LATER = [408, 425, 429];
 
-export const send = async (url, report, { fetch = globalThis.fetch } = {}) => {
+export const send = async (url, content, { fetch = globalThis.fetch } = {}) => {
 	try {
-		const { ok, status, headers } = await fetch(url, {
+		const response = await fetch(url, {
 			method: "POST",
 			headers: { "content-type": "application/json" },
-			body: JSON.stringify(report),
+			body: JSON.stringify(content),
 			// Nothing that links the reports of a person, and no other place than the one named.
 			credentials: "omit",
 			referrerPolicy: "no-referrer",
 			redirect: "error",
 			signal: AbortSignal.timeout(LONGEST_REQUEST),
 		});
+		const { ok, status, headers } = response;
+		const { receipt, code } = (await response.json().catch(() => null)) ?? {};
 		const refused = status >= 400 && status < 500 && !LATER.includes(status);
 		const wait = 1000 * (Number(headers.get("retry-after")) || 0);
-		return { outcome: ok ? "sent" : refused ? "dropped" : "kept", reason: `HTTP ${status}`, wait };
+		return { outcome: ok ? "sent" : refused ? "dropped" : "kept", reason: `HTTP ${status}`, receipt, code, wait };
 	} catch (error) {
 		return { outcome: "kept", reason: `not reached (${error?.name})`, wait: 0 };
 	}
 };
 
+export const withdraw = (url, receipt, options) => send(url, { receipt }, options);
+
 const isQueue = ({ pldp_queue, reports }) => pldp_queue === 1 && Array.isArray(reports);
 
 export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch, now = Date.now } = {}) => {
 	const queue = openStore(store, { pldp_queue: 1, reports: [], tries: 0, due: 0 }, isQueue);
-	const settled = new Set();
+	const settled = new Map();
 	let sending = Promise.resolve();
 	const without = ({ reports }, { id }) => reports.filter((report) => report.id !== id);
 
@@ -49,9 +53,9 @@ export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch
 			const early = due > now() && due <= now() + LONGEST_WAIT;
 			if (early || !reports.length) return { results, waiting: reports.length, due };
 			const [{ id }] = reports;
-			const result = settled.has(id) ? { outcome: "sent" } : await send(url, reports[0], { fetch });
+			const result = settled.get(id) ?? (await send(url, reports[0], { fetch }));
 			results.push({ id, ...result });
-			if (result.outcome !== "kept") settled.add(id);
+			if (result.outcome !== "kept") settled.set(id, result);
 			await note(reports[0], result);
 		}
 	};

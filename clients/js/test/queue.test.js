@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { openQueue, send, webStore } from "../src/index.js";
+import { openQueue, send, webStore, withdraw } from "../src/index.js";
 import { fakeStorage, named } from "../vectors/support.js";
 
 const URL_ = "https://collector.example/reports";
@@ -14,8 +14,10 @@ const collector = (...statuses) => {
 		arrived.push(JSON.parse(body).id);
 		const status = statuses.length ? statuses.shift() : 200;
 		if (status === null) throw new TypeError("fetch failed");
-		const headers = new Headers(status === 503 ? { "retry-after": "120" } : {});
-		return { ok: status < 300, status, headers };
+		const id = JSON.parse(body).id;
+		const reply = status < 300 ? { outcome: "accepted", receipt: `receipt of ${id}` } : { code: "a_reason" };
+		const text = [204, 304].includes(status) ? null : JSON.stringify(reply);
+		return new Response(text, { status, headers: status === 503 ? { "retry-after": "120" } : {} });
 	};
 	return { fetch, arrived };
 };
@@ -28,7 +30,7 @@ const clock = () => {
 
 test("a report goes out as JSON, without cookies and without following redirects", async () => {
 	let seen;
-	const fetch = async (url, options) => ((seen = { url, ...options }), { ok: true, status: 201, headers: new Headers() });
+	const fetch = async (url, options) => ((seen = { url, ...options }), new Response("", { status: 201 }));
 	assert.equal((await send(URL_, report(1), { fetch })).outcome, "sent");
 	assert.equal(seen.body, JSON.stringify(report(1)));
 	assert.deepEqual([seen.url, seen.method, seen.credentials, seen.redirect], [URL_, "POST", "omit", "error"]);
@@ -44,6 +46,32 @@ test("statuses are sorted into sent, dropped and kept", async () => {
 			assert.match(result.reason, status === null ? /not reached \(TypeError\)/ : new RegExp(`HTTP ${status}`));
 		}
 	}
+});
+
+test("the receipt of every accepted report comes back, whatever else the collector says", async () => {
+	const now = clock();
+	const queue = openQueue(URL_, { ...collector(null, 422), now });
+	assert.deepEqual((await queue.add(report(1))).results.map(({ receipt }) => receipt), [undefined]);
+	now.time += 1000;
+	const { results } = await queue.add(report(2));
+	assert.deepEqual(results.map(({ receipt, code }) => [receipt, code]), [[undefined, "a_reason"], ["receipt of 2", undefined]]);
+	for (const body of ["", "null", "1", "[]", "<p>"]) {
+		const { outcome, receipt, code } = await send(URL_, report(1), { fetch: async () => new Response(body) });
+		assert.deepEqual([outcome, receipt, code], ["sent", undefined, undefined], body);
+	}
+});
+
+test("a receipt takes a report back", async () => {
+	const bodies = [];
+	const answering = (status, reply) => ({
+		fetch: async (url, { body }) => (bodies.push([url, body]), new Response(JSON.stringify(reply), { status })),
+	});
+	const url = "https://collector.example/v1/withdraw";
+	assert.equal((await withdraw(url, "12ab", answering(200, { outcome: "withdrawn" }))).outcome, "sent");
+	const unknown = await withdraw(url, "12ab", answering(404, { code: "unknown_receipt" }));
+	assert.deepEqual([unknown.outcome, unknown.code], ["dropped", "unknown_receipt"]);
+	assert.equal((await withdraw(url, "12ab", answering(503, {}))).outcome, "kept");
+	assert.deepEqual(bodies, Array(3).fill([url, '{"receipt":"12ab"}']));
 });
 
 test("a report that was sent is never sent again", async () => {
@@ -141,7 +169,8 @@ test("a report that was sent but could not be noted is not sent again", async ()
 	});
 	await assert.rejects(queue.add(report(1)), named("DeviceStateError", /written/));
 	storage.setItem = setItem;
-	assert.deepEqual((await queue.flush()).results.map(({ id, outcome }) => [id, outcome]), [["1", "sent"]]);
+	const { results } = await queue.flush();
+	assert.deepEqual(results.map(({ id, outcome, receipt }) => [id, outcome, receipt]), [["1", "sent", "receipt of 1"]]);
 	assert.deepEqual(arrived, ["1"]);
 	storage.setItem("queue", '{"pldp_queue":2}');
 	await assert.rejects(queue.flush(), named("DeviceStateError", /understood/));

@@ -5,15 +5,21 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pldp.errors import ReportError, UsageError
 from pldp.survey import Survey
+
+VARIABLE: Final = "PLDP_TOKEN"
+"""Environment variable with the token to send reports with."""
+
+TOKEN_HELP: Final = f"; where it takes reports with a token only, put that into {VARIABLE}"
 
 
 def add_pair_option(parser: argparse.ArgumentParser, words: str) -> None:
@@ -63,6 +69,11 @@ def with_extra(name: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise UsageError(f"this needs the package {error.name}: pip install 'pldp[{name}]'") from None
+
+
+def upload_token() -> str:
+    """Return the token to send reports with; not a flag, as other people on a machine can read these."""
+    return os.environ.get(VARIABLE, "")
 
 
 def read_lines(path: str) -> Iterator[bytes]:

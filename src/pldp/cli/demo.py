@@ -1,9 +1,11 @@
-"""`pldp demo`: the whole way of the data on 32,561 people, in seconds and without any file."""
+"""`pldp demo`: the whole way of the data on 32,561 people, through a real collector, in seconds."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,11 +13,13 @@ import numpy as np
 from rich.console import Console
 
 from pldp import Device, __version__
+from pldp.cli.loopback import Collected, collect
 from pldp.cli.output import add_json_option, console_for, emit_json, show_estimate
 from pldp.cli.page import write_page
 from pldp.datasets import DATASETS, demo_survey_text, load_counts
-from pldp.errors import UsageError
+from pldp.errors import ReportError, UsageError
 from pldp.estimates import Estimate, frequencies
+from pldp.reports import Report
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import Survey, loads
 from pldp.tallies import Tally, tally
@@ -24,6 +28,9 @@ LEVEL_MIX: Final = {"strictest": 0.4, "strict": 0.3, "standard": 0.2, "open": 0.
 """How the simulated people choose."""
 
 QUESTION: Final = "education"
+
+NEEDED: Final = ("msgspec", "uvicorn", "httptools")
+"""Packages of the extra `collector`."""
 
 
 def add_to(verbs: Any) -> None:
@@ -39,14 +46,17 @@ def _run(args: argparse.Namespace) -> None:
     if args.seed < 0:
         raise UsageError(f"--seed must not be negative, not {args.seed}")
     survey = loads(demo_survey_text())
-    counted, truth = _collect(survey, LEVEL_MIX, args.seed)
+    report = Device(survey).answer(QUESTION, "Masters", level="standard")
+    counted, truth, collected = _collect(survey, args.seed, report)
     estimate = frequencies(counted, QUESTION, target="respondents")
     cost = _cost_of_one_level(survey, estimate, truth, args.seed)
     if args.json:
-        emit_json(_mapping(estimate, truth, cost, args.seed), args.json)
+        emit_json({**_mapping(estimate, truth, cost, args.seed), "collector": _figures(collected)}, args.json)
     if args.json != "-":
         console = console_for(args)
-        _show_device(console, survey)
+        _show_device(console, survey, report)
+        if collected is not None:
+            console.print(_way(collected) + "\n", markup=False)
         show_estimate(console, estimate, 0.95, truth)
         console.print(_verdict(estimate, truth, cost), markup=False)
     if args.html:
@@ -59,18 +69,30 @@ def _run(args: argparse.Namespace) -> None:
             console_for(args).print(f"The same with a picture: {args.html}", markup=False)
 
 
-def _collect(survey: Survey, mix: Mapping[str, float], seed: int) -> tuple[Tally, Any]:
-    """Let everybody choose a level and report; return what the collector counts, and the truth it never sees."""
+def _people(survey: Survey, mix: Mapping[str, float], seed: int) -> tuple[Population, Any]:
+    """Let everybody choose a level; return them, and the truth that no collector sees."""
     people = Population.of_counts(survey, {QUESTION: load_counts("adult_education")}, level_mix=mix, seed=seed)
-    counted = tally(survey, simulate_reports(survey, people, seed=seed))
-    return counted, people.shares(survey.question(QUESTION))
+    return people, people.shares(survey.question(QUESTION))
+
+
+def _collect(survey: Survey, seed: int, report: Report) -> tuple[Tally, Any, Collected | None]:
+    """Bring everybody's report to a collector, or straight to a tally where its packages are missing."""
+    people, truth = _people(survey, LEVEL_MIX, seed)
+    if not all(map(find_spec, NEEDED)):
+        sys.stderr.write("pldp: reports go straight to the tally; for a collector: pip install 'pldp[collector]'\n")
+        return tally(survey, simulate_reports(survey, people, seed=seed)), truth, None
+    collected = collect(survey, people, seed=seed, withdrawing=report, question=QUESTION)
+    shares = [row["estimate"] for row in collected.estimate["rows"]]
+    if not np.allclose(shares, frequencies(collected.tally, QUESTION).shares, rtol=0, atol=1e-12):
+        raise ReportError("the collector gives another estimate than its reports do")
+    return collected.tally, truth, collected
 
 
 def _cost_of_one_level(survey: Survey, estimate: Estimate, truth: Any, seed: int) -> dict[str, float]:
     """Say what it would cost to give everybody the strictest level: mean squared errors, expected and seen."""
     strictest = survey.levels[0]
-    counted, _ = _collect(survey, {strictest.name: 1.0}, seed)
-    uniform = frequencies(counted, QUESTION, target="respondents")
+    people, _ = _people(survey, {strictest.name: 1.0}, seed)
+    uniform = frequencies(tally(survey, simulate_reports(survey, people, seed=seed)), QUESTION, target="respondents")
     return {
         "epsilon": strictest.epsilon,
         "expected_variance_ratio": float(np.mean(uniform.standard_error**2) / np.mean(estimate.standard_error**2)),
@@ -100,12 +122,25 @@ def _mapping(estimate: Estimate, truth: Any, cost: dict[str, float], seed: int) 
     }
 
 
-def _show_device(console: Console, survey: Survey) -> None:
+def _figures(collected: Collected | None) -> dict[str, Any] | None:
+    if collected is None:
+        return None
+    rate = collected.accepted / collected.seconds
+    return {"accepted": collected.accepted, "withdrawn": collected.withdrawn, "reports_per_second": rate}
+
+
+def _way(collected: Collected) -> str:
+    return (
+        f"A collector on this machine accepted {collected.accepted:,} reports, each on the disk before it said so, "
+        f"in {collected.seconds:.1f} s. The report above was withdrawn by its receipt; the round is closed."
+    )
+
+
+def _show_device(console: Console, survey: Survey, report: Report) -> None:
     """Show what one real device tells its person and what it sends."""
-    device = Device(survey)
     console.print("What a person reads before answering, and what the device then sends:", style="bold")
-    console.print(device.explain("standard"), markup=False)
-    console.print(device.answer(QUESTION, "Masters", level="standard").to_json() + "\n", markup=False, soft_wrap=True)
+    console.print(Device(survey).explain("standard"), markup=False)
+    console.print(report.to_json() + "\n", markup=False, soft_wrap=True)
 
 
 def _verdict(estimate: Estimate, truth: Any, cost: dict[str, float]) -> str:

@@ -14,7 +14,16 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 
 from pldp.estimates import Density, Estimate, Itemsets, Mean, TwoWay
@@ -63,11 +72,21 @@ def console_for(args: argparse.Namespace) -> Console:
     return Console(stderr=args.json == "-", highlight=False)
 
 
+class _Rate(ProgressColumn):
+    """How much is done per second."""
+
+    def render(self, task: Task) -> str:
+        """Return the rate of the last seconds."""
+        return f"{task.speed or 0:,.0f}/s"
+
+
 @contextmanager
-def progress_bar(words: str, total: int | None = None) -> Iterator[tuple[Progress, TaskID]]:
+def progress_bar(words: str, total: int | None = None, *, with_rate: bool = False) -> Iterator[tuple[Progress, TaskID]]:
     """Show progress on standard error while the body runs; nothing where that is not a terminal."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    if with_rate:
+        columns.append(_Rate())
     progress = Progress(*columns, console=console, transient=True)
     task = progress.add_task(words, total=total)
     if not console.is_terminal:

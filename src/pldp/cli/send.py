@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from pldp.cli.arguments import read_lines
+from pldp.cli.arguments import TOKEN_HELP, read_lines, upload_token
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.collector.sender import Sender
 from pldp.reports import Report
@@ -21,7 +21,7 @@ def add_to(verbs: Any) -> None:
     parser.add_argument(
         "reports", nargs="+", metavar="REPORTS", help="Parquet (.parquet) or JSON lines (.jsonl, or - )"
     )
-    parser.add_argument("--to", required=True, metavar="URL", help="address of the collector")
+    parser.add_argument("--to", required=True, metavar="URL", help=f"address of the collector{TOKEN_HELP}")
     parser.add_argument("--receipts", metavar="FILE", help="write one receipt per accepted report, for withdrawals")
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -29,9 +29,9 @@ def add_to(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     with ExitStack() as stack:
-        sender = stack.enter_context(closing(Sender(args.to)))
+        sender = stack.enter_context(closing(Sender(args.to, upload_token())))
         receipts = stack.enter_context(Path(args.receipts).open("w", encoding="utf-8")) if args.receipts else None
-        progress, task = stack.enter_context(progress_bar("sending"))
+        progress, task = stack.enter_context(progress_bar("sending", with_rate=True))
         for path in args.reports:
             for receipt in sender.send(_reports(path)):
                 progress.advance(task)
@@ -40,8 +40,13 @@ def _run(args: argparse.Namespace) -> None:
     if args.json:
         emit_json({"accepted": sender.accepted, "rejections": dict(sender.rejections)}, args.json)
     if args.json != "-":
-        rejected = "".join(f", {count:,} {reason}" for reason, count in sorted(sender.rejections.items()))
-        console_for(args).print(f"{sender.accepted:,} reports accepted{rejected}", markup=False)
+        console_for(args).print(outcomes_in_words(sender), markup=False)
+
+
+def outcomes_in_words(sender: Sender) -> str:
+    """Say how many reports were accepted, and how many rejected for which reason."""
+    rejected = "".join(f", {count:,} {reason}" for reason, count in sorted(sender.rejections.items()))
+    return f"{sender.accepted:,} reports accepted{rejected}"
 
 
 def _reports(path: str) -> Iterator[Report | bytes]:

@@ -42,7 +42,7 @@ def _run(args: argparse.Namespace) -> None:
 
 def _tell(address: str) -> None:
     sys.stdout.write(
-        f"survey     {address}/v1/survey\n"
+        f"survey     {address}/\n"
         f"API        {address}/v1/openapi.json\n"
         f"estimates  {address}/v1/estimates/QUESTION  (make a token: pldp store token NAME)\n"
     )

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
 
-from pldp.cli.arguments import add_engine_options, connected, read_counts, read_level_mix, require_local
+from pldp.cli.arguments import (
+    TOKEN_HELP,
+    add_engine_options,
+    connected,
+    read_counts,
+    read_level_mix,
+    require_local,
+    upload_token,
+)
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
+from pldp.cli.send import outcomes_in_words
+from pldp.collector.sender import Sender
 from pldp.errors import UsageError
-from pldp.reports.columns import write_parquet
+from pldp.reports.columns import from_batch, write_parquet
 from pldp.simulate import Partitions, Population, simulate_reports
 from pldp.survey import Survey, load
 
 
 def add_to(verbs: Any) -> None:
     """Add the verb."""
-    parser = verbs.add_parser("simulate", help="write the reports that simulated people would send")
+    parser = verbs.add_parser("simulate", help="write or send the reports that simulated people would send")
     parser.add_argument("survey", help="survey file")
-    parser.add_argument("--out", required=True, metavar="FILE", help="Parquet file to write; with Spark, a folder")
+    target = parser.add_mutually_exclusive_group(required=True)
+    target.add_argument("--out", metavar="FILE", help="Parquet file to write; with Spark, a folder")
+    target.add_argument("--to", metavar="URL", help=f"address of a collector to send to, with new ids{TOKEN_HELP}")
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--people", type=int, metavar="N", help="so many people, with shares that fall like 1/rank")
     size.add_argument(
@@ -47,13 +62,22 @@ def _run(args: argparse.Namespace) -> None:
     if args.seed < 0:
         raise UsageError(f"--seed must not be negative, not {args.seed}")
     if args.engine == "spark":
-        _run_on_spark(survey, mix, args)
-        return
-    require_local(args, "--partitions")
-    if args.counts:
-        population = Population.of_counts(survey, read_counts(survey, args.counts), level_mix=mix, seed=args.seed)
+        words, summary, shares = _write_on_spark(args, survey, mix)
     else:
-        population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
+        require_local(args, "--partitions")
+        if args.counts:
+            population = Population.of_counts(survey, read_counts(survey, args.counts), level_mix=mix, seed=args.seed)
+        else:
+            population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
+        words, summary = (_write if args.out else _send)(args, survey, population)
+        shares = {name: population.shares(survey.question(name)) for name in population.values}
+    if args.json:
+        emit_json({**summary, **_truth(survey, shares)}, args.json)
+    if args.json != "-":
+        console_for(args).print(words, markup=False)
+
+
+def _write(args: argparse.Namespace, survey: Survey, population: Population) -> tuple[str, dict[str, Any]]:
     with progress_bar("simulating", population.size) as (progress, task):
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -62,14 +86,14 @@ def _run(args: argparse.Namespace) -> None:
                 progress.advance(task, batch.num_rows)
 
         written = write_parquet(args.out, survey, batches())
-    if args.json:
-        shares = {name: population.shares(survey.question(name)) for name in population.values}
-        emit_json(_summary(survey, shares, args.out, written), args.json)
-    if args.json != "-":
-        console_for(args).print(f"{written:,} reports written to {args.out}", markup=False)
+    return f"{written:,} reports written to {args.out}", {"reports": written, "file": args.out}
 
 
-def _run_on_spark(survey: Survey, mix: Any, args: argparse.Namespace) -> None:
+def _write_on_spark(
+    args: argparse.Namespace, survey: Survey, mix: Any
+) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
+    if not args.out:
+        raise UsageError("--engine spark writes files: name a folder with --out")
     people = read_counts(survey, args.counts) if args.counts else args.people
     partitions = Partitions(survey, people, args.partitions, mix, args.seed)
     folder = Path(args.out).absolute()
@@ -79,13 +103,44 @@ def _run_on_spark(survey: Survey, mix: Any, args: argparse.Namespace) -> None:
     from pldp.simulate.spark import write_partitions  # noqa: PLC0415 - only those who use Spark install it
 
     written = write_partitions(spark, partitions, folder)
-    if args.json:
-        emit_json(_summary(survey, written.shares, args.out, written.reports), args.json)
-    if args.json != "-":
-        console_for(args).print(f"{written.reports:,} reports written to {args.out}", markup=False)
+    words = f"{written.reports:,} reports written to {args.out}"
+    return words, {"reports": written.reports, "file": args.out}, written.shares
 
 
-def _summary(survey: Survey, shares: Mapping[str, Any], path: str, written: int) -> dict[str, Any]:
+def _send(args: argparse.Namespace, survey: Survey, population: Population) -> tuple[str, dict[str, Any]]:
+    with (
+        closing(Sender(args.to, upload_token())) as sender,
+        progress_bar("sending", population.size, with_rate=True) as (progress, task),
+    ):
+        sender.check(survey)
+        start = perf_counter()
+        for batch in simulate_reports(survey, population, seed=args.seed):
+            for _ in sender.send(from_batch(survey, with_new_ids(batch))):
+                progress.advance(task)
+        seconds = perf_counter() - start
+    reports = sender.accepted + sender.rejections.total()
+    rate = reports / seconds
+    summary = {
+        "reports": reports,
+        "to": args.to,
+        "accepted": sender.accepted,
+        "rejections": dict(sender.rejections),
+        "seconds": seconds,
+        "reports_per_second": rate,
+    }
+    return f"{outcomes_in_words(sender)} in {seconds:.1f} s ({rate:,.0f}/s)", summary
+
+
+def with_new_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the same reports under ids of their own: a collector would take those of a seed for sent before."""
+    size = batch.schema.field("id").type.byte_width
+    ids = pa.py_buffer(os.urandom(size * batch.num_rows))
+    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), batch.num_rows, [None, ids])
+    return batch.set_column(batch.schema.get_field_index("id"), batch.schema.field("id"), column)
+
+
+def _truth(survey: Survey, shares: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the collector does not see: the shares of the simulated people."""
     questions = [
         {
             "name": name,
@@ -96,4 +151,4 @@ def _summary(survey: Survey, shares: Mapping[str, Any], path: str, written: int)
         }
         for name, own in shares.items()
     ]
-    return {"reports": written, "file": path, "survey": survey.hash, "questions": questions}
+    return {"survey": survey.hash, "questions": questions}

@@ -13,17 +13,21 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from pldp.collector import answers
-from pldp.collector.http import Gone, Receive, Request, Response, Scope, Send, problem_response, respond
+from pldp.budgets import epsilon_text
+from pldp.collector.formats import FORMATS, encode
+from pldp.collector.http import Gone, Receive, Request, Response, Scope, Send, problem_response, respond, unless_known
 from pldp.collector.limits import RateLimit
+from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
+from pldp.collector.origins import Origins
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.problems import Problem, ProblemError
 from pldp.collector.settings import Settings
+from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Store
-from pldp.collector.tokens import Tokens
+from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
-from pldp.errors import EstimateError, StoreError
+from pldp.errors import EstimateError, StoreError, TallyError
 from pldp.reports import Rejection, ReportRejected
 from pldp.survey import Survey
 
@@ -65,7 +69,7 @@ class Collector:
     store
         Where its reports are kept.
     tokens
-        Who may read estimates and run rounds.
+        Who may read estimates, run rounds and, where that needs a token, upload.
     settings
         Limits; see `Settings`.
     document
@@ -83,11 +87,13 @@ class Collector:
         self._packing = Packing(survey)
         self._decode_withdrawal = msgspec.json.Decoder(_Withdrawal).decode
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
+        self._live = Live(store, settings.smallest_group)
         self._limit = RateLimit(settings.rate_limit) if settings.rate_limit else None
+        self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
         stored = (Problem.OVERLOADED, Problem.STORE_UNAVAILABLE, Problem.STORE_FULL)
-        every_format = tuple(answers.FORMATS.values())
+        every_format = tuple(FORMATS.values())
         self.routes = (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
             Route(
@@ -95,6 +101,7 @@ class Collector:
                 "/v1/reports",
                 "Upload one report (JSON) or many (JSON lines); each has its own outcome, and again is harmless",
                 self._post_reports,
+                scope="" if settings.uploads == "open" else "upload",
                 takes=(ONE, MANY),
                 problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS),
             ),
@@ -106,11 +113,27 @@ class Collector:
                 takes=(ONE,),
                 problems=(*body, *stored, Problem.BAD_REQUEST, Problem.UNKNOWN_RECEIPT),
             ),
+            Route(
+                "GET",
+                "/v1/ledger",
+                "What the enrolled person who has this token has spent",
+                self._get_ledger,
+                scope="upload",
+                problems=(Problem.NOT_FOUND,),
+            ),
             Route("GET", "/v1/rounds", "All rounds with their numbers of reports", self._get_rounds, scope="read"),
             Route(
                 "POST", "/v1/rounds/close", "Close the open round for good", self._close_round, "admin", problems=stored
             ),
             Route("POST", "/v1/rounds/open", "Open the next round", self._open_round, scope="admin", problems=stored),
+            Route(
+                "GET",
+                "/v1/overview",
+                "All that a dashboard shows of a round; ?round=N for another round than the latest",
+                self._get_overview,
+                scope="read",
+                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
+            ),
             Route(
                 "GET",
                 "/v1/estimates/{question}",
@@ -128,6 +151,8 @@ class Collector:
         self._by_path: dict[str, dict[str, Route]] = {}
         for route in self.routes:
             self._by_path.setdefault(route.path.removesuffix("{question}"), {})[route.method] = route
+        for path, asset in assets().items():
+            self._by_path[path] = {"GET": Route("GET", path, "", asset.get)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event, as ASGI asks."""
@@ -141,14 +166,18 @@ class Collector:
             response = await self._answer(request)
         except Gone:
             return
+        response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
         await respond(send, response, with_body=request.method != "HEAD")
 
     async def _answer(self, request: Request) -> Response:
         try:
             self._check_rate(request)
+            preflight = self._origins.preflight(request, sorted({route.method for route in self.routes}))
+            if preflight is not None:
+                return preflight
             route = self._route(request)
             if route.scope:
-                await self._check_token(request, route.scope)
+                request.scope = await self._check_token(request, route.scope)
             return await route.handler(request)
         except StoreError as error:
             problem = problem_of(error)
@@ -169,6 +198,7 @@ class Collector:
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 await self._uploads.drain()
+                self._live.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -188,56 +218,55 @@ class Collector:
             raise ProblemError(Problem.METHOD_NOT_ALLOWED, f"allowed: {', '.join(methods)}")
         return route
 
-    async def _check_token(self, request: Request, scope: str) -> None:
-        """Check tokens in one place: `admin` may all that `read` may."""
-        kind, _, token = request.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        found = await asyncio.to_thread(self._tokens.scope, token) if kind.lower() == "bearer" and token else None
+    async def _check_token(self, request: Request, scope: str) -> str:
+        """Check tokens in one place and return what this one allows: `admin` may all that others may."""
+        token = request.token()
+        found = await asyncio.to_thread(self._tokens.scope, token) if token else None
         if found is None:
             raise ProblemError(Problem.BAD_TOKEN)
         if found not in {scope, "admin"}:
             raise ProblemError(Problem.WRONG_SCOPE, f"scope {scope} is needed")
+        return found
 
     async def _body(self, request: Request) -> bytes:
         return await request.body(self._settings.body_bytes, self._settings.body_seconds)
 
     async def _get_survey(self, request: Request) -> Response:
-        tag = f'"{self._survey.hash}"'.encode()
-        headers = ((b"etag", tag), (b"cache-control", b"no-cache"))
-        if request.headers.get(b"if-none-match") == tag:
-            return Response(b"", status=304, headers=headers)
-        return Response(self._document, headers=headers)
+        return unless_known(request, self._survey.hash, Response(self._document))
 
     async def _post_reports(self, request: Request) -> Response:
         kind = request.content_type()
+        payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
         if kind == ONE:
-            return await self._take_one(await self._body(request))
+            return await self._take_one(await self._body(request), payer)
         if kind == MANY:
-            return await self._take_many(await self._body(request))
+            return await self._take_many(await self._body(request), payer)
         raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
 
-    async def _take_one(self, body: bytes) -> Response:
+    async def _take_one(self, body: bytes, payer: bytes) -> Response:
         try:
             packed = self._packing.read(body)
         except ReportRejected as rejected:
             await self._uploads.add((), {rejected.reason: 1})
             raise ProblemError(Problem.REJECTED, str(rejected), code=rejected.reason.value) from None
-        (outcome,) = await self._uploads.add((packed,), {})
+        (outcome,) = await self._uploads.add((packed,), {}, payer)
         if outcome is not None:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
         return Response(b'{"outcome":"accepted","receipt":"%s"}' % self._store.receipt(packed.id).encode())
 
-    async def _take_many(self, body: bytes) -> Response:
+    async def _take_many(self, body: bytes, payer: bytes) -> Response:
         lines = [line for line in body.split(b"\n") if line.strip()]
         if len(lines) > self._settings.batch_reports:
             most = self._settings.batch_reports
             raise ProblemError(Problem.TOO_MANY_REPORTS, f"a batch has at most {most} reports")
+        self._uploads.check_room(len(lines))
         read: list[Packed | Rejection] = []
         for start in range(0, len(lines), PAUSE_EVERY):
             read += map(self._read, lines[start : start + PAUSE_EVERY])
             await asyncio.sleep(0)
         reports = [each for each in read if isinstance(each, Packed)]
         rejections = Counter(each for each in read if isinstance(each, Rejection))
-        stored = iter(await self._uploads.add(reports, rejections))
+        stored = iter(await self._uploads.add(reports, rejections, payer))
         outcomes = [self._outcome(each, next(stored) if isinstance(each, Packed) else each) for each in read]
         accepted = sum(outcome.startswith('{"outcome":"accepted"') for outcome in outcomes)
         return Response(f'{{"accepted":{accepted},"outcomes":[{",".join(outcomes)}]}}'.encode())
@@ -264,15 +293,27 @@ class Collector:
             raise ProblemError(Problem.UNKNOWN_RECEIPT)
         return Response(b'{"outcome":"withdrawn"}')
 
+    async def _get_ledger(self, request: Request) -> Response:
+        account = await asyncio.to_thread(self._tokens.account, request.token())
+        if account is None:
+            raise ProblemError(Problem.NOT_FOUND, "nobody is enrolled with this token")
+        return _json({"budget": epsilon_text(account.budget), "spent": epsilon_text(account.spent)})
+
     async def _get_rounds(self, _: Request) -> Response:
         rounds = await asyncio.to_thread(self._store.rounds)
         return _json({"survey": self._survey.hash, "rounds": [asdict(each) for each in rounds]})
 
     async def _close_round(self, _: Request) -> Response:
+        await self._live.run(self._store.tally)  # while reports keep coming; what is left to count is little
         return _json(asdict(await self._uploads.run(self._store.close_round)))
 
     async def _open_round(self, _: Request) -> Response:
         return _json(asdict(await self._uploads.run(self._store.open_round)))
+
+    async def _get_overview(self, request: Request) -> Response:
+        shown = await self._live.overview(_round_number(request))
+        body = b'{"scope":"%s",%s' % (request.scope.encode(), shown.body[1:])
+        return unless_known(request, f"{shown.tag}-{request.scope}" if shown.tag else "", Response(body))
 
     async def _get_estimate(self, request: Request) -> Response:
         question, kind = self._wanted(request)
@@ -280,12 +321,15 @@ class Collector:
         if number is not None and number not in {each.number for each in await asyncio.to_thread(self._store.rounds)}:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
         try:
-            body = await asyncio.to_thread(
-                lambda: answers.encode(answers.estimate(self._store.tally(number), question), kind)
-            )
-        except EstimateError as error:
+            body = await self._live.run(lambda: self._estimate(question, kind, number))
+        except (EstimateError, TallyError) as error:
             raise ProblemError(Problem.NO_ESTIMATE, str(error)) from None
-        return Response(body, answers.FORMATS[kind])
+        return Response(body, FORMATS[kind])
+
+    def _estimate(self, question: str, kind: str, number: int | None) -> bytes:
+        from pldp.collector.answers import estimate  # noqa: PLC0415 - loading it takes longer than all else at the start
+
+        return encode(estimate(self._store.tally(number), question, self._settings.smallest_group), kind)
 
     def _wanted(self, request: Request) -> tuple[str, str]:
         """Return question and format: by the ending of the path, otherwise by the header `Accept`."""
@@ -293,12 +337,12 @@ class Collector:
         path = request.path.removeprefix("/v1/estimates/")
         if path in names:
             accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
-            for kind, media in answers.FORMATS.items():
+            for kind, media in FORMATS.items():
                 if any(wanted in accepted for wanted in (media.partition(";")[0], "*/*")):
                     return path, kind
-            raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(answers.FORMATS.values())}")
+            raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(FORMATS.values())}")
         name, _, ending = path.rpartition(".")
-        if name in names and ending in answers.FORMATS:
+        if name in names and ending in FORMATS:
             return name, ending
         raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
 

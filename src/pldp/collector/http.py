@@ -13,6 +13,9 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 
+BODY: Final = "pldp.body"
+"""Extension of the scope: the body, where it came whole with the header."""
+
 SAFE: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -41,11 +44,14 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.scope = ""
+        """What the token of the request allows, once it was checked."""
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
         self.address: str = client[0] if client else ""
         self._receive = receive
+        self._whole: bytes | None = scope.get("extensions", {}).get(BODY)
 
     def content_type(self) -> str:
         """Return the media type of the body; a compressed body is none that is taken."""
@@ -56,11 +62,18 @@ class Request:
             return ""
         return kind.strip()
 
+    def token(self) -> str:
+        """Return the bearer token, empty if there is none."""
+        kind, _, token = self.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+        return token if kind.lower() == "bearer" else ""
+
     async def body(self, most_bytes: int, most_seconds: float) -> bytes:
         """Read the body; it is counted while it arrives, so that a large or slow one never fills the memory."""
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18 or int(length) > most_bytes:
             raise ProblemError(Problem.TOO_LARGE, f"a body has at most {most_bytes} bytes")
+        if self._whole is not None and len(self._whole) <= most_bytes:
+            return self._whole
         try:
             async with asyncio.timeout(most_seconds):
                 return await self._read(most_bytes)
@@ -97,6 +110,17 @@ async def respond(send: Send, response: Response, *, with_body: bool = True) -> 
     await send({"type": "http.response.body", "body": response.body if with_body else b""})
 
 
+def unless_known(request: Request, tag: str, response: Response) -> Response:
+    """Return a response under a tag, or 304 if the client has it already; an empty tag is never known."""
+    if not tag:
+        return response
+    quoted = f'"{tag}"'.encode()
+    headers = (*response.headers, (b"etag", quoted), (b"cache-control", b"no-cache"))
+    if request.headers.get(b"if-none-match") == quoted:
+        return Response(b"", response.kind, 304, headers)
+    return response._replace(headers=headers)
+
+
 def problem_response(error: ProblemError) -> Response:
     """Return the problem document; where the body may not have been read to its end, the connection is closed."""
     headers: list[tuple[bytes, bytes]] = []
@@ -104,6 +128,6 @@ def problem_response(error: ProblemError) -> Response:
         headers.append((b"retry-after", b"%d" % error.retry_after))
     if error.problem is Problem.BAD_TOKEN:
         headers.append((b"www-authenticate", b"Bearer"))
-    if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT}:
+    if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
         headers.append((b"connection", b"close"))
     return Response(error.body(), "application/problem+json", error.status, tuple(headers))

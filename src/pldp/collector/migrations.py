@@ -29,6 +29,18 @@ MIGRATIONS: Final = (
         name TEXT PRIMARY KEY, scope TEXT NOT NULL, hash BLOB NOT NULL, previous BLOB -- SHA-256, never the token
     )
     """,
+    """
+    CREATE INDEX tokens_by_hash ON tokens (hash);
+    CREATE INDEX tokens_by_previous ON tokens (previous);
+    CREATE TABLE ledger ( -- micro-epsilon of enrolled people, who stay when their tokens end: nobody starts afresh
+        name TEXT PRIMARY KEY, budget INTEGER NOT NULL, spent INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    """
+    CREATE TABLE seen ( -- where to find the ids of reports number first, first + 1, and so on: a block of the index
+        first INTEGER PRIMARY KEY, keys BLOB NOT NULL
+    )
+    """,
 )
 
 

@@ -75,6 +75,7 @@ class Packing:
         self._decoder = msgspec.json.Decoder(_Report)
         self._cells: dict[tuple[str, str], _Cell] = {}
         self._offsets: list[int] = []
+        self._costs: list[tuple[int, ...]] = []
         self.width = 0
         for question in survey.questions:
             self._offsets.append(self.width)
@@ -83,6 +84,10 @@ class Packing:
                 limit = 1 << channel.size if channel.output_bytes else channel.output_count
                 cell = _Cell(0xFF << start, place + 1 << start, start + 8, channel.output_bytes, limit)
                 self._cells[question.name, level.name] = cell
+            charges = [question.charge(place) for place in range(len(question.levels))]
+            if survey.level_channel is not None:  # the level that a report shows is not the one that was chosen
+                charges = [max(charges)] * len(charges)
+            self._costs.append((0, *charges))
             self.width += 1 + output_width(question)
         self._most_answers = survey.ask or len(survey.questions)
         self._schema = schema(survey)
@@ -102,6 +107,16 @@ class Packing:
             output = answer.output
             row |= cell.code | (output if isinstance(output, int) else int.from_bytes(output, "little")) << cell.shift
         return Packed(bytes.fromhex(report.id), row.to_bytes(self.width, "little"))
+
+    def cost(self, row: bytes) -> int:
+        r"""Return in micro-ε the most that a report may have cost its sender, by the levels of its answers.
+
+        >>> from pldp.survey import loads
+        >>> packing = Packing(loads('pldp=1\ntitle="t"\nlevels={a=1}\nquestions=[{name="q",values=["x","y"]}]'))
+        >>> packing.cost(b"\x01\x01")
+        1000000
+        """
+        return sum(charges[row[offset]] for offset, charges in zip(self._offsets, self._costs, strict=True))
 
     def _pack(self, report: _Report) -> Packed:
         """Pack what the fast reader read; it may refuse more than `read_report`, never less."""

@@ -1,13 +1,14 @@
-"""Which ids are stored, and where: an index in memory that grows by 16 bytes per report.
+"""Which ids are stored, and under which numbers: an index in memory of 8 bytes per report.
 
-Ids are random, so an index on disk would touch another page for every report. This one is rebuilt at start from the
-ids in the store, which are read in their order.
+Ids are random, so an index on disk would touch another page for every report. This one is made of sorted runs of
+consecutive reports. A run that has grown to a block changes no more: the store keeps its bytes, and a start reads them
+back instead of making them from the ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,60 +18,111 @@ from pldp.collector.packing import ID_BYTES
 RECENT: Final = 1 << 16
 """Ids that are kept as they are before they become a sorted run."""
 
-IntArray = npt.NDArray[np.int64]
+BLOCK: Final = 1 << 20
+"""Ids in runs that are joined no more."""
+
+Keys = npt.NDArray[np.uint64]
+"""Sorted: the upper bits are those of the id's hash, the lower ones the place in the run."""
+
+
+class _Run(NamedTuple):
+    first: int
+    keys: Keys
+
+    @property
+    def bits(self) -> np.uint64:
+        """How many lower bits hold the place."""
+        return np.uint64((len(self.keys) - 1).bit_length())
 
 
 class Seen:
-    """Finds the numbers under which ids may be stored.
+    """Finds the numbers under which ids may be stored. Numbers are given in their order, from 0 on.
 
-    >>> seen = Seen()
+    Parameters
+    ----------
+    secret
+        32 bytes: nobody outside can choose ids whose hashes collide.
+
+    >>> seen = Seen(bytes(range(32)))
     >>> seen.add([b"a" * 16, b"b" * 16], 0)
     >>> seen.find([b"b" * 16, b"c" * 16])
     [[1], []]
     """
 
-    def __init__(self) -> None:
+    def __init__(self, secret: bytes) -> None:
+        self._multipliers = np.frombuffer(secret, "<u8") | np.uint64(1)
         self._recent: dict[bytes, int] = {}
-        self._runs: list[tuple[IntArray, IntArray]] = []
+        self._runs: list[_Run] = []
 
     def add(self, ids: Sequence[bytes], first: int) -> None:
         """Remember ids that are stored under consecutive numbers."""
         self._recent.update(zip(ids, range(first, first + len(ids)), strict=True))
         if len(self._recent) >= RECENT:
-            self._push(_hashes(list(self._recent)), np.fromiter(self._recent.values(), np.int64, len(self._recent)))
+            self._push(b"".join(self._recent), next(iter(self._recent.values())))
             self._recent = {}
 
     def add_stored(self, ids: bytes, first: int) -> None:
         """Remember ids that were read from the store, one after the other."""
-        hashes = _hashes([ids[start : start + ID_BYTES] for start in range(0, len(ids), ID_BYTES)])
-        self._push(hashes, np.arange(first, first + len(hashes)))
+        if self._recent:
+            self.add([ids[start : start + ID_BYTES] for start in range(0, len(ids), ID_BYTES)], first)
+        else:
+            for start in range(0, len(ids), BLOCK * ID_BYTES):
+                self._push(ids[start : start + BLOCK * ID_BYTES], first + start // ID_BYTES)
+
+    def add_block(self, keys: bytes, first: int) -> int:
+        """Remember a block that the store kept; return the number after it."""
+        self._runs.append(_Run(first, np.frombuffer(keys, "<u8")))
+        return first + len(self._runs[-1].keys)
+
+    def blocks(self, start: int) -> Iterator[tuple[int, bytes]]:
+        """Yield first number and bytes of the blocks from a number on."""
+        for run in self._runs:
+            if run.first >= start and len(run.keys) >= BLOCK:
+                yield run.first, run.keys.astype("<u8", copy=False).tobytes()
 
     def find(self, ids: Sequence[bytes]) -> list[list[int]]:
         """Return for each id the numbers that it may have; the store compares the id that it finds there."""
         found = [[self._recent[identity]] if identity in self._recent else [] for identity in ids]
-        if self._runs:
-            wanted = _hashes(ids)
-            for hashes, numbers in self._runs:
-                low = np.searchsorted(hashes, wanted)
-                hits = np.flatnonzero(hashes[np.minimum(low, len(hashes) - 1)] == wanted)
-                for place in hits.tolist():
-                    high = np.searchsorted(hashes, wanted[place], "right")
-                    found[place].extend(numbers[low[place] : high].tolist())
+        if self._runs and ids:
+            wanted = self._hashes(b"".join(ids))
+            for run in self._runs:
+                sought = wanted >> run.bits << run.bits
+                low = np.searchsorted(run.keys, sought)
+                high = np.searchsorted(run.keys, sought | _low(run.bits), "right")
+                for place in np.flatnonzero(low < high).tolist():
+                    found[place] += (
+                        _places(run.keys[low[place] : high[place]], run.bits) + np.uint64(run.first)
+                    ).tolist()
         return found
 
-    def _push(self, hashes: IntArray, numbers: IntArray) -> None:
-        """Add a run; runs of like size are merged, so that there are few."""
-        self._runs.append(_sorted(hashes, numbers))
-        while len(self._runs) > 1 and len(self._runs[-2][0]) < 2 * len(self._runs[-1][0]):
-            (one, its), (two, others) = self._runs[-2:]
-            self._runs[-2:] = [_sorted(np.concatenate([one, two]), np.concatenate([its, others]))]
+    def _push(self, ids: bytes, first: int) -> None:
+        """Add a run; runs of like size are joined, so that there are few."""
+        hashes = self._hashes(ids)
+        self._runs.append(_run(first, hashes, np.arange(len(hashes), dtype=np.uint64)))
+        while len(self._runs) > 1 and len(self._runs[-2].keys) < min(BLOCK, 2 * len(self._runs[-1].keys)):
+            one, two = self._runs[-2:]
+            places = np.concatenate(
+                [_places(one.keys, one.bits), _places(two.keys, two.bits) + np.uint64(len(one.keys))]
+            )
+            self._runs[-2:] = [_run(one.first, np.concatenate([one.keys, two.keys]), places)]
+
+    def _hashes(self, ids: bytes) -> Keys:
+        words = np.frombuffer(ids, "<u4").reshape(-1, ID_BYTES // 4).astype(np.uint64)
+        hashes: Keys = (words * self._multipliers).sum(axis=1, dtype=np.uint64)
+        return hashes
 
 
-def _sorted(hashes: IntArray, numbers: IntArray) -> tuple[IntArray, IntArray]:
-    order = np.argsort(hashes, kind="stable")
-    return hashes[order], numbers[order]
+def _run(first: int, hashes: Keys, places: Keys) -> _Run:
+    """Put the places where the lower bits of the hashes are, and sort."""
+    bits = np.uint64((len(hashes) - 1).bit_length())
+    keys = (hashes >> bits << bits) | places
+    keys.sort()
+    return _Run(first, keys)
 
 
-def _hashes(ids: Sequence[bytes]) -> IntArray:
-    """Hash ids with the interpreter's keyed hash: nobody outside can choose ids that collide."""
-    return np.fromiter(map(hash, ids), np.int64, len(ids))
+def _places(keys: Keys, bits: np.uint64) -> Keys:
+    return keys & _low(bits)
+
+
+def _low(bits: np.uint64) -> np.uint64:
+    return (np.uint64(1) << bits) - np.uint64(1)

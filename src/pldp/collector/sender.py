@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pldp.errors import ReportError, UsageError
 from pldp.reports import Report
+from pldp.survey import Survey
 
 BATCH: Final = 1000
 TRIES: Final = 8
@@ -32,6 +34,8 @@ class Sender:
     ----------
     url
         Address of the collector, such as `http://127.0.0.1:8300`.
+    token
+        Sent along where the collector takes reports with a token only; empty: none.
     wait
         Waits so many seconds before another try.
     accepted, rejections
@@ -39,6 +43,7 @@ class Sender:
     """
 
     url: str
+    token: str = field(default="", repr=False)
     wait: Callable[[float], None] = time.sleep
     accepted: int = 0
     rejections: Counter[str] = field(default_factory=Counter)
@@ -49,30 +54,40 @@ class Sender:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError("the address of a collector must look like https://example.org or http://127.0.0.1:8300")
+        if not re.fullmatch(r"[\x21-\x7e]*", self.token):
+            raise UsageError("token must be one word of ASCII characters; what came is not")
 
     def send(self, reports: Iterable[Report | str | bytes]) -> Iterator[str]:
         """Send reports (also as JSON text, one line each) and yield the receipts of those that are stored."""
         rest = (_line(report) for report in reports)
         while batch := list(islice(rest, BATCH)):
-            for outcome in self._send(b"\n".join(batch))["outcomes"]:
+            _, content = self._ask("POST", "/v1/reports", b"\n".join(batch))
+            for outcome in json.loads(content)["outcomes"]:
                 if outcome["outcome"] == "accepted":
                     self.accepted += 1
                     yield outcome["receipt"]
                 else:
                     self.rejections[outcome["code"]] += 1
 
-    def _send(self, body: bytes) -> dict[str, list[dict[str, str]]]:
+    def check(self, survey: Survey) -> None:
+        """Raise `ReportError` where another survey is collected than this one."""
+        response, _ = self._ask("HEAD", "/v1/survey")
+        if survey.hash not in (response.getheader("etag") or ""):
+            raise ReportError(f"{self.url}: collects another survey, or another version of it")
+
+    def _ask(self, method: str, path: str, body: bytes = b"") -> tuple[HTTPResponse, bytes]:
+        """Send a request, again if need be, and return the answer."""
         problem = ""
         for number in range(TRIES):
             wait = min(_LONGEST_WAIT, 0.1 * 2**number) * random.uniform(0.5, 1)  # noqa: S311 - spreads load only
             try:
-                response, content = self._post(body)
+                response, content = self._request(method, path, body)
             except (OSError, HTTPException) as error:
                 problem = f"{type(error).__name__}: {error}"
                 self.close()
             else:
                 if response.status == 200:
-                    return json.loads(content)  # type: ignore[no-any-return] # the collector's own form
+                    return response, content
                 problem = f"status {response.status}"
                 if response.status not in _AGAIN:
                     raise ReportError(f"{self.url}: does not take the reports ({problem})")
@@ -80,12 +95,15 @@ class Sender:
             self.wait(wait)
         raise ReportError(f"{self.url}: does not answer after {TRIES} tries ({problem})")
 
-    def _post(self, body: bytes) -> tuple[HTTPResponse, bytes]:
+    def _request(self, method: str, path: str, body: bytes) -> tuple[HTTPResponse, bytes]:
+        parts = urlsplit(self.url)
         if self._connection is None:
-            parts = urlsplit(self.url)
             kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
             self._connection = kind(parts.hostname or "", parts.port, timeout=60)
-        self._connection.request("POST", "/v1/reports", body, {"content-type": "application/x-ndjson"})
+        headers = {"content-type": "application/x-ndjson"}
+        if self.token:
+            headers["authorization"] = f"Bearer {self.token}"
+        self._connection.request(method, parts.path.rstrip("/") + path, body, headers)
         response = self._connection.getresponse()
         return response, response.read()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import socket
@@ -10,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pldp.collector.app import Collector
+from pldp.collector.protocol import Protocol
 from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
@@ -20,19 +19,23 @@ from pldp.errors import UsageError
 from pldp.survey import Survey, load
 
 
-def serve(survey_path: str | Path, settings: Settings, ready: Callable[[str], None]) -> None:
-    """Serve a survey until the process is told to end; `ready` is called with the address once it listens."""
+def serve(
+    survey_path: str | Path, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool] = bool
+) -> None:
+    """Serve a survey until the process is told to end; `ready` is called with the address once it listens.
+
+    In another thread than the first one, `stop` says when to end; it is asked ten times a second.
+    """
     survey = load(survey_path)
-    store = Store(survey, settings.database)
+    store = Store(survey, settings.database, pairs=settings.paired())
     try:
         app = Collector(
             survey, store, Tokens(settings.database), settings, document=_document(Path(survey_path), survey)
         )
         with _listen(settings) as listener:
             host, port = listener.getsockname()[:2]
-            server = _Server(
-                _config(app, settings), lambda: ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-            )
+            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            server = _Server(_config(app, settings), lambda: ready(address), stop)
             logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
             server.run([listener])
     finally:
@@ -40,11 +43,12 @@ def serve(survey_path: str | Path, settings: Settings, ready: Callable[[str], No
 
 
 class _Server(uvicorn.Server):
-    """Tells when it serves."""
+    """Tells when it serves, and ends when it should."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], stop: Callable[[], bool]) -> None:
         super().__init__(config)
         self._ready = ready
+        self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then say so."""
@@ -52,47 +56,15 @@ class _Server(uvicorn.Server):
         if self.started:
             self._ready()
 
-
-class _Protocol(HttpToolsProtocol):
-    """Ends connections whose request does not begin, or whose header does not end, in time."""
-
-    patience: float
-    _waiting: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
-        """Expect a request."""
-        super().connection_made(transport)
-        self._expect()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Expect nothing more."""
-        self._rest()
-        super().connection_lost(exc)
-
-    def on_message_begin(self) -> None:
-        """Expect the rest of the header."""
-        super().on_message_begin()
-        if self._waiting is None:
-            self._expect()
-
-    def on_headers_complete(self) -> None:
-        """Leave the body to the application, which has its own patience."""
-        self._rest()
-        super().on_headers_complete()
-
-    def _expect(self) -> None:
-        self._waiting = self.loop.call_later(self.patience, self.transport.close)
-
-    def _rest(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
+    async def on_tick(self, counter: int) -> bool:
+        """Say whether to end."""
+        return await super().on_tick(counter) or self._stop()
 
 
 def _config(app: Collector, settings: Settings) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=type("Protocol", (_Protocol,), {"patience": settings.body_seconds}),
+        http=type("Protocol", (Protocol,), {"patience": settings.body_seconds}),
         ws="none",
         lifespan="on",
         access_log=False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -15,8 +16,13 @@ PREFIX: Final = "PLDP_"
 """Environment variables are called like settings, in capitals, after this."""
 
 
-def _setting(default: str | int, words: str, least: int = 0) -> Any:
-    return field(default=default, metadata={"help": words, "least": least})
+_ORIGIN: Final = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
+_ORIGINS: Final = (rf"({_ORIGIN}( +{_ORIGIN})*)?", "must be origins such as https://app.example.org")
+_UPLOADS: Final = ("open|token|ledger", "must be open, token or ledger")
+
+
+def _setting(default: str | int, words: str, least: int = 0, form: tuple[str, str] = ("(?s:.*)", "")) -> Any:
+    return field(default=default, metadata={"help": words, "least": least, "form": form})
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,17 @@ class Settings:
     batch_reports: int = _setting(10_000, "most reports in one batch", 1)
     waiting_reports: int = _setting(100_000, "most reports that wait to be stored; then uploads get 503", 1)
     connections: int = _setting(2_000, "most connections at a time; then requests get 503", 1)
+    smallest_group: int = _setting(50, "levels with fewer reports do not show how many they have", 1)
+    pairs: str = _setting("", "questions to count together for two-way tables, such as mode+late, with commas between")
     trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")
+    uploads: str = _setting(
+        "open",
+        "who may upload: open (anybody), token (whoever has a token), ledger (enrolled people within their budgets)",
+        form=_UPLOADS,
+    )
+    origins: str = _setting(
+        "", "origins of other pages that may use the API, between them spaces; empty: none", form=_ORIGINS
+    )
 
     @classmethod
     def read(
@@ -58,6 +74,17 @@ class Settings:
                 given[name] = flags[name]
         return cls(**{each.name: _value(each, given[each.name]) for each in fields(cls) if each.name in given})
 
+    def paired(self) -> list[tuple[str, str]]:
+        """Return the names of the questions that are counted together.
+
+        >>> Settings(pairs="mode+late, late+age").paired()
+        [('mode', 'late'), ('late', 'age')]
+        """
+        pairs = [pair.strip().partition("+") for pair in self.pairs.split(",") if pair.strip()]
+        if not all(first and second for first, _, second in pairs):
+            raise UsageError(f"pairs must be names such as mode+late, not {self.pairs[:40]!r}")
+        return [(first.strip(), second.strip()) for first, _, second in pairs]
+
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
@@ -70,6 +97,9 @@ def _value(setting: Any, given: object) -> Any:
     if isinstance(setting.default, str):
         if not isinstance(given, str):
             raise UsageError(f"{setting.name} must be text")
+        pattern, rule = setting.metadata["form"]
+        if not re.fullmatch(pattern, given):
+            raise UsageError(f"{setting.name} {rule}, not {given[:40]!r}")
         return given
     least = setting.metadata["least"]
     text = str(given)

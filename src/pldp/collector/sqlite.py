@@ -36,7 +36,7 @@ class Sqlite:
         """Open the file with the settings that durability needs, its tables in their newest form."""
         with self.typed(), ExitStack() as opened:
             connection = opened.enter_context(closing(_open(self._path, timeout=10)))
-            for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+            for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "temp_store = MEMORY"):
                 connection.execute(f"PRAGMA {setting}").fetchall()
             migrate(connection)
             opened.pop_all()

@@ -6,9 +6,9 @@ import hmac
 import secrets
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -16,14 +16,18 @@ from typing import Final
 
 import pyarrow as pa
 
+from pldp.collector.arrivals import Arrivals
 from pldp.collector.database import Connection, open_database
+from pldp.collector.ledger import Ledger
 from pldp.collector.packing import ID_BYTES, Packed, Packing
+from pldp.collector.running import Block, Running
 from pldp.collector.seen import Seen
 from pldp.errors import StoreError
 from pldp.reports import Rejection
 from pldp.reports.columns import BATCH_ROWS
 from pldp.survey import Survey
-from pldp.tallies import Tally, tally
+from pldp.tallies import Tally
+from pldp.tallies.pairs import Pair
 
 COMPACT_EVERY: Final = 512
 """Chunks that are joined into one once there are so many."""
@@ -31,9 +35,13 @@ COMPACT_EVERY: Final = 512
 LARGEST_JOIN: Final = 1 << 16
 """Reports in chunks that are worth joining, at most."""
 
+STEP: Final = 1 << 20
+"""Reports that are counted in one look at the database: it is never held for long."""
+
 _MAC_BYTES: Final = 16
 _LOAD_BYTES: Final = 1 << 23
 _NO_CHUNK: Final = (0, b"", b"")
+_NO_END: Final = 1 << 62
 
 
 Outcome = Rejection | None
@@ -64,17 +72,26 @@ class Store:
         The survey.
     where
         An SQLite file, made if it does not exist, or the address of a PostgreSQL database (postgresql://…).
+    pairs
+        Names of two questions each, to be counted together for two-way tables.
+
+    Attributes
+    ----------
+    arrivals
+        How many reports came in each hour.
     """
 
-    def __init__(self, survey: Survey, where: str | Path) -> None:
+    def __init__(self, survey: Survey, where: str | Path, *, pairs: Sequence[Pair] = ()) -> None:
         self.packing = Packing(survey)
         self._survey = survey
         self._database = open_database(where)
         self._reading = Lock()
-        self._tallied: tuple[tuple[int, int], int, Tally] | None = None
+        self._running = Running(self.packing, pairs)
+        self.arrivals = Arrivals()
         self._chunk: tuple[int, bytes, bytes] = _NO_CHUNK
-        self._seen = Seen()
+        self._ledger = Ledger()
         self._next = 0
+        self._indexed = 0
         self._small_chunks = 0
         self._behind = False
         with ExitStack() as opened:
@@ -83,10 +100,15 @@ class Store:
             self._reader = opened.enter_context(closing(self._database.connect()))
             with self._transaction() as writer:
                 self._check_survey(writer)
-                self._receipts = blake2b(key=_key(writer), digest_size=_MAC_BYTES)
+                key = _key(writer)
+                self._receipts = blake2b(key=key, digest_size=_MAC_BYTES)
+                self._seen = Seen(blake2b(key=key, digest_size=32, person=b"seen").digest())
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
+                self._ledger.mix(writer)
+            self._load_index()
             self._behind = True
             self._catch_up()
+            self._keep_index()
             opened.pop_all()
 
     def _check_survey(self, writer: Connection) -> None:
@@ -102,28 +124,49 @@ class Store:
         pending = bytearray()
         with self._database.typed():
             for first, ids in self._connected().stream(
-                "SELECT first, ids FROM chunks WHERE first >= ? ORDER BY first", (self._next,)
+                "SELECT first, ids FROM chunks WHERE first >= (SELECT coalesce(max(first), 0) FROM chunks "
+                "WHERE first <= ?) ORDER BY first",
+                (self._next,),
             ):
+                pending += ids[max(0, self._next - first) * ID_BYTES :]
                 if len(pending) >= _LOAD_BYTES:
                     self._remember(pending)
-                pending += ids
-                self._next = first + len(ids) // ID_BYTES
         self._remember(pending)
         self._round = next((each.number for each in self.rounds() if each.open), None)
         self._behind = False
 
     def _remember(self, ids: bytearray) -> None:
-        if ids:
-            self._seen.add_stored(bytes(ids), self._next - len(ids) // ID_BYTES)
-            ids.clear()
+        self._seen.add_stored(bytes(ids), self._next)
+        self._next += len(ids) // ID_BYTES
+        ids.clear()
 
-    def add(self, reports: Sequence[Packed], rejections: Mapping[Rejection, int]) -> list[Outcome]:
-        """Store reports in one transaction and count what was rejected before; when it returns, all is durable."""
+    def _load_index(self) -> None:
+        """Read the blocks of the index that were kept."""
+        with self._database.typed():
+            for first, keys in self._writer.stream("SELECT first, keys FROM seen ORDER BY first"):
+                self._next = self._indexed = self._seen.add_block(keys, first)
+
+    def _keep_index(self) -> None:
+        """Keep the blocks of the index that are full, so that the next start need not make them again."""
+        with suppress(StoreError):  # where there is no room, the next start makes them
+            for first, keys in self._seen.blocks(self._indexed):
+                with self._transaction() as writer:
+                    writer.execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING", (first, keys))
+                self._indexed = first + 1
+
+    def add(
+        self, reports: Sequence[Packed], rejections: Mapping[Rejection, int], payers: Sequence[bytes] = ()
+    ) -> list[Outcome]:
+        """Store reports in one transaction and count what was rejected before; when it returns, all is durable.
+
+        Where there are payers (hashes of tokens, one per report), each report that is new is charged to its payer.
+        """
         self._catch_up()
         outcomes: list[Outcome] = []
         fresh: dict[bytes, bytes] = {}
+        owed: dict[bytes, bytes] = {}
         found = self._seen.find([report.id for report in reports])
-        for report, numbers in zip(reports, found, strict=True):
+        for report, numbers, payer in zip(reports, found, payers or [b""] * len(reports), strict=True):
             known = fresh.get(report.id)
             if known is None and numbers:
                 place = self._place(report.id, numbers)
@@ -135,9 +178,15 @@ class Store:
             else:
                 fresh[report.id] = report.row
                 outcomes.append(None)
-        counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
-        if fresh or counts:
+                if payer:
+                    owed[report.id] = payer
+        if fresh or rejections or any(outcomes):
             with self._transaction() as writer:
+                if owed:
+                    refused = self._charge(writer, owed, fresh)
+                    judged = zip(reports, outcomes, strict=True)
+                    outcomes = [Rejection.OVER_BUDGET if each.id in refused else outcome for each, outcome in judged]
+                counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
                 if fresh:
                     chunk = (self._next, self._round, len(fresh), b"".join(fresh), b"".join(fresh.values()))
                     writer.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", chunk)
@@ -151,10 +200,22 @@ class Store:
                     )
             self._seen.add(list(fresh), self._next)
             self._next += len(fresh)
+            self.arrivals.add(len(fresh), counts.total())
+            self._keep_index()
             self._small_chunks += bool(fresh)
             if self._small_chunks >= COMPACT_EVERY:
                 self._compact()
         return outcomes
+
+    def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
+        """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
+        costs = {identity: self.packing.cost(fresh[identity]) for identity in owed}
+        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer, costs[each])}
+        for identity in refused:
+            del fresh[identity]
+        if self._ledger.due:
+            self._ledger.mix(writer)
+        return refused
 
     def _again(self, row: bytes, known: bytes) -> Outcome:
         """Judge a report whose id is stored."""
@@ -230,6 +291,12 @@ class Store:
                 "UPDATE rounds SET withdrawn = withdrawn + 1 WHERE number = (SELECT round FROM chunks WHERE first = ?)",
                 (first,),
             )
+            (number, withdrawn) = writer.execute(
+                "SELECT number, withdrawn FROM rounds WHERE number = (SELECT round FROM chunks WHERE first = ?)",
+                (first,),
+            ).fetchone()
+            if number == self._round:
+                self._running.withdraw(number, withdrawn, first + place, self._row(place))
         self._chunk = (first, ids, erased)
         self._database.erase_log(self._writer)
         return True
@@ -241,6 +308,7 @@ class Store:
             frozen = _tally_bytes(self.tally(self._round))
             with self._transaction() as writer:
                 writer.execute("UPDATE rounds SET tally = ? WHERE number = ?", (frozen, self._round))
+                self._ledger.mix(writer)
             self._round = None
         return self.rounds()[-1]
 
@@ -259,38 +327,43 @@ class Store:
             found = reader.execute("SELECT number, tally IS NULL, received, withdrawn FROM rounds ORDER BY number")
             return [Round(number, bool(is_open), received - gone, gone) for number, is_open, received, gone in found]
 
-    def tally(self, number: int | None = None) -> Tally:
-        """Return the tally of a round, of the latest by default; only reports since the last call are counted anew."""
-        with self._snapshot() as reader:
-            number, withdrawn, frozen = _round(reader, number)
-            if frozen is not None:
-                return _tally_from_bytes(frozen)
-            state, start, counted = self._tallied or ((0, 0), 0, Tally.empty(self._survey))
-            if state != (number, withdrawn):
-                start, counted = 0, Tally.empty(self._survey)
-            end = start
-            for first, ids, rows in self._blocks(reader, number, start):
-                counted += tally(self._survey, [self.packing.batch(ids, rows)])
-                end = first + len(ids) // ID_BYTES
-            self._tallied = ((number, withdrawn), end, counted)
-            rejected = reader.execute("SELECT reason, count FROM rejections WHERE round = ?", (number,))
-            rejections = {Rejection(reason): count for reason, count in rejected}
-        return Tally(counted.survey, counted.counts, counted.reports, rejections)
+    def tally(self, number: int | None = None, progress: Callable[[int], None] | None = None) -> Tally:
+        """Return the tally of a round, of the latest by default; only what came or went since the last call is counted.
+
+        `progress` is called with the number of reports counted so far.
+        """
+        while True:
+            with self._snapshot() as reader:
+                chosen, withdrawn, frozen = _round(reader, number)
+                if frozen is not None:
+                    return _tally_from_bytes(frozen)
+                running = self._running
+                running.choose(chosen, withdrawn)
+                last = reader.execute("SELECT first + count FROM chunks ORDER BY first DESC LIMIT 1").fetchone()
+                end = min(running.end + STEP, last[0] if last else 0)
+                running.read(self._blocks(reader, chosen, running.end, end))
+                running.end = max(running.end, end)
+                counted = running.counted
+                if last is None or running.end >= last[0]:
+                    rejected = reader.execute("SELECT reason, count FROM rejections WHERE round = ?", (chosen,))
+                    return replace(counted, rejections={Rejection(reason): count for reason, count in rejected})
+            if progress is not None:
+                progress(counted.reports)
 
     def batches(self, number: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the reports of a round in columns."""
         with self._database.typed(), closing(self._database.connect()) as reader:
             reader.execute(self._database.begin_read)
             chosen, _, _ = _round(reader, number)
-            for _, ids, rows in self._blocks(reader, chosen, 0):
+            for _, ids, rows in self._blocks(reader, chosen):
                 yield self.packing.batch(ids, rows)
 
-    def _blocks(self, reader: Connection, number: int, start: int) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield first number, ids and rows of what a round has from a number on, many chunks at once."""
+    def _blocks(self, reader: Connection, number: int, start: int = 0, end: int = _NO_END) -> Iterator[Block]:
+        """Yield what a round has from a number on, in chunks that begin before an end, many at once."""
         found = reader.stream(
-            "SELECT first, ids, rows FROM chunks WHERE round = ? AND first + count > ? "
+            "SELECT first, ids, rows FROM chunks WHERE round = ? AND first < ? AND first + count > ? "
             "AND first >= (SELECT coalesce(max(first), 0) FROM chunks WHERE first <= ?) ORDER BY first",
-            (number, start, start),
+            (number, end, start, start),
         )
         block, reports = [], 0
         for first, ids, rows in found:
@@ -314,9 +387,14 @@ class Store:
         self._database.backup(target)
 
     def close(self) -> None:
-        """Let go of the file."""
-        for connection in (self._reader, self._writer, self._guard):
-            connection.close()
+        """Let go of the file; what the ledger wrote is mixed before, if that is possible."""
+        if self._ledger.charged:
+            with suppress(StoreError), self._transaction() as writer:
+                self._ledger.mix(writer)
+            self._database.erase_log(self._writer)
+        with self._reading:
+            for connection in (self._reader, self._writer, self._guard):
+                connection.close()
 
     def _connected(self) -> Connection:
         """Return the connection that writes; if the database was away, a new one, and the lock anew."""

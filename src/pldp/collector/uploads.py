@@ -21,6 +21,7 @@ Result = TypeVar("Result")
 class _Upload(NamedTuple):
     reports: Sequence[Packed]
     rejections: Mapping[Rejection, int]
+    payer: bytes
     done: asyncio.Future[list[Outcome]]
 
 
@@ -35,11 +36,17 @@ class Uploads:
         self.waiting = 0
         self._writing: asyncio.Task[None] | None = None
 
-    async def add(self, reports: Sequence[Packed], rejections: Mapping[Rejection, int]) -> list[Outcome]:
-        """Return the outcome of each report once all of them are durable."""
-        if self.waiting and self.waiting + len(reports) > self._most_waiting:
+    def check_room(self, count: int) -> None:
+        """Refuse so many reports if too many wait already; asked before they are read, it costs little."""
+        if self.waiting and self.waiting + count > self._most_waiting:
             raise ProblemError(Problem.OVERLOADED, retry_after=1)
-        upload = _Upload(reports, rejections, asyncio.get_running_loop().create_future())
+
+    async def add(
+        self, reports: Sequence[Packed], rejections: Mapping[Rejection, int], payer: bytes = b""
+    ) -> list[Outcome]:
+        """Return the outcome of each report once all of them are durable, charged to `payer` where there is one."""
+        self.check_room(len(reports))
+        upload = _Upload(reports, rejections, payer, asyncio.get_running_loop().create_future())
         self._waiting.append(upload)
         self.waiting += len(reports)
         if self._writing is None:
@@ -63,9 +70,13 @@ class Uploads:
         while self._waiting:
             group, self._waiting = self._waiting, []
             reports = [report for upload in group for report in upload.reports]
-            rejections = sum((Counter(upload.rejections) for upload in group), Counter[Rejection]())
+            payers = [upload.payer for upload in group for _ in upload.reports]
+            rejections = Counter[Rejection]()
+            for upload in group:
+                if upload.rejections:
+                    rejections.update(upload.rejections)
             try:
-                outcomes = await self.run(partial(self._store.add, reports, rejections))
+                outcomes = await self.run(partial(self._store.add, reports, rejections, payers))
             except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must be told
                 problem = error if isinstance(error, ProblemError) else ProblemError(Problem.INTERNAL)
                 for upload in group:

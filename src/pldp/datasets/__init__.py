@@ -25,12 +25,20 @@ DATASETS: Final = {
         "Kosarak click stream of a news portal (Bodon, FIMI repository): two public parts, 554,088 of 990,002 people, "
         "one of each person's items drawn at random; the 442,901 people of the 100 items drawn most"
     ),
+    "taxi_pickups": (
+        "New York yellow taxis (NYC TLC open data), a 1-in-1000 sample of 2015-2019: 577,935 pick-ups by time of day, "
+        "in 1,024 equal parts"
+    ),
+    "sf_pay": (
+        "Pay and benefits of San Francisco city employees 2011-2014 (public record): the 28,719 totals from 10,000 to "
+        "60,000 dollars, in 1,024 equal parts"
+    ),
 }
 """Names and origins."""
 
 
 def load_counts(name: str) -> dict[str, int]:
-    """Return the number of people of each value, most frequent first.
+    """Return the number of people of each value: of labels the most frequent first, of numbers in their order.
 
     >>> counts = load_counts("adult_education")
     >>> len(counts), sum(counts.values()), counts["Doctorate"]

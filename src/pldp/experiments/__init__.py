@@ -8,7 +8,7 @@ from typing import Any, Final
 from pldp.errors import UsageError
 from pldp.experiments import aprr, febsf, ipldp, mpldp, multiservice
 
-__all__ = ["EXPERIMENTS", "reproduce"]
+__all__ = ["EXPERIMENTS", "NEEDS", "reproduce"]
 
 Progress = Callable[[int, int], None]
 """Called with the number of parts done and the number in all."""
@@ -21,6 +21,16 @@ EXPERIMENTS: Final[dict[str, Callable[..., dict[str, Any]]]] = {
     "multiservice": multiservice.run,
 }
 """Names and what runs them."""
+
+
+NEEDS: Final[dict[str, tuple[str, ...]]] = {
+    "febsf": ("adult_education", "bank_job", "adult_country"),
+    "mpldp": ("adult",),
+    "ipldp": ("kosarak_items",),
+    "aprr": ("basket",),
+    "multiservice": ("taxi_pickups", "sf_pay"),
+}
+"""The datasets of real people that each experiment uses, those that ship and those of `pldp.datasets.published`."""
 
 
 def reproduce(name: str, *, quick: bool = False, seed: int = 0, progress: Progress | None = None) -> dict[str, Any]:

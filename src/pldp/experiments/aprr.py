@@ -7,11 +7,9 @@ Basket is read from the folder named by PLDP_DATA; without it, simulated baskets
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +18,7 @@ import pyarrow.parquet as pq
 
 from pldp import __version__
 from pldp.budgets.sensitivity import level_budget, split_budget
+from pldp.datasets import data_file
 from pldp.estimates.itemsets import Baskets
 from pldp.experiments.verdicts import Verdict
 from pldp.mechanisms import MICRO, ItemSet, epsilon_text
@@ -81,8 +80,8 @@ def run(*, quick: bool, seed: int, progress: Callable[[int, int], None] | None) 
 
 def _baskets(seed: int) -> tuple[list[str], Rows, str]:
     """Return item names by falling support, packed baskets, and where they come from."""
-    path = Path(os.environ.get("PLDP_DATA") or "", "basket.parquet")
-    if os.environ.get("PLDP_DATA") and path.is_file():
+    path = data_file("basket.parquet")
+    if path is not None:
         table = pq.read_table(path)
         names = [field.name for field in table.schema if str(field.type) == "bool"]
         bits = np.stack([table[name].to_numpy() for name in names], axis=1)

@@ -237,7 +237,7 @@ CONTINUOUS: Final[dict[str, type[Continuous]]] = {
 
 
 def printed_square_wave(epsilon: float) -> tuple[float, float, float]:
-    """b, p and q of the square wave as Du, Ye, Fu, Hu (2025) print them; their mass 2bp + q is not 1.
+    """b, p and q of the square wave as Du, Fu, Ye, Hu (2025) print them; their mass 2bp + q is not 1.
 
     >>> b, p, q = printed_square_wave(1.0)
     >>> round(2 * b * p + q, 3)

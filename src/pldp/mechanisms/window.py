@@ -129,7 +129,7 @@ class SquareWave(WindowChannel):
     """SW on a grid: the window 2b has the most mutual information; b = (εe^ε − e^ε + 1) / (2e^ε(e^ε − 1 − ε)).
 
     Reference: Li, Wang, Lopuhaä-Zwakenberg, Li, Škorić, "Estimating Numerical Distributions under Local Differential
-    Privacy" (2020). (Du, Ye, Fu, Hu, "Privacy for Free" (2025) print e^{ε/2} for e^ε in places: no distribution.)
+    Privacy" (2020). (Du, Fu, Ye, Hu, "Privacy for Free" (2025) print e^{ε/2} for e^ε in places: no distribution.)
 
     >>> SquareWave.of(1024, 1_000_000).weights()["width"]
     524

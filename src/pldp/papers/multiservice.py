@@ -1,6 +1,6 @@
 """What several services already know: mean and distribution from reports that were made for others.
 
-Paper: Du, Ye, Fu, Hu, "Privacy for Free: Leveraging Local Differential Privacy Perturbed Data from Multiple Services".
+Paper: Du, Fu, Ye, Hu, "Privacy for Free: Leveraging Local Differential Privacy Perturbed Data from Multiple Services".
 
 Services: each collects the same number with its own mechanism and ε (`pldp.mechanisms.number_channel`, or
 `pldp.simulate`). Collector: `pldp.tallies.fuse`, then the functions below.

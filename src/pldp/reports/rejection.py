@@ -40,6 +40,8 @@ class Rejection(StrEnum):
     """No round is open."""
     WITHDRAWN = "withdrawn"
     """A report with this id was withdrawn."""
+    OVER_BUDGET = "over_budget"
+    """The budget of the person who is enrolled does not allow it."""
     UNREADABLE = "unreadable"
     """Part of a file that cannot be read, and that was to be passed over."""
 

@@ -1,0 +1,83 @@
+"""Take the pictures of pages in docs/images: .venv/bin/python docs/make_screenshots.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parent.parent
+IMAGES = ROOT / "docs" / "images"
+LARGEST = 150_000
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "collector")]
+
+from servers import running  # noqa: E402
+
+from browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
+from pldp.auditing import audit, write_certificate  # noqa: E402
+from pldp.survey import Survey  # noqa: E402
+
+WIDE = {"viewport": {"width": 980, "height": 640}, "device_scale_factor": 1}
+DESKTOP = {"viewport": {"width": 760, "height": 900}, "device_scale_factor": 1.25}
+PHONE = {"viewport": {"width": 360, "height": 720}, "device_scale_factor": 1.5, "color_scheme": "dark"}
+
+
+def main() -> None:
+    """Answer the example survey twice, at a desk and on a phone."""
+    with (
+        TemporaryDirectory() as folder,
+        running(Path(folder)) as server,
+        open_browser() as browser,
+        visits(browser) as visit,
+    ):
+        take_survey(visit(**DESKTOP), server.url)
+        take_phone(visit(**PHONE), server.url)
+        take_certificate(visit(**WIDE), Path(folder))
+
+
+def take_certificate(person: Visit, folder: Path) -> None:
+    """The certificate of the example survey, exact part only."""
+    _, page = write_certificate(
+        audit(Survey.load(ROOT / "examples" / "commute.toml"), samples=0), folder / "audit.json"
+    )
+    person.page.goto(page.as_uri())
+    keep(person.page.screenshot(full_page=True), "certificate")
+
+
+def take_survey(person: Visit, url: str) -> None:
+    """Levels, report, receipt and account."""
+    page = person.page
+    page.goto(url)
+    page.get_by_label("standard").check()
+    keep(page.locator("#choosing").screenshot(), "survey-levels")
+    page.get_by_role("button", name="Show the questions").click()
+    page.get_by_label("bike").check()
+    page.get_by_label("no", exact=True).check()
+    page.get_by_role("button", name="Show me what will be sent").click()
+    keep(page.locator("#preview").screenshot(), "survey-report")
+    page.get_by_role("button", name="Send this report").click()
+    page.locator(".receipt").wait_for()
+    keep(page.locator("#reports").screenshot(), "survey-receipt")
+    keep(page.locator("#ledger").screenshot(), "survey-account")
+
+
+def take_phone(person: Visit, url: str) -> None:
+    """The questions on a small dark screen."""
+    page = person.page
+    page.goto(url)
+    page.get_by_role("button", name="Show the questions").click()
+    page.get_by_label("train").check()
+    page.locator("summary").first.click()
+    page.locator("#answering").evaluate("(form) => form.scrollIntoView()")
+    keep(page.screenshot(), "survey-phone")
+
+
+def keep(picture: bytes, name: str) -> None:
+    """Write one picture."""
+    if len(picture) > LARGEST:
+        raise SystemExit(f"{name}: {len(picture)} bytes, more than {LARGEST}")
+    (IMAGES / f"{name}.png").write_bytes(picture)
+
+
+if __name__ == "__main__":
+    main()

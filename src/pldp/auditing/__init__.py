@@ -1,0 +1,46 @@
+"""Try to refute a promise of ε: exactly from published weights, and by samples of any device or function.
+
+>>> from pldp.auditing import audit
+>>> audit("oue", samples=0).holds
+True
+"""
+
+from pldp.auditing.audit import audit
+from pldp.auditing.calls import Called, call
+from pldp.auditing.catalogue import NAMES, mechanism_survey
+from pldp.auditing.certificate import certificate_page, write_certificate
+from pldp.auditing.devices import JavaScript
+from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds
+from pldp.auditing.law import sampler_fault
+from pldp.auditing.result import Audit, Row
+from pldp.auditing.sampled import Bound, lower_bound, ratio_bound, smallest_detectable
+from pldp.auditing.settings import Settings
+from pldp.auditing.tables import Table, read_table
+from pldp.auditing.timing import Timing, compare_times
+
+__all__ = [
+    "NAMES",
+    "Audit",
+    "Bound",
+    "Called",
+    "Exact",
+    "JavaScript",
+    "Row",
+    "Settings",
+    "Table",
+    "Timing",
+    "audit",
+    "audit_channel",
+    "call",
+    "certificate_page",
+    "compare_times",
+    "exact_epsilon",
+    "level_odds",
+    "lower_bound",
+    "mechanism_survey",
+    "ratio_bound",
+    "read_table",
+    "sampler_fault",
+    "smallest_detectable",
+    "write_certificate",
+]

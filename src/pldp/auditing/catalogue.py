@@ -1,0 +1,43 @@
+"""Every mechanism as a question of a survey, so that each can be audited on a device."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pldp.errors import AuditError
+from pldp.mechanisms import ITEM_MECHANISMS, MECHANISMS, NUMBER_MECHANISMS, ItemSet
+from pldp.survey import Survey
+from pldp.survey.file import survey_from_mapping
+
+LABEL: Final = "label"
+"""The mechanism that hides the level."""
+
+NAMES: Final = (*MECHANISMS, *ITEM_MECHANISMS, ItemSet.mechanism, *NUMBER_MECHANISMS, LABEL)
+"""Names that can be audited."""
+
+_LABELS: Final = ["a", "b", "c", "d"]
+
+
+def mechanism_survey(name: str, epsilon: str = "1") -> Survey:
+    """Return a survey of one question that uses the mechanism: four labels, or 64 buckets, at one level of this ε.
+
+    >>> mechanism_survey("oue").questions[0].channels[0].mechanism
+    'oue'
+    """
+    if name not in NAMES:
+        raise AuditError(f"mechanism must be one of {', '.join(NAMES)}, not {name[:40]!r}")
+    document: dict[str, Any] = {"pldp": 1, "title": f"Audit of {name}", "levels": {"one": epsilon}}
+    question: dict[str, Any] = {"name": name, "values": _LABELS, "mechanism": name}
+    if name in NUMBER_MECHANISMS:
+        question = {"name": name, "kind": "number", "low": 0, "high": 1, "buckets": 64, "mechanism": name}
+    elif name == ItemSet.mechanism:
+        question["kind"] = "choices"
+    elif name in {"iprr", "idue"}:
+        question["fractions"] = {"a": "1/2"}
+    elif name in ITEM_MECHANISMS:  # published with unequal budgets, which they do not keep: no survey takes those
+        question["fractions"] = {"a": 1}
+    elif name == LABEL:
+        question["mechanism"] = "krr"
+        document |= {"levels": {"strict": "0.5", "one": epsilon}, "hide_level": {"epsilon": "0.5"}}
+    document["questions"] = [question]
+    return survey_from_mapping(document)

@@ -1,0 +1,107 @@
+"""Devices as mechanisms to audit: a new person for every report, and everything that leaves them as the output."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from pldp.auditing.calls import Called
+from pldp.device import Device
+from pldp.errors import AuditError
+from pldp.survey import Question, Survey
+
+SCRIPT: Final = Path("vectors") / "audit.js"
+"""What runs the device in the folder of the JavaScript client."""
+
+START_SECONDS: Final = 60.0
+SECONDS_PER_REPORT: Final = 0.05
+"""Time that the process may take before it is taken for one that never returns."""
+
+
+def only(survey: Survey, question: Question) -> Survey:
+    """Return a survey of this question alone, with the same channels: everybody is asked it."""
+    return replace(survey, questions=(question,), ask=None)
+
+
+def python_device(survey: Survey) -> Callable[[tuple[dict[str, Any], str]], dict[str, Any]]:
+    """Return a mechanism: from answers and their level to everything that leaves a new person's device."""
+
+    def observe(person: tuple[dict[str, Any], str]) -> dict[str, Any]:
+        values, level = person
+        report = Device(survey).answer_all(values, level)
+        return {"report": report.to_mapping(), "length": len(report.to_json())}
+
+    return observe
+
+
+def changes_when_asked_again(survey: Survey, values: dict[str, Any], level: str, rounds: int) -> str | None:
+    """Ask one person the same many times; say what is wrong if an answer, its label or its price changes."""
+    device = Device(survey)
+    first = device.answer_all(values, level).answers
+    spent = device.ledger.total
+    for again in range(2, rounds + 1):
+        if device.answer_all(values, level).answers != first:
+            return f"the answer changes when it is asked for again (round {again}): every round costs its own ε"
+    if device.ledger.total != spent:
+        return f"asking again {rounds - 1} times was charged, but nothing new was sent"
+    return None
+
+
+@dataclass(frozen=True)
+class JavaScript:
+    """The JavaScript client, run by Node as a process of its own.
+
+    Attributes
+    ----------
+    node
+        The program.
+    folder
+        The client's folder (`clients/js` of the project).
+    """
+
+    node: str
+    folder: Path
+
+    @staticmethod
+    def find(folder: str | Path | None = None) -> JavaScript | None:
+        """Return the client in this folder, or the one beside the sources; nothing if Node or it is missing."""
+        node = shutil.which("node")
+        places = [Path(folder)] if folder is not None else [Path(__file__).parents[3] / "clients" / "js"]
+        found = next((place for place in places if (place / SCRIPT).exists()), None)
+        return None if node is None or found is None else JavaScript(node, found)
+
+    def call(self, survey: Survey, people: Sequence[tuple[dict[str, Any], str]], samples: int) -> Called:
+        """Let so many new people of each kind answer, in random order; outputs and times as `calls.call` gives them."""
+        request = {
+            "survey": survey.canonical.decode(),
+            "people": [{"values": list(values.items()), "level": level} for values, level in people],
+            "samples": samples,
+        }
+        limit = START_SECONDS + SECONDS_PER_REPORT * samples * len(people)
+        try:
+            ended = subprocess.run(  # noqa: S603 - the program that the caller named
+                [self.node, str(self.folder / SCRIPT)],
+                input=json.dumps(request) + "\n",
+                capture_output=True,
+                text=True,
+                timeout=limit,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise AuditError(f"the JavaScript device did not return within {limit:g} seconds") from None
+        try:
+            answer = json.loads(ended.stdout)
+        except ValueError:
+            last = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            raise AuditError(f"the JavaScript device failed: {last[:200]}") from None
+        if "error" in answer:
+            raise AuditError(f"the JavaScript device refuses this: {str(answer['error'])[:200]}")
+        outputs = tuple(
+            tuple({"report": json.loads(text), "length": len(text)} for text in texts) for texts in answer["reports"]
+        )
+        return Called(outputs, tuple(tuple(map(int, each)) for each in answer["times"]))

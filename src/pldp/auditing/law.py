@@ -1,0 +1,160 @@
+"""The law of a sampler, exactly: feed it chosen random numbers and see where its output changes.
+
+A sample of any size cannot tell a threshold of w from one of w + 1 in 2⁵³. But a sampler is a function of its random
+bytes, so its true weights are the numbers of random numbers between one change of the output and the next. Each
+published weight is confirmed on both sides of its threshold, and between thresholds by a few numbers in the middle.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from pldp.auditing.tables import BIT, NUMBER, Bits, Direct, Hashed, Table
+from pldp.mechanisms import Output, RandomBytes
+from pldp.mechanisms.channel import as_int
+
+Draw = Callable[[int, RandomBytes], Output]
+"""A sampler: from a value and a source of random bytes to an output."""
+
+MOST_PIECES = 4096
+"""Changes of the output that are looked at for each value."""
+
+SPARE_BITS = 3
+"""Seven bytes hold 53 bits and these."""
+
+
+class Wrong(Exception):
+    """The sampler does something else than the published weights say."""
+
+
+def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None:
+    """Return what a sampler does otherwise than the table says, in words, or nothing.
+
+    >>> from pldp.auditing.tables import read_table
+    >>> from pldp.mechanisms import channel
+    >>> response = channel("krr", 4, 1_000_000)
+    >>> table = read_table("krr", 4, response.weights())
+    >>> sampler_fault(response.draw, table) is None
+    True
+    >>> sampler_fault(lambda value, random: min(2, response.draw(value, random)), table)
+    'value number 0: output 2 has the weight 3150316659774792, not the published 1575158329887396'
+    """
+    try:
+        if isinstance(table, Direct):
+            for value in table.kinds():
+                _check_numbers(value, lambda number, own=value: draw(own, _numbers(number)), table)  # type: ignore[misc]
+        elif isinstance(table, Hashed):
+            _check_hashes(draw, table)
+        elif isinstance(table, Bits):
+            _check_bits(draw, table, [0, (1 << table.size) - 1] if sets else table.kinds(), sets=sets)
+    except Wrong as wrong:
+        return str(wrong)
+    return None
+
+
+def _numbers(number: int, vector: bytes = b"") -> RandomBytes:
+    """Random bytes that make a sampler draw this number below 2⁵³, after these bytes of a hash function."""
+    answers = iter([part for part in (vector, (number << SPARE_BITS).to_bytes(7, "little")) if part])
+
+    def random(count: int) -> bytes:
+        found = next(answers, b"")
+        if len(found) != count:
+            raise Wrong(f"the sampler asks for {count} random bytes where {len(found)} are expected")
+        return found
+
+    return random
+
+
+def _check_numbers(value: int, drawn: Callable[[int], Output], table: Direct) -> None:
+    """Walk through the numbers below 2⁵³ from one change of the output to the next and add up by output."""
+    counted: Counter[int] = Counter()
+    start = 0
+    for _ in range(MOST_PIECES):
+        output = as_int(drawn(start))
+        if not 0 <= output < table.outputs:
+            raise Wrong(f"value number {value}: output {output} is none of the {table.outputs} published ones")
+        expected = table.weight(value, output)
+        end = _end(drawn, start, output, expected - counted[output])
+        counted[output] += end - start
+        if counted[output] > expected:
+            break
+        start = end
+        if start == NUMBER:
+            break
+    for output, weight in counted.items():
+        expected = table.weight(value, output)
+        if weight > expected or (start == NUMBER and weight != expected):
+            raise Wrong(f"value number {value}: output {output} has the weight {weight}, not the published {expected}")
+
+
+def _end(drawn: Callable[[int], Output], start: int, output: int, expected: int) -> int:
+    """Where the run of one output ends: as expected, if that is true, else by doubling and halving."""
+
+    def inside(number: int) -> bool:
+        return number < NUMBER and as_int(drawn(number)) == output
+
+    end = start + expected
+    if expected > 0 and not inside(end) and all(inside(start + part * (expected - 1) // 3) for part in (1, 2, 3)):
+        return end
+    step = 1
+    while inside(start + step):
+        step *= 2
+    last, beyond = start + step // 2, min(start + step, NUMBER)
+    while beyond - last > 1:
+        middle = (last + beyond) // 2
+        last, beyond = (middle, beyond) if inside(middle) else (last, middle)
+    return beyond
+
+
+def _check_hashes(draw: Draw, table: Hashed) -> None:
+    """For some functions: the bucket's law given the function, which the output shows."""
+    buckets = table.buckets.size
+    for place in (0, 1, 2, 0x80, 0xFF):
+        vector = bytes([place]) * 16
+        for value in table.kinds():
+            counted: Counter[int] = Counter()
+            start = 0
+            while start < NUMBER and len(counted) <= buckets:
+                output = as_int(draw(value, _numbers(start, vector)))
+                end = _end(lambda number, own=value, way=vector: draw(own, _numbers(number, way)), start, output, 0)  # type: ignore[misc]
+                counted[output] += end - start
+                start = end
+            weights = sorted(counted.values())
+            published = sorted(table.buckets.weight(0, bucket) for bucket in range(buckets))
+            if weights != published or len({output // buckets for output in counted}) != 1:
+                raise Wrong(f"value number {value}: buckets have the weights {weights}, not the published {published}")
+
+
+def _check_bits(draw: Draw, table: Bits, values: Iterable[int], *, sets: bool) -> None:
+    """For every weight: bits change exactly where 32 random digits pass it."""
+    length = (table.size + 7) // 8
+    for value in values:
+        weights = [
+            (table.kept if value >> bit & 1 else table.raised)[bit] if sets else table.one(value, bit)
+            for bit in range(table.size)
+        ]
+        for weight in sorted(set(weights)):
+            for below in (weight - 1, weight):
+                if 0 <= below < BIT:
+                    noise = _digits(below, length) + (b"" if sets else below.to_bytes(4, "little"))
+                    bits = as_int(draw(value, _exactly(noise)))
+                    for bit in (place for place, own in enumerate(weights) if own == weight):
+                        if bits >> bit & 1 != (below < weight):
+                            raise Wrong(
+                                f"value number {value}: bit {bit} is not 1 for exactly {weight} of 2^32 random numbers"
+                            )
+
+
+def _digits(number: int, length: int) -> bytes:
+    """Random bytes in which every bit's 32 digits say this number: a digit 0 is drawn as a 1, lowest digit first."""
+    return b"".join((b"\x00" if number >> digit & 1 else b"\xff") * length for digit in range(32))
+
+
+def _exactly(noise: bytes) -> RandomBytes:
+    def random(count: int) -> bytes:
+        if count != len(noise):
+            raise Wrong(f"the sampler asks for {count} random bytes where {len(noise)} are expected")
+        return noise
+
+    return random

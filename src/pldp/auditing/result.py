@@ -1,0 +1,164 @@
+"""What an audit found: a row for each mechanism, question, level and device, and what could have been found."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Final
+
+from pldp.auditing.sampled import Bound
+from pldp.auditing.timing import Timing
+from pldp.mechanisms.epsilon import MICRO
+
+TIMING_ALARM: Final = 7e-6
+"""Chance that the times of a sound mechanism look different: two tails of a normal beyond 4.5."""
+
+TOO_FEW: Final = "too few samples"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One promise and what became of it. An audit only ever rejects: `holds` means that nothing was found against it.
+
+    Attributes
+    ----------
+    mechanism, question, level, device
+        What was audited; `device` is `python`, `javascript` or `callable`.
+    claimed
+        ε as promised.
+    exact
+        ε by enumeration of the published weights, infinite where it is; `None` where there is nothing to enumerate.
+    sampled
+        The lower bound from samples, where samples were taken.
+    timing
+        The comparison of times, where they were taken.
+    refutations
+        What was found against the promise, in words.
+    notes
+        What was not looked at, and why; what shows by design.
+    details
+        Exact numbers beside the claimed one: plain ε, ε of each output and value, what a forged report can do.
+    """
+
+    mechanism: str
+    question: str
+    level: str
+    device: str
+    claimed: float
+    exact: float | None = None
+    sampled: Bound | None = None
+    timing: Timing | None = None
+    refutations: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found against the promise."""
+        return not self.refutations
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether there was an exact ε, or samples enough to refute twice the claim."""
+        return not self.holds or self.exact is not None or (self.sampled is not None and self.sampled.conclusive)
+
+    @property
+    def verdict(self) -> str:
+        """One or two words."""
+        return "REFUTED" if not self.holds else "holds" if self.conclusive else TOO_FEW
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain data; an infinite ε is the word."""
+        bound, timing = self.sampled, self.timing
+        return {
+            "mechanism": self.mechanism,
+            "question": self.question,
+            "level": self.level,
+            "device": self.device,
+            "claimed": number(self.claimed),
+            "exact": None if self.exact is None else number(self.exact),
+            "sampled_lower_bound": None if bound is None else bound.epsilon,
+            "holds": self.holds,
+            "verdict": self.verdict,
+            "refutations": list(self.refutations),
+            "notes": list(self.notes),
+            "samples": None if bound is None else bound.samples,
+            "detectable_epsilon": None if bound is None else number(bound.detectable),
+            "event": None if bound is None else bound.event,
+            "time_t": None if timing is None or math.isinf(timing.statistic) else timing.statistic,
+            "detectable_nanoseconds": None if timing is None else timing.detectable,
+            "details": dict(self.details),
+        }
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The rows of one audit, with what was audited by what.
+
+    Attributes
+    ----------
+    target
+        The survey's title, or the mechanism's name.
+    survey_hash
+        Hash of the audited survey; empty where there is none.
+    rows
+        What was found.
+    """
+
+    target: str
+    survey_hash: str
+    rows: tuple[Row, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found against any promise."""
+        return all(row.holds for row in self.rows)
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether every row says something."""
+        return all(row.conclusive for row in self.rows)
+
+    @property
+    def false_alarm(self) -> float:
+        """The chance, at most, that an audit of sound mechanisms refutes any of these rows."""
+        sampled = sum(1 - row.sampled.confidence for row in self.rows if row.sampled is not None)
+        return sampled + TIMING_ALARM * sum(row.timing is not None for row in self.rows)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What the audit was made with."""
+        own = import_module(
+            "pldp"
+        ).__version__  # the package's first page names this module, so not the other way round
+        return {"pldp": own, "python": platform.python_version(), "system": platform.system()}
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "target": self.target,
+            "survey_hash": self.survey_hash,
+            "versions": self.versions,
+            "holds": self.holds,
+            "conclusive": self.conclusive,
+            "false_alarm": self.false_alarm,
+            "rows": [row.to_mapping() for row in self.rows],
+        }
+
+    def __str__(self) -> str:
+        refuted = sum(not row.holds for row in self.rows)
+        words = f"{refuted or 'none'} of {len(self.rows)} promises refuted"
+        return f"{self.target}: {words}"
+
+
+def number(epsilon: float) -> float | str:
+    """Write ε for JSON: a number, or the word for what is none."""
+    return "infinite" if math.isinf(epsilon) else epsilon
+
+
+def from_micro(micro: int | None) -> float:
+    """Return micro-ε as ε; `None` is infinite."""
+    return math.inf if micro is None else micro / MICRO

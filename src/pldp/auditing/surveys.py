@@ -1,0 +1,266 @@
+"""Audit everything that a survey offers: every question and level, on the Python device and on the JavaScript one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pldp.auditing.calls import Called, call
+from pldp.auditing.columns import columns_of
+from pldp.auditing.devices import changes_when_asked_again, only, python_device
+from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds, read_micro
+from pldp.auditing.law import sampler_fault
+from pldp.auditing.result import Row, from_micro
+from pldp.auditing.sampled import Bound, lower_bound
+from pldp.auditing.settings import Settings
+from pldp.auditing.tables import BIT, read_table
+from pldp.auditing.timing import Timing, compare_times
+from pldp.errors import AuditError
+from pldp.mechanisms import CategoricalChannel, Channel, ItemSet, NumberChannel
+from pldp.survey import Question, Survey
+
+SAMPLES: Final = 2_000
+"""People per value that answer on the Python device, unless more are asked for."""
+
+JAVASCRIPT_SHARE: Final = 4
+"""The JavaScript device answers for one person where the Python device does for so many: it is slower."""
+
+LEAST_JAVASCRIPT: Final = 200
+"""But for at least so many."""
+
+ROUNDS: Final = 50
+"""How often one person is asked the same."""
+
+MOST_JOINT: Final = 20
+"""Questions up to which all answers of a person are also audited together."""
+
+HIDDEN: Final = "hidden"
+"""What stands for the level in a row about the level."""
+
+People = Sequence[tuple[dict[str, Any], str]]
+Claims = float | list[list[float]]
+"""ε that is claimed between any two answers, or for each two of them."""
+
+
+def audit_survey(survey: Survey, samples: int, settings: Settings) -> Iterator[Row]:
+    """Yield the rows of a survey: promises of answers, then of hidden levels, then of all answers together."""
+    for place, question in enumerate(survey.questions):
+        if settings.progress is not None:
+            settings.progress(place, len(survey.questions))
+        for level in range(len(question.levels)):
+            yield from _level_rows(survey, question, level, samples, settings)
+        if survey.level_channel is not None:
+            yield from _hidden_rows(survey, question, samples, settings)
+    if samples and 1 < len(survey.questions) <= MOST_JOINT and survey.ask is None:
+        yield from _joint_rows(survey, samples, settings)
+
+
+def audit_document(document: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the exact rows of a spelled-out survey document, also of one that no device would accept."""
+    try:
+        for question in document["questions"]:
+            size = question["buckets"] if question.get("kind") == "number" else len(question["values"])
+            for level, weights in question["weights"].items():
+                claimed = read_micro(question["levels"][level])
+                budgets = [read_micro(text) for text in question.get("budgets", {}).get(level, [])]
+                exact = audit_channel(question["mechanism"][level], size, weights, claimed or 0, budgets)
+                yield _row(question["mechanism"][level], question["name"], level, "document", exact)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise AuditError(
+            f"survey must be spelled out with weights, as `pldp survey compile` writes it ({error!r})"
+        ) from None
+
+
+def _row(mechanism: str, question: str, level: str, device: str, exact: Exact, **found: Any) -> Row:
+    words = (*exact.broken, *found.pop("refutations", ()))
+    details = {
+        "plain": _text(exact.plain),
+        "by_output": [_text(micro) for micro in exact.by_output],
+        "by_value": [_text(micro) for micro in exact.by_value],
+        "by_pair": [[_text(micro) for micro in row] for row in exact.by_pair],
+        **found.pop("details", {}),
+    }
+    claimed, kept = from_micro(exact.claimed), from_micro(exact.found)
+    return Row(mechanism, question, level, device, claimed, kept, refutations=words, details=details, **found)
+
+
+def _text(micro: int | None) -> float | str:
+    return "infinite" if micro is None else from_micro(micro)
+
+
+def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: Settings) -> Iterator[Row]:
+    """One question at one level: exact ε, law of the sampler, samples of both devices, times, rounds."""
+    channel, name = question.channels[level], question.levels[level].name
+    budgets = question.budgets[level] if question.budgets else ()
+    exact = audit_channel(
+        channel.mechanism, channel.size, channel.weights(), question.levels[level].micro_epsilon, budgets
+    )
+    table = read_table(channel.mechanism, channel.size, channel.weights())
+    fault = sampler_fault(channel.draw, table, sets=isinstance(channel, ItemSet))
+    alone = only(survey, question)
+    values, claims = _values(question, level)
+    people = [({question.name: value}, name) for value in values]
+    words = [fault] if fault else []
+    if samples and values:
+        changed = changes_when_asked_again(alone, *people[0], ROUNDS)
+        words += [changed] if changed else []
+    shared = (channel.mechanism, question.name, name)
+    details = {"manipulation": manipulation(channel)}
+    timed = [place for place, value in enumerate(values) if not isinstance(value, list) or len(value) == 1]
+    for device, found in _sampled(alone, people, claims, timed, samples, settings):
+        own = words if device == "python" else []
+        yield _row(*shared, device, exact, **_merged(found, own), details=details)
+
+
+def _merged(found: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+    return {**found, "refutations": (*words, *found.get("refutations", ()))}
+
+
+def _sampled(
+    survey: Survey,
+    people: People,
+    claims: Claims,
+    timed: Sequence[int],
+    samples: int,
+    settings: Settings,
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield for each device what its samples say; the Python device comes also where nothing is sampled."""
+    if len(people) < 2:
+        yield "python", {"notes": ("fewer than two protected values: nothing to sample",)}
+        return
+    if not samples:
+        yield "python", {}
+        return
+    found = _judged(call(python_device(survey), people, samples), claims, timed, settings)
+    if settings.javascript is None:
+        yield "python", found
+        return
+    try:
+        called = settings.javascript.call(survey, people, max(LEAST_JAVASCRIPT, samples // JAVASCRIPT_SHARE))
+    except AuditError as error:
+        yield "python", {**found, "notes": (str(error),)}
+        return
+    yield "python", found
+    yield "javascript", _judged(called, claims, timed, settings)
+
+
+def _judged(called: Called, claims: Claims, timed: Sequence[int], settings: Settings) -> dict[str, Any]:
+    bound = lower_bound(
+        columns_of(called.observations("sent", timed=settings.timed)),
+        len(called.outputs[0]),
+        len(called.outputs),
+        claims,
+        confidence=settings.confidence,
+    )
+    timing = compare_times([called.times[place] for place in timed]) if settings.timed and len(timed) > 1 else None
+    return {"sampled": bound, "timing": timing, "refutations": words_against(bound, timing)}
+
+
+def words_against(bound: Bound | None, timing: Timing | None) -> tuple[str, ...]:
+    """Say what samples and times refute."""
+    return tuple(str(found) for found in (bound, timing) if found is not None and found.refutes)
+
+
+def _values(question: Question, level: int) -> tuple[list[Any], list[list[float]]]:
+    """Return the answers that are compared, and ε that is claimed between any two of them."""
+    claimed = from_micro(question.levels[level].micro_epsilon)
+    if question.grid is not None:
+        grid = question.grid
+        numbers = [grid.low, grid.centre(grid.size // 2), grid.high]
+        return numbers, [[claimed] * 3] * 3
+    budgets = [from_micro(micro) for micro in question.budgets[level]] if question.budgets else []
+    if question.kind == "choices":
+        own = budgets or [claimed] * len(question.values)
+        places = [place for place, epsilon in enumerate(own) if math.isfinite(epsilon)]
+        sets = [set[int](), *({place} for place in {*places[:1], *places[-1:]}), set(places)]
+        labels = [[question.values[place] for place in sorted(chosen)] for chosen in sets]
+        return labels, _claims(len(sets), lambda one, two: sum(own[place] for place in sets[one] ^ sets[two]))
+    own = budgets or [claimed] * len(question.values)
+    places = [place for place, epsilon in enumerate(own) if math.isfinite(epsilon)]
+    chosen = sorted({*places[:2], *places[-1:]})
+    # A budget of IPRR is that of a report: between two values the larger counts. Others promise the smaller.
+    pick = max if question.channels[level].mechanism == "iprr" else min
+    return [question.values[place] for place in chosen], _claims(
+        len(chosen), lambda one, two: pick(own[chosen[one]], own[chosen[two]])
+    )
+
+
+def _claims(count: int, claim: Callable[[int, int], float]) -> list[list[float]]:
+    return [[claim(one, two) for two in range(count)] for one in range(count)]
+
+
+def _hidden_rows(survey: Survey, question: Question, samples: int, settings: Settings) -> Iterator[Row]:
+    """The level of one question: what output and label tell about it, for one value, and about value and level."""
+    alone = only(survey, question)
+    label = survey.level_channel
+    leak, joint = alone.level_leak(), alone.value_and_level_epsilon(question.name)
+    if label is None or leak is None or joint is None:
+        return
+    tables = [read_table(each.mechanism, each.size, each.weights()) for each in question.channels]
+    shown = read_table(label.mechanism, label.size, label.weights())
+    label_found = exact_epsilon(label.mechanism, label.size, label.weights())
+    exact, both = level_odds(tables, shown), level_odds(tables, shown, values=True)
+    broken = [
+        f"{what} can be told apart by {_text(found)}, above the stated {_text(stated)}"
+        for what, found, stated in (
+            ("levels", exact, leak),
+            ("pairs of value and level", both, joint),
+            ("levels by the label alone", label_found, survey.level_micro_epsilon),
+        )
+        if stated is not None and (found is None or found > stated)
+    ]
+    people = [({question.name: question.values[0]}, level.name) for level in question.levels]
+    claims = from_micro(leak)
+    fault = sampler_fault(label.draw, shown)
+    details = {"value_and_level": _text(both), "label": _text(label_found)}
+    for device, found in _sampled(alone, people, claims, range(len(people)), samples, settings):
+        own = (*broken, *([fault] if fault and device == "python" else []))
+        yield Row(
+            f"{question.channels[0].mechanism} with label",
+            question.name,
+            HIDDEN,
+            device,
+            from_micro(leak),
+            from_micro(exact),
+            details=details,
+            **_merged(found, own),
+        )
+
+
+def _joint_rows(survey: Survey, samples: int, settings: Settings) -> Iterator[Row]:
+    """All answers of a person in one report: they must not share randomness, so together they tell at most the sum."""
+    strictest = [question.levels[0].name for question in survey.questions]
+    if len(set(strictest)) > 1:
+        return
+    offers = [_values(question, 0) for question in survey.questions]
+    if any(len(values) < 2 for values, _ in offers):
+        return
+    names = [question.name for question in survey.questions]
+    picks = ([0] * len(names), [1] * len(names), [place % 2 for place in range(len(names))])
+    people = [
+        ({name: values[own] for name, (values, _), own in zip(names, offers, pick, strict=True)}, strictest[0])
+        for pick in picks
+    ]
+    claims = _claims(
+        len(picks),
+        lambda one, two: sum(
+            own[a][b] for (_, own), a, b in zip(offers, picks[one], picks[two], strict=True) if a != b
+        ),
+    )
+    for device, found in _sampled(survey, people, claims, [], samples, settings):
+        claimed = found["sampled"].claimed
+        yield Row("all answers", f"all {len(names)}", strictest[0], device, claimed, **found)
+
+
+def manipulation(channel: Channel) -> float | None:
+    """Return what one forged report can count as: people, or for a number the largest true number, so many times."""
+    if isinstance(channel, CategoricalChannel):
+        return channel.manipulation
+    if isinstance(channel, ItemSet):
+        pairs = zip(channel.kept, channel.raised, strict=True)
+        return max((BIT - raised) / (kept - raised) for kept, raised in pairs)
+    if isinstance(channel, NumberChannel):
+        largest = max(abs(channel.unbiased(output)) for output in range(channel.output_count))
+        return float(largest / channel.centre(channel.size - 1))
+    return None

@@ -1,0 +1,353 @@
+"""Q(output | value) once more, from the integers that a survey publishes and from nothing else.
+
+The classes of `pldp.mechanisms` state their own ε. A check of that statement must not ask them, so this file reads the
+published weights by the rules of the wire format alone: which integer stands for which probability.
+
+A table answers one question: by how much can one output speak for value `one` under this table against value `two`
+under another (`odds`). With one table and two values that is what a report tells between two answers; with the tables
+of two levels and one value it is what a report tells about the level.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import product
+from typing import Any, Final
+
+from pldp.errors import AuditError
+
+NUMBER: Final = 2**53
+"""Weights of one output sum to this where a device draws one number."""
+
+BIT: Final = 2**32
+"""Weights of a bit are out of this."""
+
+FEW: Final = 64
+"""Up to so many values every pair is looked at; beyond, one or two of each kind of value."""
+
+Ratio = tuple[int, int, int]
+"""(numerator, denominator, power): a factor of a likelihood ratio."""
+
+
+class Table(ABC):
+    """What the published integers of one channel say."""
+
+    size: int
+
+    @abstractmethod
+    def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
+        """The largest Q(y | one) / Q'(y | two) over outputs y, as factors; a denominator of 0 means without limit."""
+
+    @abstractmethod
+    def kinds(self) -> list[int]:
+        """Values of which at least two of each kind are there: extremes over all values are reached among these."""
+
+    def values(self) -> Sequence[int]:
+        """All values where they are few, else some of each kind."""
+        return range(self.size) if self.size <= FEW else self.kinds()
+
+    def check(self) -> str | None:
+        """Say what is wrong with the integers themselves, if anything: probabilities that do not sum to 1."""
+        return None
+
+
+@dataclass(frozen=True)
+class Direct(Table):
+    """One output of a list, from one number below 2⁵³."""
+
+    size: int
+    outputs: int
+
+    @abstractmethod
+    def weight(self, value: int, output: int) -> int:
+        """2⁵³·Q(output | value)."""
+
+    @abstractmethod
+    def telling(self, values: Iterable[int]) -> Iterable[int]:
+        """Outputs among which the extremes are reached for these values."""
+
+    def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
+        """Look at the outputs one by one."""
+        assert isinstance(other, Direct)  # noqa: S101 - tables of one question and form
+        worst = (1, 1)
+        for output in self.telling((one, two)):
+            more, less = self.weight(one, output), other.weight(two, output)
+            if more * worst[1] > worst[0] * less:
+                worst = (more, less)
+        return [(*worst, 1)]
+
+    def column(self, output: int) -> tuple[int, int]:
+        """The least and the most likely value's weight of one output: what seeing it tells between any two values."""
+        weights = [self.weight(value, output) for value in self._in_column(output)]
+        return min(weights), max(weights)
+
+    def _in_column(self, output: int) -> Iterable[int]:
+        return self.values() if self.size <= FEW else {*self.kinds(), min(output, self.size - 1)}
+
+    def check(self) -> str | None:
+        """Weights of a value must be at least 0 and sum to 2⁵³."""
+        for value in self.kinds():
+            weights = [self.weight(value, output) for output in range(self.outputs)]
+            if min(weights) < 0 or sum(weights) != NUMBER:
+                return f"the weights of value number {value} do not sum to 2^53"
+        return None
+
+
+@dataclass(frozen=True)
+class Response(Direct):
+    """The value itself or another one: k-RR, IPRR, APRR, PRR."""
+
+    truth: tuple[int, ...]
+    other: tuple[int, ...]
+    by_output: bool
+
+    def weight(self, value: int, output: int) -> int:
+        """The truth's weight, or that of a wrong answer, which the output (IPRR) or the value (APRR) has."""
+        return self.truth[value] if value == output else self.other[output if self.by_output else value]
+
+    @cached_property
+    def _kinds(self) -> list[int]:
+        found: dict[tuple[int, int], list[int]] = {}
+        for value, pair in enumerate(zip(self.truth, self.other, strict=True)):
+            known = found.setdefault(pair, [])
+            if len(known) < 2:
+                known.append(value)
+        return sorted({value for known in found.values() for value in known} | {0, self.size - 1})
+
+    def kinds(self) -> list[int]:
+        """Two values of each pair of weights."""
+        return self._kinds
+
+    def telling(self, values: Iterable[int]) -> Iterable[int]:
+        """The values themselves, and any third one of each kind."""
+        return {*values, *(range(self.outputs) if self.size <= FEW else self.kinds())}
+
+    def check(self) -> str | None:
+        """The same, in time that does not grow with the square of the values."""
+        if self.size <= FEW:
+            return super().check()
+        all_others = sum(self.other)
+        for value in self.kinds():
+            others = all_others - self.other[value] if self.by_output else (self.size - 1) * self.other[value]
+            if self.truth[value] + others != NUMBER or self.other[value] < 0:
+                return f"the weights of value number {value} do not sum to 2^53"
+        return None
+
+
+@dataclass(frozen=True)
+class Number(Direct):
+    """A number on a grid: windows (PM, SW), two outputs (SR), both (HM), or noise cut at the bounds (Laplace)."""
+
+    width: int = 0
+    inside: int = 0
+    outside: int = 0
+    first: int = 0
+    step: int = 0
+    noise: tuple[int, ...] = ()
+    tails: tuple[int, ...] = ()
+
+    @property
+    def windows(self) -> int:
+        """Outputs of the window part: all but the two of stochastic rounding."""
+        return self.outputs - 2 if self.step else self.outputs
+
+    def weight(self, value: int, output: int) -> int:
+        """By the part that the output belongs to."""
+        if self.noise:
+            distance = abs(output - value)
+            if 0 < output < self.size - 1:
+                return self.noise[distance]
+            return self.tails[distance - 1] if distance else NUMBER - self.tails[0]
+        if output < self.windows:
+            return self.inside if value <= output < value + self.width else self.outside
+        window = self.width * self.inside + (self.size - 1) * self.outside if self.width else 0
+        upper = self.first + self.step * value
+        return upper if output > self.windows else NUMBER - window - upper
+
+    def kinds(self) -> list[int]:
+        """The bounds, the middle and their neighbours."""
+        middle = self.size // 2
+        return sorted({0, 1, middle, self.size - 2, self.size - 1} & set(range(self.size)))
+
+    def telling(self, values: Iterable[int]) -> Iterable[int]:
+        """All outputs: there are a few thousand at most."""
+        del values
+        return range(self.outputs)
+
+    def _in_column(self, output: int) -> Iterable[int]:
+        """Weights change at an edge of the window, at the value itself and at the bounds."""
+        if self.size <= FEW:
+            return range(self.size)
+        edges = (0, output - self.width, output - self.width + 1, output, output + 1, self.size - 1)
+        return {value for value in edges if 0 <= value < self.size}
+
+    def check(self) -> str | None:
+        """Noise must also become less likely with distance: that is where the extremes are looked for."""
+        if any(less > more for more, less in zip(self.noise, self.noise[1:], strict=False)):
+            return "the weights of noise do not fall with its distance"
+        return super().check()
+
+
+@dataclass(frozen=True)
+class Bits(Table):
+    """One bit per value or item, each drawn on its own: a 1 with weight `raised`, or `kept` where the truth is 1."""
+
+    size: int
+    kept: tuple[int, ...]
+    raised: tuple[int, ...]
+
+    def kinds(self) -> list[int]:
+        """Two values of each pair of weights."""
+        return Response(self.size, self.size, self.kept, self.raised, by_output=True).kinds()
+
+    def one(self, value: int, bit: int) -> int:
+        """2³² times the probability that this bit is 1, where the value is one of the bits."""
+        return self.kept[bit] if value == bit else self.raised[bit]
+
+    def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
+        """Multiply over the bits: each speaks as much as it can."""
+        assert isinstance(other, Bits)  # noqa: S101
+        if other is self:
+            first, second = (bit_odds(self.one(one, bit), self.one(two, bit)) for bit in (one, two))
+            return [(first[0] * second[0], first[1] * second[1], 1)]
+        found: dict[tuple[int, int], int] = {}
+        for bit in range(self.size):
+            pair = self.one(one, bit), other.one(two, bit)
+            found[pair] = found.get(pair, 0) + 1
+        return [(*bit_odds(*pair)[:2], count) for pair, count in found.items()]
+
+    def item_odds(self, item: int) -> list[Ratio]:
+        """What a report tells about the presence of one item of a set, for it and against it, the larger."""
+        return [_larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))]
+
+    def set_odds(self) -> list[Ratio]:
+        """What a report tells between a set and the set of all other items."""
+        return [self.item_odds(item)[0] for item in range(self.size)]
+
+
+@dataclass(frozen=True)
+class Hashed(Table):
+    """A random linear function, public in the output, and k-RR among its buckets."""
+
+    size: int
+    buckets: Response
+
+    def kinds(self) -> list[int]:
+        """Any two values: some function tells them apart."""
+        return [0, self.size - 1]
+
+    def values(self) -> Sequence[int]:
+        """Two are like any two."""
+        return self.kinds()
+
+    def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
+        """The function does not depend on the value; the buckets of two values are equal or any two."""
+        assert isinstance(other, Hashed)  # noqa: S101
+        count = range(self.buckets.size)
+        pairs = [(a, b) for a, b in product(count, count) if a == b or one != two]
+        return [reduce(_larger, (self.buckets.odds(a, other.buckets, b)[0] for a, b in pairs))]
+
+
+def bit_odds(one: int, two: int) -> Ratio:
+    """The larger ratio of a bit that is 1 with these two weights."""
+    return _larger((one, two, 1), (BIT - one, BIT - two, 1))
+
+
+def _larger(first: Ratio, second: Ratio) -> Ratio:
+    return first if first[0] * second[1] >= second[0] * first[1] else second
+
+
+def read_table(mechanism: str, size: int, weights: Mapping[str, Any]) -> Table:
+    """Read the integers of one channel.
+
+    >>> table = read_table("krr", 3, {"other": 2**51})
+    >>> table.odds(0, table, 1)
+    [(4503599627370496, 2251799813685248, 1)]
+    """
+    if mechanism not in _READERS:
+        raise AuditError(f"mechanism must be one of {', '.join(_READERS)}, not {mechanism!r}")
+    try:
+        return _READERS[mechanism](size, weights)
+    except (KeyError, TypeError, IndexError, ValueError, ZeroDivisionError) as error:
+        raise AuditError(f"weights of {mechanism} cannot be read ({type(error).__name__})") from None
+
+
+def _krr(size: int, weights: Mapping[str, Any]) -> Response:
+    other = int(weights["other"])
+    return Response(size, size, (NUMBER - (size - 1) * other,) * size, (other,) * size, by_output=False)
+
+
+def _iprr(size: int, weights: Mapping[str, Any]) -> Response:
+    others = tuple(weights["other"])
+    kept = NUMBER - sum(others)
+    return Response(size, size, tuple(kept + other for other in others), others, by_output=True)
+
+
+def _aprr(size: int, weights: Mapping[str, Any]) -> Response:
+    others = tuple(weights["other"])
+    return Response(size, size, tuple(NUMBER - (size - 1) * other for other in others), others, by_output=False)
+
+
+def _unary(size: int, weights: Mapping[str, Any]) -> Bits:
+    return Bits(size, (weights["truth"],) * size, (weights["other"],) * size)
+
+
+def _hashed(size: int, weights: Mapping[str, Any]) -> Hashed:
+    return Hashed(size, _krr(weights["buckets"], weights))
+
+
+def _window(size: int, weights: Mapping[str, Any]) -> Number:
+    return Number(size, size + weights["width"] - 1, weights["width"], weights["inside"], weights["outside"])
+
+
+def _rounding(size: int, weights: Mapping[str, Any]) -> Number:
+    return Number(size, 2, first=weights["first"], step=weights["step"])
+
+
+def _hybrid(size: int, weights: Mapping[str, Any]) -> Number:
+    return Number(size, size + weights["width"] + 1, **dict(weights))
+
+
+def _laplace(size: int, weights: Mapping[str, Any]) -> Number:
+    """Weights of noise by repeated multiplication, rounded up each time; what is left goes to the tails."""
+    noise = [weights["peak"]]
+    for _ in range(size - 2):
+        noise.append((noise[-1] * weights["decay"] + NUMBER - 1) // NUMBER)
+    tails = [(NUMBER - weights["peak"]) // 2]
+    for each in noise[1:]:
+        tails.append(tails[-1] - each)
+    return Number(size, size, noise=tuple(noise), tails=tuple(tails))
+
+
+_READERS: Final = {
+    "krr": _krr,
+    "sue": _unary,
+    "oue": _unary,
+    "lh": _hashed,
+    "iprr": _iprr,
+    "idue": lambda size, weights: Bits(size, tuple(weights["truth"]), tuple(weights["other"])),
+    "aprr": _aprr,
+    "prr": _aprr,
+    "item_set": lambda size, weights: Bits(size, tuple(weights["kept"]), tuple(weights["raised"])),
+    "laplace": _laplace,
+    "sr": _rounding,
+    "pm": _window,
+    "hm": _hybrid,
+    "sw": _window,
+}
+
+MECHANISMS: Final = tuple(_READERS)
+"""Names of the mechanisms that an audit knows."""
+
+
+def plain_odds(table: Table) -> Ratio:
+    """The most that a report tells between any two values."""
+    if isinstance(table, Direct):
+        found = ((most, least, 1) for least, most in map(table.column, table.telling(table.values())))
+    else:
+        values = table.values()
+        found = (table.odds(one, table, two)[0] for one, two in product(values, values) if one != two)
+    return reduce(_larger, found)

@@ -1,0 +1,69 @@
+"""What each enrolled person has spent: charged by one conditional statement, in a table that no report points to.
+
+The ledger is written in the transaction that stores the report, so a spend is there if and only if its report is. A
+database remembers the order of its writes in places that no query of ours reads: PostgreSQL stamps every row with its
+transaction, and both move a rewritten row. `mix` therefore writes all rows anew, in the order of their names.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from pldp.collector.database import Connection
+
+MIX_AT_LEAST: Final = 1000
+"""Charges between two mixes, or as many as there are people if that is more: the cost per charge stays constant."""
+
+CHARGE: Final = (
+    "UPDATE ledger SET spent = spent + ? WHERE spent + ? <= budget "
+    "AND name = (SELECT name FROM tokens WHERE hash = ? OR previous = ?)"
+)
+
+
+class Account(NamedTuple):
+    """Budget of a person and what is spent of it, in micro-ε."""
+
+    budget: int
+    spent: int
+
+
+def charge(writer: Connection, payer: bytes, micro_epsilon: int) -> bool:
+    """Charge whoever holds the token with this hash; `False`, and nothing charged, where the budget does not allow it.
+
+    Condition and change are one statement: however many try at once, no two of them see the same rest.
+    """
+    return bool(writer.execute(CHARGE, (micro_epsilon, micro_epsilon, payer, payer)).rowcount)
+
+
+class Ledger:
+    """Charges, and mixes what it has written before its order could tell who sent which report.
+
+    Attributes
+    ----------
+    charged
+        Charges that were tried since the last mix.
+    """
+
+    def __init__(self) -> None:
+        self.charged = 0
+        self._people = 0
+
+    def charge(self, writer: Connection, payer: bytes, micro_epsilon: int) -> bool:
+        """Charge one report; see `charge`."""
+        self.charged += 1
+        return charge(writer, payer, micro_epsilon)
+
+    @property
+    def due(self) -> bool:
+        """Whether enough was charged to be mixed."""
+        return self.charged >= max(MIX_AT_LEAST, self._people)
+
+    def mix(self, writer: Connection) -> None:
+        """Write all rows anew in the order of their names, in the transaction that is open."""
+        if writer.execute("SELECT 1 FROM ledger LIMIT 1").fetchone():
+            writer.execute("CREATE TEMPORARY TABLE mixed AS SELECT name, budget, spent FROM ledger")
+            writer.execute("DELETE FROM ledger WHERE name IN (SELECT name FROM mixed)")  # others may enrol meanwhile
+            written = writer.execute("INSERT INTO ledger SELECT name, budget, spent FROM mixed ORDER BY name")
+            self._people = int(written.rowcount)
+            writer.execute("DROP TABLE mixed")
+        self.charged = 0

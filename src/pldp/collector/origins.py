@@ -1,0 +1,49 @@
+"""Which pages of other origins may use the API (CORS): those on an exact list, none by default, never with cookies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from pldp.collector.http import Request, Response
+
+_VARY: Final = (b"vary", b"origin")
+
+
+class Origins:
+    """The origins that a setting names, separated by spaces.
+
+    >>> Origins("https://app.example.org").allowed
+    frozenset({b'https://app.example.org'})
+    """
+
+    def __init__(self, text: str) -> None:
+        self.allowed = frozenset(origin.encode() for origin in text.split())
+
+    def headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
+        """Return what lets the page that sent a request read the answer; nothing of the sort for other pages."""
+        if not self.allowed:
+            return ()
+        origin = request.headers.get(b"origin", b"")
+        if origin not in self.allowed:
+            return (_VARY,)
+        return (
+            (b"access-control-allow-origin", origin),
+            (b"access-control-expose-headers", b"etag, retry-after"),
+            _VARY,
+        )
+
+    def preflight(self, request: Request, methods: Iterable[str]) -> Response | None:
+        """Answer what a browser asks before it sends, or return `None` if this is no such question of an allowed page.
+
+        The answer also names methods that this path does not take: these get a problem that the page can read.
+        """
+        asks = request.method == "OPTIONS" and b"access-control-request-method" in request.headers
+        if not asks or request.headers.get(b"origin", b"") not in self.allowed:
+            return None
+        headers = (
+            (b"access-control-allow-methods", ", ".join(methods).encode()),
+            (b"access-control-allow-headers", b"authorization, content-type, if-none-match"),
+            (b"access-control-max-age", b"7200"),
+        )
+        return Response(b"", status=204, headers=headers)

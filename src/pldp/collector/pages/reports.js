@@ -1,0 +1,40 @@
+/** What became of this person's reports. Answers are not among it. */
+import { databaseStore, openQueue, withdraw } from "./device/index.js";
+import { openStore } from "./device/state.js";
+import { openInvitation } from "./invitation.js";
+
+const isGood = ({ pldp_receipts, reports }) => pldp_receipts === 1 && Array.isArray(reports);
+
+export const openReports = async (collector) => {
+	const kept = openStore(databaseStore("pldp receipts"), { pldp_receipts: 1, reports: [] }, isGood);
+	const options = { store: databaseStore("pldp queue"), fetch: await openInvitation() };
+	const queue = openQueue(new URL("v1/reports", collector), options);
+	const edit = (work) => kept.change((content) => [null, { ...content, reports: work(content.reports) }]);
+	const set = (id, change) => edit((reports) => reports.map((each) => (each.id === id ? { ...each, ...change } : each)));
+	const STATES = { sent: "sent", dropped: "refused", kept: "waiting" };
+
+	const note = async (flushed) => {
+		for (const { id, outcome, receipt = null, code = null } of flushed.results) {
+			await set(id, { state: STATES[outcome], receipt, code });
+		}
+		return flushed;
+	};
+	await kept.change(() => [null]);
+	return {
+		all: () => kept.known().reports,
+		flush: () => queue.flush().then(note),
+		send: async (report) => {
+			const { id, survey, answers } = report;
+			const questions = answers.map(({ question }) => question);
+			const day = new Date().toLocaleDateString("sv");
+			await edit((reports) => [...reports, { id, survey, questions, day, state: "waiting", receipt: null, code: null }]);
+			return note(await queue.add(report));
+		},
+		withdraw: async (receipt) => {
+			const result = await withdraw(new URL("v1/withdraw", collector), receipt);
+			const gone = result.outcome === "sent";
+			if (gone) await edit((reports) => reports.map((each) => (each.receipt === receipt ? { ...each, state: "withdrawn" } : each)));
+			return result;
+		},
+	};
+};

@@ -1,0 +1,91 @@
+"""Figures of the report: small multiples with one key, the paper's methods thin and in colour, ours thick."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from pldp.errors import UsageError
+from pldp.experiments.report.exhibits import Panel, Series
+
+_COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7f7f7f", "#b2abd2")
+_OURS: Final = ("#d55e00", "#1b1f24", "#6a3d9a", "#00695c")
+_MARKERS: Final = "osv^Dp<>"
+_COLUMNS: Final = 3
+WIDTH: Final = 9.6
+"""Inches of a figure, whatever the number of panels."""
+
+
+def draw(panels: Sequence[Panel]) -> Any:
+    """Return a figure with all panels."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
+        from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: PLC0415 - optional
+    except ImportError:
+        raise UsageError("the report needs matplotlib: pip install 'pldp[plots]'") from None
+    columns = min(_COLUMNS, len(panels))
+    height = 2.75 * -(-len(panels) // columns) + 0.7
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    grid = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).flat
+    known: dict[str, Any] = {}
+    styles = _styles(panels)
+    for panel, axes in zip(panels, grid, strict=False):
+        for place, series in enumerate(panel.series):
+            error = series.error if len(series.error) == len(series.y) else None
+            x, style = _places(series, (place - (len(panel.series) - 1) / 2) / len(panel.series)), styles[series.label]
+            line = {} if x is series.x else {"linestyle": ""}
+            known[series.label] = axes.errorbar(x, series.y, yerr=error, capsize=2, elinewidth=0.8, **(style | line))
+        names = list(dict.fromkeys(name for series in panel.series for name in series.x))
+        if _named(names):
+            axes.set_xticks(range(len(names)), [str(name) for name in names])
+            axes.set_xlim(-0.5, len(names) - 0.5)
+        if panel.log:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=6))
+            axes.yaxis.set_minor_locator(NullLocator())
+            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:.2g}"))
+        axes.set_title(panel.title, loc="left", fontsize=10)
+        axes.set_xlabel(panel.x_label, fontsize=9)
+        axes.set_ylabel(panel.y_label, fontsize=9)
+        axes.tick_params(labelsize=8)
+        axes.grid(color="#e4e7ec", linewidth=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in list(grid):
+        axes.set_axis_off()
+    figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=5, fontsize=8.5, frameon=False)
+    return figure
+
+
+def _named(x: Sequence[Any]) -> bool:
+    """Whether points stand side by side above a name: x is no number, or there is only one."""
+    return len(set(x)) == 1 or all(isinstance(each, str) for each in x)
+
+
+def _places(series: Series, shift: float) -> Sequence[Any]:
+    return [place + 0.6 * shift for place in range(len(series.x))] if _named(series.x) else series.x
+
+
+def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
+    """A label looks the same in all panels."""
+    labels = dict.fromkeys((series.label, series.ours) for panel in panels for series in panel.series)
+    theirs = [label for label, ours in labels if not ours]
+    our = [label for label, ours in labels if ours]
+    styles: dict[str, dict[str, Any]] = {}
+    for place, label in enumerate(theirs):
+        marker = _MARKERS[place % len(_MARKERS)]
+        styles[label] = {
+            "color": _COLOURS[place % len(_COLOURS)],
+            "marker": marker,
+            "markersize": 4,
+            "linewidth": 1.1,
+            "zorder": 2,
+        }
+    for place, label in enumerate(our):
+        styles[label] = {
+            "color": _OURS[place % len(_OURS)],
+            "marker": "*",
+            "markersize": 7,
+            "linewidth": 2.2,
+            "zorder": 3,
+        }
+    return styles

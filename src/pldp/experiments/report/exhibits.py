@@ -1,0 +1,149 @@
+"""What a paper shows, table by table and figure by figure, and how each is made again from the rows of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Result = Mapping[str, Any]
+"""What an experiment returned."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a figure; `ours` marks a method that the paper does not have."""
+
+    label: str
+    x: Sequence[float | str]
+    y: Sequence[float]
+    error: Sequence[float] = ()
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    log: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads and rows of a table."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+Drawn = Sequence[Panel] | Table
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One table or figure of a paper.
+
+    Attributes
+    ----------
+    label
+        As the paper numbers it.
+    caption
+        What it shows.
+    draw
+        Makes it from a result; may find nothing to draw (a quick run has fewer settings).
+    reason
+        Why it is not made again, where there is no `draw`.
+    """
+
+    label: str
+    caption: str
+    draw: Callable[[Result], Drawn] | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, its experiment and its exhibits in their order."""
+
+    experiment: str
+    citation: str
+    exhibits: Sequence[Exhibit]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Draws rows as lines: one panel per value of `panel` and per measure, one line per method.
+
+    Attributes
+    ----------
+    x, y
+        Names of the columns; a panel for each `y`.
+    x_label, y_labels
+        What the axes are called.
+    methods, ours
+        Labels of the paper's methods and of ours, by their names in the rows.
+    panel
+        The column whose values have a panel each.
+    where
+        What a row must have: a value, or a test of the value.
+    log
+        Whether y is logarithmic.
+    order
+        The values of x in their order, where they are names.
+    """
+
+    x: str
+    y: Sequence[str]
+    x_label: str
+    y_labels: Sequence[str]
+    methods: Mapping[str, str]
+    ours: Mapping[str, str] = field(default_factory=dict)
+    panel: str = ""
+    where: Mapping[str, Any] = field(default_factory=dict)
+    log: bool = True
+    order: Sequence[str] = ()
+
+    def __call__(self, result: Result) -> Sequence[Panel]:
+        """Return the panels."""
+        rows = [row for row in result["rows"] if _fits(row, self.where)]
+        if self.order:
+            rows.sort(key=lambda row: self.order.index(row[self.x]))
+        panels = []
+        for name in dict.fromkeys(row[self.panel] if self.panel else "" for row in rows):
+            here = [row for row in rows if not self.panel or row[self.panel] == name]
+            title = f"n = {name:,}" if self.panel == "n" else _words(name)
+            for measure, label in zip(self.y, self.y_labels, strict=True):
+                series = [
+                    *lines(here, self.x, measure, self.methods, ours=False),
+                    *lines(here, self.x, measure, self.ours, ours=True),
+                ]
+                panels.append(Panel(title, self.x_label, label, series, self.log))
+        return panels
+
+
+def _fits(row: Row, where: Mapping[str, Any]) -> bool:
+    return all(test(row[name]) if callable(test) else row[name] == test for name, test in where.items())
+
+
+def lines(rows: Iterable[Row], x: str, y: str, methods: Mapping[str, str], *, ours: bool) -> list[Series]:
+    """Return a line per method that has rows."""
+    found = []
+    for method, label in methods.items():
+        own = [row for row in rows if row["method"] == method and y in row]
+        if own and not isinstance(own[0][x], str):
+            own.sort(key=lambda row: row[x])
+        if own:
+            errors = [row[f"{y}_error"] for row in own if f"{y}_error" in row]
+            places = [_words(row[x]) if isinstance(row[x], str) else row[x] for row in own]
+            found.append(Series(label, places, [row[y] for row in own], errors, ours))
+    return found
+
+
+def _words(name: Any) -> str:
+    return str(name).replace("_", " ")

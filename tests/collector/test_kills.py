@@ -1,0 +1,118 @@
+"""kill −9 under load: nothing acknowledged is lost, nothing is counted twice, and the next start is quick."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+from servers import Server, report_line, running, stored_ids
+
+from pldp.survey import Survey
+
+LONG = bool(os.environ.get("PLDP_LONG"))
+KILLS, CONNECTIONS = (200, 16) if LONG else (3, 6)
+ONE = {"content-type": "application/json"}
+MANY = {"content-type": "application/x-ndjson"}
+
+
+class Senders:
+    """Connections that send fresh reports over and over, the same ones again until they are acknowledged."""
+
+    def __init__(self, survey: Survey, server: Server) -> None:
+        self.server = server
+        self.acknowledged: set[str] = set()
+        self._survey = survey
+        self._stop = threading.Event()
+
+    @contextmanager
+    def sending(self, connections: int) -> Iterator[None]:
+        sizes = [40 if number % 4 == 3 else 1 for number in range(connections)]
+        threads = [threading.Thread(target=self._send, args=(size,)) for size in sizes]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._stop.set()
+            for thread in threads:
+                thread.join()
+
+    def wait_for(self, more: int) -> None:
+        enough, deadline = len(self.acknowledged) + more, time.monotonic() + 20
+        while len(self.acknowledged) < enough and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+    def _send(self, size: int) -> None:
+        connection: HTTPConnection | None = None
+        made: list[tuple[str, bytes]] = []
+        while not self._stop.is_set():
+            made = made or [report_line(self._survey) for _ in range(size)]
+            try:
+                connection = connection or self.server.connect()
+                body = b"\n".join(line for _, line in made)
+                connection.request("POST", "/v1/reports", body, MANY if size > 1 else ONE)
+                response = connection.getresponse()
+                if response.status == 200 and response.read():
+                    self.acknowledged.update(identity for identity, _ in made)
+                    made = []
+            except (OSError, HTTPException):
+                if connection is not None:
+                    connection.close()
+                connection = None
+                time.sleep(0.01)
+        if connection is not None:
+            connection.close()
+
+
+def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path, commute: Survey) -> None:
+    senders = Senders(commute, Server(tmp_path))
+    starts: list[tuple[float, float]] = []
+    try:
+        with senders.sending(CONNECTIONS):
+            for _ in range(KILLS):
+                senders.wait_for(150)
+                senders.server.kill()
+                begin = time.monotonic()
+                senders.server = Server(tmp_path)
+                starts.append((time.monotonic() - begin, senders.server.cpu_seconds()))
+            senders.wait_for(1)
+    finally:
+        senders.server.kill()
+    found = stored_ids(senders.server.database, commute)
+    walls, works = zip(*starts, strict=True)
+    sys.stdout.write(  # shown by `make test-faults`
+        f"{KILLS} kills, {CONNECTIONS} connections: {len(senders.acknowledged)} acknowledged, {len(found)} stored, "
+        f"{len(senders.acknowledged - found.keys())} lost, {sum(found.values()) - len(found)} double; "
+        f"restart {sorted(walls)[KILLS // 2]:.2f} s (longest {max(walls):.2f}), {max(works):.2f} s of CPU at most\n"
+    )
+    assert len(senders.acknowledged) >= 100 * KILLS
+    assert not senders.acknowledged - found.keys()
+    assert max(found.values()) == 1
+    assert sorted(works)[KILLS // 2] <= 1.5, "a start takes too long"
+
+
+def test_a_store_that_acknowledges_too_early_is_found(tmp_path: Path, commute: Survey) -> None:
+    senders = Senders(commute, Server(tmp_path, fault="hasty"))
+    try:
+        with senders.sending(2):
+            senders.wait_for(100)
+            senders.server.kill()
+    finally:
+        senders.server.kill()
+    assert senders.acknowledged - stored_ids(senders.server.database, commute).keys()
+
+
+def test_a_collector_told_to_end_stores_what_it_took(tmp_path: Path, commute: Survey) -> None:
+    with running(tmp_path) as server:
+        senders = Senders(commute, server)
+        with senders.sending(4):
+            senders.wait_for(100)
+            assert server.stop() in {0, -15}
+    assert senders.acknowledged
+    assert not senders.acknowledged - stored_ids(server.database, commute).keys()

@@ -1,0 +1,314 @@
+"""Enrolment: every person spends at most the budget, however many try at once, and no report tells whose it is."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from client import JSON, LINES, call, lines, send
+from race import check_then_update, conditional, spend_at_once, spend_in_processes
+from senders import packed
+
+from pldp.budgets import micro_epsilon
+from pldp.collector import Collector, Packing, Settings, Store, Tokens
+from pldp.collector import ledger as ledger_module
+from pldp.collector.tokens import token_hash
+from pldp.device import Device
+from pldp.errors import StoreError, StoreFullError, UsageError
+from pldp.reports import Rejection
+from pldp.survey import Survey, loads
+from pldp.tallies import tally
+
+Open = Callable[[], Store]
+OVER = Rejection.OVER_BUDGET
+LIMITS = Settings(rate_limit=0, uploads="ledger")
+
+
+@pytest.fixture
+def tokens(where: str | Path) -> Tokens:
+    return Tokens(where)
+
+
+def strict_reports(survey: Survey, count: int) -> list:
+    """Reports that cost 0.5 each."""
+    return [Device(survey).answer("mode", "bike", level="strict") for _ in range(count)]
+
+
+def spent(tokens: Tokens, token: str) -> int:
+    account = tokens.account(token)
+    assert account is not None
+    return account.spent
+
+
+def test_a_person_sends_as_much_as_the_budget_allows(store: Store, tokens: Tokens, commute: Survey) -> None:
+    ana, ben = tokens.enrol(["ana", "ben"], micro_epsilon("1.7"))
+    reports = strict_reports(commute, 8)
+    rows = packed(commute, reports)
+    payers = [token_hash(ana)] * 4 + [token_hash(ben)] * 4
+    assert store.add(rows, {}, payers) == ([None] * 3 + [OVER]) * 2
+    assert (spent(tokens, ana), spent(tokens, ben)) == (1_500_000, 1_500_000)
+    assert store.rejections() == {OVER: 2}
+    assert store.tally().reports == 6
+    assert tally(commute, [*reports[:3], *reports[4:7]]).counts.keys() == store.tally().counts.keys()
+
+
+def test_who_is_not_enrolled_has_no_budget(store: Store, tokens: Tokens, commute: Survey) -> None:
+    token = tokens.create("plain", "upload")
+    for known in (token, "guess"):
+        assert store.add(packed(commute, strict_reports(commute, 1)), {}, [token_hash(known)]) == [OVER]
+        assert tokens.account(known) is None
+    assert store.tally().reports == 0
+
+
+def test_the_same_report_is_charged_once(open_store: Open, tokens: Tokens, commute: Survey) -> None:
+    store = open_store()
+    ana, ben = tokens.enrol(["ana", "ben"], micro_epsilon(1))
+    rows = packed(commute, strict_reports(commute, 3))
+    assert store.add(rows[:1] * 5, {}, [token_hash(ana)] * 5) == [None] * 5
+    for who in (ana, ben, ana):
+        store = open_store()
+        assert store.add(rows[:1], {}, [token_hash(who)]) == [None]
+    assert (spent(tokens, ana), spent(tokens, ben)) == (500_000, 0)
+    assert store.add([rows[1], rows[2], rows[2], rows[0]], {}, [token_hash(ana)] * 4) == [None, OVER, OVER, None]
+    assert spent(tokens, ana) == 1_000_000
+
+
+def test_withdrawing_gives_nothing_back(store: Store, tokens: Tokens, commute: Survey) -> None:
+    (ana,) = tokens.enrol(["ana"], micro_epsilon("0.5"))
+    rows = packed(commute, strict_reports(commute, 2))
+    store.add(rows[:1], {}, [token_hash(ana)])
+    assert store.withdraw(store.receipt(rows[0].id))
+    assert spent(tokens, ana) == 500_000
+    assert store.add(rows, {}, [token_hash(ana)] * 2) == [Rejection.WITHDRAWN, OVER]
+
+
+def test_tokens_rotate_and_end_but_what_is_spent_stays(store: Store, tokens: Tokens, commute: Survey) -> None:
+    (first,) = tokens.enrol(["ana"], micro_epsilon(2))
+    second = tokens.rotate("ana")
+    rows = packed(commute, strict_reports(commute, 9))
+    assert store.add(rows[:2], {}, [token_hash(first), token_hash(second)]) == [None, None]
+    assert spent(tokens, first) == spent(tokens, second) == 1_000_000
+    tokens.rotate("ana")
+    assert store.add(rows[2:3], {}, [token_hash(first)]) == [OVER]
+    tokens.revoke("ana")
+    assert store.add(rows[2:3], {}, [token_hash(second)]) == [OVER]
+    (third,) = tokens.enrol(["ana"], micro_epsilon(9))
+    assert tokens.account(third) == (2_000_000, 1_000_000)
+    assert store.add(rows[2:], {}, [token_hash(third)] * 7) == [None] * 2 + [OVER] * 5
+
+
+def test_enrolment_is_all_or_nothing(tokens: Tokens) -> None:
+    tokens.create("taken", "read")
+    for names, budget in ((["new", "taken"], 5), (["new", "new"], 5), (["new", "n w"], 5), (["new"], 0)):
+        with pytest.raises(UsageError):
+            tokens.enrol(names, budget)
+        assert tokens.names() == {"taken": "read"}
+    made = tokens.enrol([f"p{number}" for number in range(300)], 7)
+    assert len(set(made)) == 300
+    assert {tokens.scope(token) for token in made} == {"upload"}
+    assert {tokens.account(token) for token in made} == {(7, 0)}
+
+
+def test_a_report_costs_what_the_device_wrote_down(commute: Survey) -> None:
+    shopping = Survey.load("examples/shopping.toml")
+    for survey, values in (
+        (commute, {"mode": "bike", "late": "no"}),
+        (shopping, {"basket": ["bread"], "reason": "a cold", "spent": 40}),
+    ):
+        for level in survey.levels:
+            device = Device(survey)
+            report = device.answer_all(values, level.name)
+            packing = Packing(survey)
+            assert packing.cost(packing.pack(report).row) == device.ledger.total > 0
+
+
+def test_a_hidden_level_costs_what_the_largest_does() -> None:
+    """The level that such a report shows is drawn at random, so it does not tell what the answer cost."""
+    survey = loads(
+        'pldp=1\ntitle="t"\nlevels={low=0.5,high=2}\nhide_level={epsilon=1}\n'
+        'questions=[{name="q",values=["x","y","z"]},{name="r",values=["x","y"]}]'
+    )
+    packing = Packing(survey)
+    for _ in range(20):
+        row = packing.pack(Device(survey).answer("q", "x", level="low")).row
+        assert packing.cost(row) == 2_000_000
+    assert packing.cost(packing.pack(Device(survey).answer_all({"q": "x", "r": "y"}, "low")).row) == 4_000_000
+
+
+def test_what_cannot_be_stored_is_not_charged(tmp_path: Path, commute: Survey) -> None:
+    store, tokens = Store(commute, tmp_path / "reports.db"), Tokens(tmp_path / "reports.db")
+    (ana,) = tokens.enrol(["ana"], 500_000_000)
+    rows = packed(commute, strict_reports(commute, 400))
+    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
+    store._writer.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(StoreFullError):
+        store.add(rows, {}, [token_hash(ana)] * 400)
+    assert spent(tokens, ana) == 0
+    store._writer.execute("PRAGMA max_page_count = 100000")
+    execute = store._writer.execute
+
+    def lose_the_answer(statement: str, *values: object) -> object:
+        done = execute(statement, *values)
+        if statement == "COMMIT":
+            raise sqlite3.OperationalError("lost")
+        return done
+
+    store._writer.execute = lose_the_answer
+    with pytest.raises(StoreError, match="lost"):
+        store.add(rows, {}, [token_hash(ana)] * 400)
+    store._writer.execute = execute
+    assert spent(tokens, ana) == 400 * 500_000
+    assert store.add(rows, {}, [token_hash(ana)] * 400) == [None] * 400
+    assert spent(tokens, ana) == 400 * 500_000
+    store.close()
+
+
+def test_64_who_spend_at_once_get_exactly_what_is_allowed(where: str | Path, tokens: Tokens) -> None:
+    (ana,) = tokens.enrol(["ana"], 100)
+    assert spend_at_once(where, token_hash(ana), 64, 4, conditional) == 100
+    assert spent(tokens, ana) == 100
+
+
+def test_64_in_four_processes_get_exactly_what_is_allowed(where: str | Path, tokens: Tokens) -> None:
+    (ana,) = tokens.enrol(["ana"], 100)
+    assert spend_in_processes(where, token_hash(ana), 4, 16, 4) == 100
+    assert spent(tokens, ana) == 100
+
+
+def test_the_race_finds_a_ledger_that_looks_before_it_writes(where: str | Path, tokens: Tokens) -> None:
+    (ana,) = tokens.enrol(["ana"], 10)
+    assert spend_at_once(where, token_hash(ana), 64, 1, check_then_update) == 64
+    assert spent(tokens, ana) == 64
+
+
+def test_64_requests_at_once_get_exactly_what_is_allowed(store: Store, tokens: Tokens, commute: Survey) -> None:
+    app = Collector(commute, store, tokens, LIMITS)
+    (ana,) = tokens.enrol(["ana"], micro_epsilon(5))
+    reports = strict_reports(commute, 64)
+
+    async def together():
+        headers = {"content-type": JSON, "authorization": f"Bearer {ana}"}
+        bodies = [report.to_json().encode() for report in reports]
+        return await asyncio.gather(*(send(app, "POST", "/v1/reports", body, headers) for body in bodies))
+
+    answers = asyncio.run(together())
+    assert [answer.status for answer in answers].count(200) == 10
+    assert {answer.code for answer in answers if answer.status != 200} == {"over_budget"}
+    assert store.tally().reports == 10
+    assert call(app, "GET", "/v1/ledger", token=ana).json == {"budget": "5", "spent": "5"}
+
+
+def test_only_who_may_upload_does(store: Store, tokens: Tokens, commute: Survey) -> None:
+    reader, plain = tokens.create("reader", "read"), tokens.create("app", "upload")
+    (ana,) = tokens.enrol(["ana"], micro_epsilon("0.6"))
+    reports = strict_reports(commute, 5)
+    for uploads, codes in (
+        ("open", {"": 200, reader: 200, plain: 200, ana: 200}),
+        ("token", {"": "bad_token", "guess": "bad_token", reader: "wrong_scope", plain: 200, ana: 200}),
+        ("ledger", {"": "bad_token", "guess": "bad_token", reader: "wrong_scope", plain: "over_budget", ana: 200}),
+    ):
+        app = Collector(commute, store, tokens, replace(LIMITS, uploads=uploads))
+        for token, expected in codes.items():
+            fresh = reports.pop() if uploads == "ledger" else strict_reports(commute, 1)[0]
+            answer = call(app, "POST", "/v1/reports", fresh.to_json().encode(), JSON, token)
+            assert (answer.status if answer.status == 200 else answer.code) == expected
+    batch = call(app, "POST", "/v1/reports", lines(strict_reports(commute, 2)), LINES, ana).json
+    assert batch == {"accepted": 0, "outcomes": [{"outcome": "rejected", "code": "over_budget"}] * 2}
+    assert call(app, "GET", "/v1/ledger", token=plain).code == "not_found"
+    assert call(app, "GET", "/v1/ledger", token=reader).code == "wrong_scope"
+    document = call(app, "GET", "/v1/openapi.json").json
+    assert document["paths"]["/v1/reports"]["post"]["x-scope"] == "upload"
+
+
+def transactions(where: str, statement: str) -> list[tuple]:
+    with psycopg.connect(where) as connection:
+        return connection.execute(statement).fetchall()
+
+
+@pytest.mark.parametrize("where", ["postgres"], indirect=True)
+def test_no_stamp_of_a_transaction_joins_people_and_reports(
+    where: str, open_store: Open, tokens: Tokens, commute: Survey, monkeypatch
+) -> None:
+    """PostgreSQL tells the transaction of every row: without mixing, a report sent alone tells its sender."""
+    names = [f"p{number:03}" for number in range(60)]
+    made = dict(zip(names, tokens.enrol(names, micro_epsilon(9)), strict=True))
+    store = open_store()
+    order = sorted(names, key=made.__getitem__)  # random, as tokens are
+    join = "SELECT name FROM ledger JOIN chunks ON ledger.xmin = chunks.xmin ORDER BY first"
+    stored = "SELECT name FROM ledger ORDER BY ctid"
+    for name, row in zip(order, packed(commute, strict_reports(commute, 60)), strict=True):
+        store.add([row], {}, [token_hash(made[name])])
+    assert [name for (name,) in transactions(where, join)] == order
+    assert [name for (name,) in transactions(where, stored)] == order
+    store.close_round()
+    assert transactions(where, join) == []
+    assert transactions(where, "SELECT count(DISTINCT xmin::text) FROM ledger") == [(1,)]
+    assert [name for (name,) in transactions(where, stored)] == names
+    store.open_round()
+    monkeypatch.setattr(ledger_module, "MIX_AT_LEAST", 10)
+    store.add(packed(commute, strict_reports(commute, 60)), {}, [token_hash(made[name]) for name in order])
+    assert len(transactions(where, join)) == 60
+    assert [name for (name,) in transactions(where, stored)] == names
+
+
+def places(path: Path) -> list[str]:
+    """Return names in the order in which their rows of the ledger lie in the file."""
+    rows = re.finditer(rb"(p\d{3})" + re.escape(micro_epsilon(9).to_bytes(4, "big")), path.read_bytes())
+    return [found[1].decode() for found in rows][::-1]
+
+
+def test_the_file_does_not_tell_who_came_first(tmp_path: Path, commute: Survey) -> None:
+    names = [f"p{number:03}" for number in range(60)]
+    store, tokens = Store(commute, tmp_path / "reports.db"), Tokens(tmp_path / "reports.db")
+    made = dict(zip(names, tokens.enrol(names, micro_epsilon(9)), strict=True))
+    rows = packed(commute, strict_reports(commute, 60))
+    for name, row in zip(sorted(names, key=made.__getitem__), rows, strict=True):  # random, as tokens are
+        store.add([row], {}, [token_hash(made[name])])
+    store._database.erase_log(store._writer)
+    assert sorted(places(tmp_path / "reports.db")) == names
+    assert places(tmp_path / "reports.db") != names
+    store.close()
+    assert places(tmp_path / "reports.db") == names
+    assert spent(tokens, made["p000"]) == 500_000
+
+
+def test_people_who_enrol_while_rows_are_mixed_stay(store: Store, tokens: Tokens, commute: Survey) -> None:
+    (ana,) = tokens.enrol(["ana"], micro_epsilon(9))
+    for number in range(5):
+        store.add(packed(commute, strict_reports(commute, 1)), {}, [token_hash(ana)])
+        store.close_round()
+        tokens.enrol([f"p{number}"], 5)
+        store.open_round()
+    assert len(tokens.names()) == 6
+    assert spent(tokens, ana) == 2_500_000
+
+
+@pytest.mark.parametrize(
+    ("number", "pauses"), [(1, 0), (999, 0), (1000, 1), (2500, 2)], ids=["one", "few", "enough", "more"]
+)
+def test_rows_are_mixed_after_enough_charges(number: int, pauses: int, tmp_path: Path, monkeypatch) -> None:
+    ledger = ledger_module.Ledger()
+    monkeypatch.setattr(ledger_module, "charge", lambda *_: True)
+    mixed = 0
+    connection = Tokens(tmp_path / "reports.db")._database.connect()
+    for _ in range(number):
+        ledger.charge(connection, b"", 1)
+        if ledger.due:
+            ledger.mix(connection)
+            mixed += 1
+    connection.close()
+    assert mixed == pauses
+
+
+def test_reports_and_ledger_share_no_column(where: str | Path, store: Store) -> None:
+    statements = ("SELECT * FROM chunks", "SELECT * FROM ledger", "SELECT * FROM tokens")
+    reports, *others = (
+        {column[0] for column in store._reader.execute(statement).description} for statement in statements
+    )
+    assert not reports & set().union(*others)

@@ -1,0 +1,80 @@
+"""What a browser gets: the files of the pages, nothing else, under rules that keep other code out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from client import call
+
+from pldp.collector import Collector, Settings, Store, Tokens
+from pldp.collector.static import assets
+from pldp.survey import Survey
+
+DEVICE = Path("clients/js/src")
+
+
+@pytest.fixture
+def app(commute: Survey, tmp_path: Path) -> Iterator[Collector]:
+    store = Store(commute, tmp_path / "reports.db")
+    yield Collector(commute, store, Tokens(tmp_path / "reports.db"), Settings(rate_limit=0))
+    store.close()
+
+
+def test_a_page_is_sent_under_rules_that_keep_other_code_out(app: Collector) -> None:
+    for path in assets():
+        answer = call(app, "GET", path)
+        assert answer.status == 200
+        rules = dict(rule.split(" ", 1) for rule in answer.headers["content-security-policy"].split("; "))
+        assert {"base-uri", "form-action", "frame-ancestors"} <= rules.keys()
+        assert {name for name, sources in rules.items() if sources != "'none'"} == {
+            "script-src",
+            "style-src",
+            "img-src",
+            "connect-src",
+        }
+        assert set(rules.values()) == {"'none'", "'self'"}
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+
+
+def test_an_unchanged_file_is_not_sent_again(app: Collector) -> None:
+    first = call(app, "GET", "/")
+    again = call(app, "GET", "/", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+    assert call(app, "HEAD", "/").headers["content-length"] == str(len(first.body))
+    assert call(app, "POST", "/").status == 405
+
+
+def test_the_device_that_pages_load_is_the_one_in_the_source_tree(app: Collector) -> None:
+    for module in DEVICE.glob("*.js"):
+        answer = call(app, "GET", f"/pages/device/{module.name}")
+        assert answer.body == module.read_bytes()
+        assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
+
+
+@pytest.mark.parametrize("path", ["/pages/", "/pages/../static.py", "/pages/device/index.d.ts", "/survey", "/pages/x"])
+def test_no_other_file_can_be_named(app: Collector, path: str) -> None:
+    assert call(app, "GET", path).status == 404
+
+
+def test_pages_load_only_what_the_collector_serves() -> None:
+    """Nothing inline, no other host; addresses are relative, so that a proxy can put the collector anywhere."""
+    served = assets()
+    for path, asset in served.items():
+        text = asset.body.decode()
+        assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), path
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", text), (
+            path
+        )
+        if asset.kind.startswith("text/html"):
+            assert not re.search(r"\son\w+=|\sstyle=|<style|<script(?![^>]*\ssrc=)", text), path
+            loaded = re.findall(r'(?:src|href)="([^"#]+)"', text)
+            assert loaded, path
+            assert {f"/{name}" for name in loaded} <= served.keys(), path
+        if asset.kind.startswith("text/javascript"):
+            folder = path.rpartition("/")[0]
+            loaded = re.findall(r'from "\./([^"]+)"', text)
+            assert {f"{folder}/{name}" for name in loaded} <= served.keys(), path

@@ -1,0 +1,418 @@
+"""The survey page in a real browser: what a person sees and does, and what leaves the device."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from playwright.sync_api import expect
+from senders import make_reports
+from servers import Server, running
+
+from browsers import Visit, Visits
+from pldp import Device, Survey
+from pldp.collector import Sender, Tokens
+from pldp.reports import Answer, read_report
+from pldp.survey import Question, loads, make_key, sign
+
+LIE = """const real = crypto.getRandomValues.bind(crypto);
+crypto.getRandomValues = (bytes) => (bytes.length === 7 ? bytes.fill(255) : real(bytes));"""
+"""Seven random bytes, all ones, make k-RR report another answer than the true one: a report of the truth is a leak."""
+
+ANSWERS = {"mode": "on foot", "late": "yes"}
+"""None of these labels is ever on the wire: reports carry places in the lists of labels."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("collector")) as started:
+        yield started
+
+
+def choose(visit: Visit, server: Server, level: str = "strict") -> None:
+    visit.page.goto(server.url)
+    visit.page.get_by_label(level).check()
+    visit.page.get_by_role("button", name="Show the questions").click()
+
+
+def answer(visit: Visit, commute: Survey, answers: dict[str, str]) -> None:
+    for name, label in answers.items():
+        question = visit.page.get_by_role("group", name=commute.question(name).text)
+        question.get_by_label(label, exact=True).check()
+    visit.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(visit.page.locator("#preview")).to_be_visible()
+
+
+def send(visit: Visit) -> str:
+    """Send the report and return the receipt."""
+    visit.page.get_by_role("button", name="Send this report").click()
+    expect(visit.page.locator("#status")).to_contain_text("Sent.")
+    return visit.page.locator(".receipt").first.inner_text()
+
+
+def everything_in(content: Any) -> Iterator[object]:
+    if isinstance(content, dict):
+        content = [*content, *content.values()]
+    if isinstance(content, list):
+        for each in content:
+            yield from everything_in(each)
+    else:
+        yield content
+
+
+def leaks(visit: Visit, commute: Survey, answers: dict[str, str]) -> list[str]:
+    """Tell where a raw answer is: its label anywhere, or its place in the list of labels as a value of its own."""
+    places = {commute.question(name).values.index(label) for name, label in answers.items()} - {0}
+    bodies = [json.loads(body) for body in visit.sent()]
+    addresses = [unquote(url) for _, url, _ in visit.requests]
+    content = {"requests": [bodies, addresses], "store": visit.stored()}
+    found = []
+    for where, kept in content.items():
+        text = json.dumps(kept)
+        found += [f"{where}: {label}" for label in answers.values() if label in text]
+        found += [f"{where}: {place}" for place in places if {place, str(place)} & set(everything_in(kept))]
+    return found
+
+
+@pytest.mark.parametrize("level", ["strict", "standard", "open"])
+def test_only_the_perturbed_report_leaves(visit: Visits, server: Server, commute: Survey, level: str) -> None:
+    """From the same random bytes, it is the report of the Python device; nothing else has a body."""
+    person = visit()
+    person.page.add_init_script(LIE)
+    choose(person, server, level)
+    answer(person, commute, ANSWERS)
+    shown = person.page.locator("#exact").inner_text()
+    send(person)
+    assert person.sent() == [shown]
+    device = Device(commute, random=lambda count: b"\xff" * count)
+    expected = device.answer_all(ANSWERS, level)
+    report = json.loads(shown)
+    assert report["answers"] == json.loads(expected.to_json())["answers"]
+    assert report.keys() == {"pldp", "survey", "id", "answers"}
+    assert not leaks(person, commute, ANSWERS)
+    assert all(url.startswith(server.url) for _, url, _ in person.requests)
+    assert not person.complaints
+
+
+BEFORE = "const before ="
+TAMPERED = {
+    "a device that does not perturb": ("device/device.js", ".draw(index, random)", ".draw(index, random) && index"),
+    "a page that adds the answer": ("steps.js", "target.reset();", "report.note = answered[0].value;"),
+    "a page that keeps a draft": ("steps.js", BEFORE, f"localStorage.draft = answered[0].value; {BEFORE}"),
+    "a page that asks with it": ("steps.js", BEFORE, f"fetch(`v1/survey?${{answered[0].value}}`); {BEFORE}"),
+}
+
+
+@pytest.mark.parametrize("tampering", TAMPERED.values(), ids=TAMPERED)
+def test_a_page_that_tells_the_answer_is_caught(
+    visit: Visits, server: Server, commute: Survey, tampering: tuple[str, str, str]
+) -> None:
+    person = visit()
+    person.page.add_init_script(LIE)
+    person.alter(f"/pages/{tampering[0]}", *tampering[1:])
+    choose(person, server)
+    answer(person, commute, {"mode": "on foot"})
+    person.page.get_by_role("button", name="Send this report").click()
+    expect(person.page.locator("#receipts li")).to_have_count(1)
+    assert leaks(person, commute, {"mode": "on foot"})
+
+
+def test_the_policy_keeps_a_page_from_asking_other_hosts(visit: Visits, server: Server) -> None:
+    person = visit()
+    other = server.url.replace("127.0.0.1", "localhost")
+    person.page.goto(server.url)
+    outcome = person.page.evaluate("(url) => fetch(url).then(() => 'sent', () => 'blocked')", f"{other}/v1/survey")
+    assert outcome == "blocked"
+    assert any("Content Security Policy" in complaint for complaint in person.complaints)
+
+
+def read(server: Server, token: str, path: str) -> Any:
+    connection = server.connect()
+    connection.request("GET", path, headers={"authorization": f"Bearer {token}"})
+    content = json.loads(connection.getresponse().read())
+    connection.close()
+    return content
+
+
+def test_a_withdrawn_report_leaves_the_estimate_as_it_was(visit: Visits, server: Server, commute: Survey) -> None:
+    token = Tokens(server.database).create("reader", "read")
+    sender = Sender(server.url)
+    lines = [report.to_json().encode() for report in make_reports(commute, 60)]
+    assert list(sender.send(lines))
+    sender.close()
+    before = read(server, token, "/v1/estimates/mode")
+    person = visit(permissions=["clipboard-read", "clipboard-write"])
+    choose(person, server, "open")
+    answer(person, commute, ANSWERS)
+    receipt = send(person)
+    person.page.get_by_role("button", name="Copy").click()
+    expect(person.page.locator("#status")).to_have_text("The receipt is copied.")
+    assert person.page.evaluate("navigator.clipboard.readText()") == receipt
+    assert read(server, token, "/v1/estimates/mode") != before
+    person.page.get_by_role("listitem").get_by_role("button", name="Withdraw").click()
+    expect(person.page.locator("#status")).to_contain_text("Withdrawn")
+    assert read(server, token, "/v1/estimates/mode") == before
+    person.page.get_by_label("Withdraw with a receipt").fill("0" * len(receipt))
+    person.page.locator("#withdrawing").get_by_role("button").click()
+    expect(person.page.get_by_role("alert")).to_have_text("No stored report has this receipt.")
+    assert not [complaint for complaint in person.complaints if "404" not in complaint]
+
+
+def test_the_account_grows_with_new_answers_only(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit()
+    spent = person.page.locator("#spent")
+    choose(person, server, "standard")
+    expect(spent).to_have_text("ε = 0 of 4 on this survey; 4 remains.")
+    answer(person, commute, {"late": "no"})
+    expect(spent).to_have_text("ε = 1 of 4 on this survey; 3 remains.")
+    first = json.loads(person.page.locator("#exact").inner_text())
+    person.page.get_by_role("button", name="Do not send").click()
+    choose(person, server, "standard")
+    answer(person, commute, {"late": "no"})
+    again = json.loads(person.page.locator("#exact").inner_text())
+    assert again["answers"] == first["answers"]
+    expect(spent).to_have_text("ε = 1 of 4 on this survey; 3 remains.")
+    choose(person, server, "open")
+    person.page.get_by_label("bus").check()
+    person.page.get_by_label("yes").check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.get_by_role("alert")).to_have_text(
+        "This answer costs epsilon 4 and this survey's total_epsilon leaves 3 of 4."
+    )
+    for limit in ("1.5", "9"):
+        person.page.get_by_label("My own limit").fill(limit)
+        person.page.get_by_role("button", name="Set limit").click()
+        expect(spent).to_contain_text("ε = 1 of your own limit of 1.5.")
+    person.page.get_by_label("I skip this question").last.check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.get_by_role("alert")).to_have_text(
+        "This answer costs epsilon 2 and the lifetime cap leaves 0.5 of 1.5."
+    )
+    assert not person.sent()
+
+
+def test_without_a_network_the_report_waits_and_is_sent_later(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit()
+    choose(person, server)
+    answer(person, commute, ANSWERS)
+    person.context.set_offline(True)
+    person.page.get_by_role("button", name="Send this report").click()
+    expect(person.page.locator("#status")).to_contain_text("waits on this device")
+    expect(person.page.locator("#receipts")).to_contain_text("waits to be sent")
+    person.context.set_offline(False)
+    expect(person.page.locator("#status")).to_contain_text("Sent.")
+    expect(person.page.locator(".receipt")).to_have_count(1)
+    assert len(set(person.sent())) == 1
+    person.page.reload()
+    expect(person.page.locator(".receipt")).to_have_count(1)
+
+
+def test_the_token_of_an_invitation_goes_with_reports_only(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit()
+    shown: list[tuple[str, str]] = []
+    token = "t" * 43
+    person.context.on(
+        "request",
+        lambda asked: shown.append((asked.method, asked.url)) if "authorization" in asked.headers else None,
+    )
+    person.page.goto(f"{server.url}/#{token}")
+    expect(person.page.get_by_label("strict")).to_be_visible()
+    assert person.page.url == f"{server.url}/"
+    choose(person, server)
+    answer(person, commute, ANSWERS)
+    with person.page.expect_request("**/v1/reports") as sending:
+        send(person)
+    assert sending.value.headers["authorization"] == f"Bearer {token}"
+    assert shown == [("POST", f"{server.url}/v1/reports")]
+    assert not [url for _, url, _ in person.requests if token in url]
+
+
+MARKUP = '<img src=x onerror="window.ran = true"><script>window.ran = true</script>'
+
+
+def replace_survey(person: Visit, body: str | bytes) -> None:
+    person.page.route("**/v1/survey", lambda route: route.fulfill(body=body, content_type="application/json"))
+
+
+def test_markup_in_a_survey_is_shown_as_text(visit: Visits, server: Server) -> None:
+    quoted = json.dumps(MARKUP)
+    hostile = loads(
+        f"""
+        pldp = 1
+        title = {quoted}
+        collector = {quoted}
+        [levels]
+        "<b onclick=1>" = {{ epsilon = 0.5, text = {quoted} }}
+        [[questions]]
+        name = "<i>"
+        text = {quoted}
+        values = [{quoted}, "no"]
+        """
+    )
+    person = visit()
+    person.page.add_init_script("window.ran = false")
+    replace_survey(person, hostile.canonical)
+    person.page.goto(server.url)
+    expect(person.page.get_by_role("heading", level=1)).to_have_text(MARKUP)
+    person.page.get_by_role("button", name="Show the questions").click()
+    person.page.get_by_label(MARKUP, exact=True).check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#words")).to_contain_text(MARKUP)
+    person.page.get_by_role("button", name="Send this report").click()
+    expect(person.page.get_by_role("alert")).to_have_text("The collector refused the report (wrong_survey).")
+    assert person.page.evaluate("[window.ran, document.querySelectorAll('img, b, i, script').length]") == [False, 1]
+    assert not [complaint for complaint in person.complaints if "422" not in complaint]
+
+
+def words_of(question: Question, said: Answer) -> str:
+    """What a report says, by the channel of the Python package."""
+    channel = question.channels[[level.name for level in question.levels].index(said.level)]
+    labels = [f"“{label}”" for place, label in enumerate(question.values) if channel.supports(said.output, place)]
+    listed = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
+    verb = {"krr": "says", "lh": "names a group of answers:"}.get(channel.mechanism, "ticks")
+    return f"{question.name} The report {verb} {listed or 'nothing'}, at level “{said.level}”."
+
+
+def test_every_form_of_report_is_put_into_words(visit: Visits, server: Server) -> None:
+    """Long lists become one field, and a level that a question does not offer becomes the next stricter one."""
+    many = [f"label {place}" for place in range(40)]
+    survey = loads(
+        f"""
+        pldp = 1
+        title = "every form"
+        levels = {{ strict = 0.5, standard = 1, open = 2 }}
+        questions = [
+            {{ name = "direct", values = {many[:3]}, mechanism = "krr", levels = {{ strict = 0.5, standard = 1 }} }},
+            {{ name = "bits", values = {many}, mechanism = "oue" }},
+            {{ name = "hashed", values = {many}, mechanism = "lh" }},
+            {{ name = "looser", values = {many}, levels = {{ open = 2 }} }},
+        ]
+        """
+    )
+    for level, levels in (("open", ["standard", "open", "open", "open"]), ("strict", ["strict"] * 3)):
+        person = visit()
+        replace_survey(person, survey.canonical)
+        choose(person, server, level)
+        person.page.get_by_label("label 1", exact=True).check()
+        for field in person.page.get_by_role("combobox").all():
+            field.select_option("label 31")
+        person.page.get_by_role("button", name="Show me what will be sent").click()
+        expect(person.page.locator("#preview")).to_be_visible()
+        report = read_report(survey, person.page.locator("#exact").inner_text())
+        assert [each.level for each in report.answers] == levels
+        lines = person.page.locator("#words li").all_inner_texts()
+        assert lines == [words_of(survey.question(each.question), each) for each in report.answers]
+
+
+def test_every_kind_of_question_can_be_asked(visit: Visits, server: Server) -> None:
+    """Boxes, labels with budgets of their own, and numbers; with the same random bytes as the Python device."""
+    survey = Survey.load("examples/shopping.toml")
+    person = visit()
+    replace_survey(person, survey.canonical)
+    person.page.add_init_script("crypto.getRandomValues = (bytes) => bytes.fill(255);")
+    person.page.goto(server.url)
+    expect(person.page.locator("#levels")).to_contain_text("Some answers are not protected")
+    person.page.get_by_role("button", name="Show the questions").click()
+    for label in ("bread", "fish", "a cold"):
+        person.page.get_by_label(label, exact=True).check()
+    number = person.page.get_by_label("A number from 0 to 300 (euros)")
+    number.fill("42.5")
+    assert not person.barriers()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#preview")).to_be_visible()
+    report = read_report(survey, person.page.locator("#exact").inner_text())
+    answers = {"basket": ["bread", "fish"], "reason": "a cold", "spent": 42.5}
+    assert report.answers == Device(survey, random=lambda count: b"\xff" * count).answer_all(answers).answers
+    assert not leaks(person, survey, {"reason": "a cold"})
+    assert [line.split("The report ")[1] for line in person.page.locator("#words li").all_inner_texts()] == [
+        "ticks “bread”, “milk”, “vegetables”, “fish”, “beer”, “medicine”, at level “strict”.",
+        "says “a check-up”, at level “strict”.",
+        "speaks for numbers from 298.828 to 300 euros, at level “strict”.",
+    ]
+    expect(person.page.locator("#spent")).to_contain_text("ε = 3.35 of 20")
+
+
+def test_a_survey_that_another_key_signed_is_refused(visit: Visits, server: Server, commute: Survey) -> None:
+    private, public = make_key()
+    signed = sign(commute, private)
+    for key, altered, line in (
+        (public, signed, "The survey was signed with the key that this page trusts"),
+        (public, signed.replace("train", "plane"), "Signature: does not fit the survey"),
+        ("0" * 64, signed, "Signature: was not made with the trusted key"),
+    ):
+        person = visit()
+        person.alter("/", 'name="pldp-trusted-key" content=""', f'name="pldp-trusted-key" content="{key}"')
+        replace_survey(person, altered)
+        person.page.goto(server.url)
+        expect(person.page.get_by_text(line)).to_be_visible()
+        expect(person.page.get_by_role("button", name="Show the questions")).to_be_visible(visible=line[1] == "h")
+
+
+def test_a_survey_that_cannot_be_asked_gets_one_line(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit()
+    replace_survey(person, commute.canonical.replace(b'"choice"', b'"essay"'))
+    person.page.goto(server.url)
+    expect(person.page.get_by_role("alert")).to_contain_text("This page cannot ask this survey (question")
+    person.page.unroute("**/v1/survey")
+    person.page.route("**/v1/survey", lambda route: route.abort())
+    person.page.goto(server.url)
+    expect(person.page.get_by_role("alert")).to_have_text("The survey cannot be loaded now; please try again later.")
+
+
+def test_every_step_is_accessible_and_fits_a_phone(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit(viewport={"width": 360, "height": 740})
+
+    def check() -> None:
+        assert person.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert not person.barriers()
+        person.page.emulate_media(color_scheme="dark")
+        assert not person.barriers("color-contrast")
+        person.page.emulate_media(color_scheme="light")
+
+    person.page.goto(server.url)
+    expect(person.page.get_by_label("strict")).to_be_checked()
+    check()
+    person.page.get_by_role("button", name="Show the questions").click()
+    check()
+    answer(person, commute, ANSWERS)
+    check()
+    send(person)
+    check()
+
+
+def test_the_scan_finds_what_it_looks_for(visit: Visits, server: Server) -> None:
+    person = visit()
+    person.alter("/pages/common.css", "--muted: #56616c", "--muted: #c0c0c0")
+    person.alter("/", '<label for="receipt">', '<label for="another">')
+    person.page.goto(server.url)
+    expect(person.page.get_by_label("strict")).to_be_visible()
+    assert {finding.split(":")[0] for finding in person.barriers()} == {"color-contrast", "label"}
+
+
+def test_the_keyboard_is_enough(visit: Visits, server: Server) -> None:
+    person = visit()
+    keyboard = person.page.keyboard
+    person.page.goto(server.url)
+    expect(person.page.get_by_label("strict")).to_be_visible()
+    for key in ("Tab", "ArrowDown", "Enter"):
+        keyboard.press(key)
+    expect(person.page.locator("#chosen")).to_contain_text("standard")
+    expect(person.page.get_by_role("heading", name="2. Answer")).to_be_focused()
+    for key in ("Tab", "ArrowDown", "ArrowDown", "Enter"):
+        keyboard.press(key)
+    expect(person.page.get_by_role("heading", name="3. Look at your report")).to_be_focused()
+    expect(person.page.locator("#words li")).to_have_count(1)
+    for key in ("Tab", "Tab", "Enter"):
+        keyboard.press(key)
+    expect(person.page.locator("#status")).to_be_focused()
+    expect(person.page.locator(".receipt")).to_have_count(1)
+
+
+def test_the_page_promises_no_more_than_it_keeps() -> None:
+    pages = Path("src/pldp/collector/pages")
+    words = "".join(page.read_text(encoding="utf-8") for page in pages.iterdir() if page.is_file())
+    assert "anony" + "m" not in words.lower()

@@ -1,0 +1,180 @@
+"""One report of all papers: every table and figure has its place, and an interrupted run goes on."""
+
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pldp.cli import main
+from pldp.experiments import EXPERIMENTS, febsf, report
+from pldp.experiments.aprr import METHODS, SUPPORTS, _table_2, _table_3
+from pldp.experiments.mpldp import _table_2 as allocations
+from pldp.experiments.report import PAPERS, reproduce_all
+from pldp.experiments.report.draw import draw
+from pldp.experiments.report.exhibits import Table
+from pldp.html import picture
+
+VERDICTS = [{"claim": "a < b & c", "holds": True, "measured": "1 < 2"}, {"claim": "d", "holds": False, "measured": "3"}]
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    """Rows in the shape of an experiment, with numbers made up."""
+    if name == "febsf":
+        methods = ("auem", "emoa", "rcf", "ppda", "apldp", "joint", "joint_shrunk", "pbp")
+        choices = [("uniform", 0.3), ("uniform", 1.0), ("power_law", 0.3), ("uniform_two", 0.1), ("power_law_two", 0.1)]
+        return [
+            {"dataset": dataset, "levels": levels, "epsilon_p": epsilon, "method": method}
+            | {"mse": 0.1, "mse_error": 0.01, "mae": 0.2, "mae_error": 0.01}
+            for dataset, (levels, epsilon), method in product(febsf.DATASETS, choices, methods)
+        ]
+    if name == "mpldp":
+        methods = ("brr_sum", "oc", "op_truth", "op_reference")
+        return [
+            {"n": n, "epsilon": epsilon, "method": method, "log10_nse": 2.0, "log10_max_error": 3.0}
+            for n, epsilon, method in product((1_000, 10_000), (1.0, 6.0), methods)
+        ]
+    if name == "ipldp":
+        methods = ("iprr", "krr", "urr", "idue_opt0", "idue_opt1", "idue_opt2")
+        return [
+            {"experiment": number, "dataset": dataset, "sample_ratio": ratio, "non_sensitive_ratio": ratio / 2}
+            | {"method": method, "estimator": estimator, "mse": 1.0, "mse_error": 0.1, "re": 2.0}
+            for number, dataset, ratio, method, estimator in product(
+                (1, 2, 3, 4, 5), ("zipf", "kosarak_parts"), (0.2, 1.0), methods, ("norm_sub", "mle")
+            )
+        ]
+    if name == "aprr":
+        return [
+            {"min_support": least, "method": method, "theta_minus": 1.0, "theta_plus": 2.0}
+            | {"theta_minus_error": 0.1, "theta_plus_error": 0.1}
+            for least, method in product(SUPPORTS, METHODS)
+        ]
+    cells = [
+        ("4", "sr,laplace,pm,sw", [0.3] * 4, 1, 100_000),
+        ("5", "sr,laplace,pm,sw", [0.1, 0.2, 0.3, 0.4], 1, 100_000),
+        ("6", "pm,pm,pm,pm", [0.1, 0.2, 0.3, 0.4], 1, 100_000),
+        ("6", "sr,laplace,pm,sw", [0.3] * 4, 10, 100_000),
+        ("7", "sr,laplace,pm,sw", [0.1] * 4, 1, 100_000),
+        ("7", "sr,laplace,pm,sw", [0.1] * 4, 1, 1_000_000),
+        ("8", "sr,laplace,pm,sw by groups G1-G11", [0.3] * 4, 1, 110_000),
+    ]
+    means = ("sr0 (ε 0.3)", "pm2 (ε 0.3)", "ua", "uwa", "weights", "fitted_mean")
+    shapes = ("sw1 (ε 0.3)", "ule", "ems", "default")
+    found = []
+    for (figure, services, epsilons, dimensions, people), (kind, measure, methods) in product(
+        cells, (("mean", "mse", means), ("distribution", "js", shapes))
+    ):
+        setting = {"figure": f"{figure} {kind}", "dataset": "beta", "n": people, "services": services}
+        setting |= {"epsilons": epsilons, "dimensions": dimensions, "cpu_seconds": 1.0}
+        found += [setting | {"method": method, measure: 0.1, f"{measure}_error": 0.01} for method in methods]
+    return found
+
+
+def result_of(name: str) -> dict[str, Any]:
+    extra: dict[str, Any] = {
+        "mpldp": {"table_2": allocations(), "adult": "not run: adult.parquet is not here"},
+        "ipldp": {"datasets": {"zipf": "Zipf", "kosarak_parts": "parts"}, "left_out": ["much"]},
+        "aprr": {"table_2": _table_2(), "table_3": _table_3(), "baskets": "simulated <b>"},
+        "multiservice": {"missing": ["taobao"]},
+    }.get(name, {})
+    return {"rows": rows_of(name), "verdicts": VERDICTS} | extra
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    names: list[str] = []
+
+    def reproduce(name: str, *, quick: bool, seed: int, progress: Any) -> dict[str, Any]:
+        names.append(name)
+        if progress is not None:
+            progress(1, 1)
+        return result_of(name)
+
+    monkeypatch.setattr(report, "reproduce", reproduce)
+    monkeypatch.setattr(report, "draw", lambda panels: panels)  # drawing is slow and has a test of its own
+    monkeypatch.setattr(report, "picture", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
+    monkeypatch.delenv("PLDP_DATA", raising=False)
+    return names
+
+
+def test_every_experiment_is_a_paper() -> None:
+    assert {paper.experiment for paper in PAPERS} == set(EXPERIMENTS)
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.experiment)
+def test_every_exhibit_is_drawn_or_has_a_reason(paper: Any) -> None:
+    result = result_of(paper.experiment)
+    for exhibit in paper.exhibits:
+        assert (exhibit.draw is None) == bool(exhibit.reason)
+        if exhibit.draw is not None:
+            found = exhibit.draw(result)
+            assert found.rows if isinstance(found, Table) else all(panel.series for panel in found), exhibit.label
+
+
+def test_labels_are_those_of_the_papers() -> None:
+    labels = {paper.experiment: [exhibit.label for exhibit in paper.exhibits] for paper in PAPERS}
+    figures = {"febsf": 8, "mpldp": 4, "multiservice": 8, "ipldp": 4, "aprr": 3}
+    tables = {"febsf": 1, "mpldp": 3, "multiservice": 1, "ipldp": 2, "aprr": 3}
+    for name, found in labels.items():
+        for kind, count in (("Figure", figures[name]), ("Table", tables[name])):
+            numbers = {text.removeprefix(f"{kind} ")[0] for text in found if text.startswith(kind)}
+            assert numbers == {str(number) for number in range(1, count + 1)}, (name, kind)
+
+
+def test_the_report_is_written_and_an_interrupted_run_goes_on(ran: list[str], tmp_path: Path) -> None:
+    told: list[str] = []
+    first = reproduce_all(tmp_path, quick=True, progress=lambda name, done, total: told.append(name))
+    assert ran == told == [paper.experiment for paper in PAPERS]
+    written = json.loads((tmp_path / "report.json").read_text())
+    assert written["papers"] == json.loads(json.dumps(first["papers"]))
+    assert written["missing"] == ["adult", "basket"]
+    page = (tmp_path / "report.html").read_text()
+    drawn = [each for paper in first["papers"] for each in paper["exhibits"] if isinstance(each.get("content"), list)]
+    assert page.count("<svg") == len(drawn) > 20
+    assert "a &lt; b &amp; c" in page
+    assert "simulated &lt;b&gt;" in page
+
+    (tmp_path / "mpldp.json").unlink()
+    (tmp_path / "aprr.json").write_text("{broken")
+    ran.clear()
+    reproduce_all(tmp_path, quick=True)
+    assert ran == ["mpldp", "aprr"]
+    ran.clear()
+    reproduce_all(tmp_path, quick=True, seed=1)
+    assert len(ran) == 5
+
+
+def test_figures_have_a_key_and_no_empty_axes() -> None:
+    exhibit = next(each for each in report.papers.MULTISERVICE.exhibits if each.label == "Figure 5")
+    assert exhibit.draw is not None
+    panels = exhibit.draw(result_of("multiservice"))
+    assert not isinstance(panels, Table)
+    figure = draw([*panels, *panels])
+    assert [axes.get_title(loc="left") for axes in figure.axes if axes.axison] == ["beta"] * 4
+    assert len(figure.legends[0].get_texts()) == len({line.label for panel in panels for line in panel.series})
+    assert "<svg" in picture(figure, "a < b")
+
+
+def test_an_experiment_runs_again_when_its_data_came(
+    ran: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduce_all(tmp_path, quick=True)
+    monkeypatch.setenv("PLDP_DATA", str(tmp_path))
+    (tmp_path / "basket.parquet").touch()
+    ran.clear()
+    found = reproduce_all(tmp_path, quick=True)
+    assert ran == ["aprr"]
+    assert found["missing"] == ["adult"]
+
+
+def test_the_command_says_what_holds_and_what_is_missing(
+    ran: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["reproduce", "all", "--quick", "--out", str(tmp_path / "found")]) == 0
+    said = capsys.readouterr().out
+    assert "febsf: 1 of 2 claims hold" in said
+    assert "pldp datasets --download basket" in said
+    assert main(["reproduce", "aprr", "--out", "x"]) == 2
+    assert main(["reproduce", "april"]) == 2
+    assert "febsf, mpldp, ipldp, aprr, multiservice" in capsys.readouterr().err
