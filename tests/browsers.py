@@ -51,7 +51,7 @@ STORAGE = """async () => {
         cookies: document.cookie,
         caches: await caches.keys(),
         address: location.href,
-        history: [history.length, history.state],
+        history: history.state,
         name: window.name,
     };
 }"""

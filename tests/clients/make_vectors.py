@@ -1,12 +1,13 @@
 """Make test vectors for clients in other languages: surveys, random bytes, and what a device does with them.
 
-    python tests/clients/make_vectors.py 2000 vectors.jsonl
+    python tests/clients/make_vectors.py "number sw" 2000 vectors.jsonl
 
 One JSON object per line. A line with `text` is a survey in its spelled-out form with its hash, its explanation at every
 level and whether it is signed; the lines after it are devices of that survey. A device has a `stream` (see `Stream`),
 what it was asked (`calls`) and what came of it (`results`): the JSON of a report, or the name of an error. Some devices
 also have the `state` that they leave behind. A line with `mutant` is a spelled-out survey with something changed, and
-whether a client that reads nothing but the spelled-out form must accept it.
+whether a client that reads nothing but the spelled-out form must accept it. A number that JSON cannot write is
+`{"number": "NaN"}`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import random
 import sys
 import tempfile
@@ -23,9 +25,27 @@ from typing import Any
 
 from pldp import Device, Survey
 from pldp.errors import PldpError, SurveyError
-from pldp.survey import loads, make_key, sign
+from pldp.mechanisms import (
+    INFINITE,
+    ITEM_MECHANISMS,
+    MECHANISMS,
+    NUMBER_MECHANISMS,
+    epsilon_text,
+    item_channel_from_weights,
+)
+from pldp.survey import Question, loads, make_key, sign
 
-REPORTS_PER_SURVEY = 20
+CASES = (
+    *(f"choice {mechanism}" for mechanism in (*MECHANISMS, *ITEM_MECHANISMS)),
+    "choices item_set",
+    *(f"number {mechanism}" for mechanism in NUMBER_MECHANISMS),
+    "all kinds",
+)
+"""Kind and mechanism of every question of a survey; in the last one, each question has a kind of its own."""
+
+LEAST_SURVEYS = 5
+MOST_REPORTS_PER_SURVEY = 500
+MUTANTS_PER_SURVEY = 100
 NAMES = (
     "strict",
     "open",
@@ -41,7 +61,7 @@ NAMES = (
     'say "no"',
 )
 SIZES = (2, 2, 3, 5, 7, 8, 9, 16, 17, 64, 100, 257)
-MECHANISMS = ("krr", "sue", "oue", "lh", "auto")
+LARGE = 1024
 
 
 class Stream:
@@ -62,69 +82,118 @@ def _chance(name: str) -> random.Random:
     return random.Random(name)  # noqa: S311 - the same vectors every time
 
 
-def make_surveys() -> Iterator[Survey]:
-    """One survey per mechanism, shown and hidden, alone and as one of several questions, and then random ones."""
-    for mechanism, hidden, ask in itertools.product(MECHANISMS, (False, True), (None, 2)):
-        questions = [
-            {"name": f"q{size}", "mechanism": mechanism, "values": [f"v{value}" for value in range(size)]}
-            for size in (2, 9, 64)
-        ]
-        document: dict[str, Any] = {"pldp": 1, "title": mechanism, "levels": {"low": "2", "mid": "1", "high": "0.25"}}
-        document |= {"hide_level": {"epsilon": "1"}} if hidden else {}
-        document |= {"ask": ask} if ask else {}
-        yield loads(json.dumps(document | {"questions": questions}))
-    values = [f"v{value}" for value in range(1024)]
-    large = [{"name": name, "mechanism": name, "values": values} for name in MECHANISMS]
-    yield loads(json.dumps({"pldp": 1, "title": "large", "levels": {"a": "0.5", "b": "20"}, "questions": large}))
+def make_surveys(case: str) -> Iterator[Survey]:
+    """Random surveys whose questions are all of this case."""
     for number in itertools.count():
-        survey = _random_survey(_chance(f"survey {number}"))
+        survey = _random_survey(_chance(f"{case} {number}"), case)
         if survey is not None:
             yield survey
 
 
-def _random_survey(rng: random.Random) -> Survey | None:
+def _random_survey(rng: random.Random, case: str) -> Survey | None:
     names = rng.sample(NAMES, rng.randint(1, 4))
-    hidden = rng.random() < 0.4
+    hidden = rng.random() < 0.4 and case.removeprefix("choice ") in MECHANISMS
+    cases = CASES[:-1] if case == CASES[-1] else (case,)
+    count = rng.randint(3, 6) if case == CASES[-1] else rng.randint(1, 4)
     document: dict[str, Any] = {
         "pldp": 1,
         "title": "Größe\n“x” \U0001f6b2",
-        "levels": {name: {"epsilon": _epsilon(rng), "text": rng.choice(["", "more"])} for name in names},
-        "questions": [_random_question(rng, place, names, hidden) for place in range(rng.randint(1, 4))],
+        "levels": {name: {"epsilon": _epsilon(rng, case), "text": rng.choice(["", "more"])} for name in names},
+        "questions": [_random_question(rng, rng.choice(cases), place, names, hidden) for place in range(count)],
         "collector": rng.choice(["", "Stadt Köln"]),
     }
-    if rng.random() < 0.5:
-        document["total_epsilon"] = _epsilon(rng, 20)
+    for question in document["questions"]:
+        if len(cases) > 1 and question["mechanism"] in MECHANISMS and rng.random() < 0.3:
+            table = dict.fromkeys(list(question.get("levels", names))[:1], question["mechanism"])
+            question["mechanism"] = rng.choice(["auto", table])
+    if rng.random() < 0.3:
+        document["total_epsilon"] = _epsilon(rng, most=20)
     if rng.random() < 0.4:
-        document["ask"] = rng.randint(1, len(document["questions"]))
+        document["ask"] = rng.randint(1, count)
     if hidden:
-        document["hide_level"] = {rng.choice(["epsilon", "leak_cap"]): _epsilon(rng, 6)}
+        document["hide_level"] = {rng.choice(["epsilon", "leak_cap"]): _epsilon(rng, most=6)}
     try:
         return loads(json.dumps(document))
     except SurveyError:
         return None
 
 
-def _random_question(rng: random.Random, place: int, names: list[str], hidden: bool) -> dict[str, Any]:
-    values = [f"ä{value}" for value in range(rng.choice(SIZES))]
-    entry: dict[str, Any] = {"name": f"{place}{rng.choice(NAMES)}", "values": values, "text": "?"}
-    entry["mechanism"] = rng.choice(MECHANISMS)
+def _random_question(rng: random.Random, case: str, place: int, names: list[str], hidden: bool) -> dict[str, Any]:
+    kind, mechanism = case.split()
+    entry: dict[str, Any] = {"name": f"{place}{rng.choice(NAMES)}", "kind": kind, "text": "?", "mechanism": mechanism}
     if not hidden and rng.random() < 0.3:
-        entry["mechanism"] = {name: rng.choice(MECHANISMS) for name in names}
+        entry["levels"] = {name: _epsilon(rng, case) for name in rng.sample(names, rng.randint(1, len(names)))}
         del entry["text"]
-    elif not hidden and rng.random() < 0.3:
-        entry["levels"] = {name: _epsilon(rng) for name in rng.sample(names, rng.randint(1, len(names)))}
+    if kind == "number":
+        return entry | _random_bounds(rng)
+    values = [f"ä{value}" for value in range(LARGE if rng.random() < 0.02 else rng.choice(SIZES))]
+    entry["values"] = values
+    if kind == "choices" and rng.random() < 0.5:
+        entry |= _random_fractions(rng, values)
+    if mechanism == "iprr" and rng.random() < 0.5:
+        entry |= _random_fractions(rng, values)
+    elif mechanism in ITEM_MECHANISMS:
+        entry |= _random_budgets(rng, mechanism, len(values), names)
     return entry
 
 
-def _epsilon(rng: random.Random, most: float = 4) -> str:
-    return f"{rng.uniform(0.06, most):.{rng.choice([1, 2, 6])}f}"
+def _random_bounds(rng: random.Random) -> dict[str, Any]:
+    """Bounds, unit and buckets of a number."""
+    low = round(rng.choice([0, rng.uniform(-1000, 1000), rng.uniform(-1e15, 1e14)]), rng.randint(0, 6))
+    bounds = {"low": f"{low:.6f}", "high": f"{low + rng.choice([1, 100, rng.uniform(0.1, 1e9)]):.6f}"}
+    buckets = rng.choice([2, 3, 4, 16, 100, 256, 1000, rng.randint(2, 4096)])
+    unit, outside = rng.choice(["", "€", "km/h"]), rng.choice(["clip", "refuse"])
+    return {**bounds, "buckets": buckets, "unit": unit, "outside": outside}
 
 
-def make_vectors(reports: int) -> Iterator[dict[str, Any]]:
+def _random_fractions(rng: random.Random, values: list[str]) -> dict[str, Any]:
+    free = rng.sample(values, rng.randint(0, len(values) - 1) if rng.random() < 0.5 else 0)
+    part = [value for value in values if value not in free and rng.random() < 0.6]
+    return {"unprotected": free, "fractions": {value: rng.choice(["1/5", "0.5", "1/3"]) for value in part}}
+
+
+def _random_budgets(rng: random.Random, mechanism: str, size: int, names: list[str]) -> dict[str, Any]:
+    """Spelled-out budgets of a few kinds of values, just what random weights keep, or a little more."""
+    entry: dict[str, Any] = {"mechanism": mechanism, "levels": {}, "weights": {}, "budgets": {}}
+    for name in rng.sample(names, rng.randint(1, len(names))):
+        weights = _random_weights(rng, mechanism, size)
+        channel = item_channel_from_weights(mechanism, weights)
+        slack = rng.choice([0, 0, 1, 1000])
+        promised = [channel.promised(value) for value in range(size)]
+        budgets = [micro if micro is INFINITE else min(micro + slack, 20_000_000) for micro in promised]
+        largest = max((micro for micro in budgets if micro is not INFINITE), default=1_000_000)
+        entry["levels"][name] = epsilon_text(largest)
+        entry["weights"][name] = weights
+        entry["budgets"][name] = [epsilon_text(micro) for micro in budgets]
+    return entry
+
+
+def _random_weights(rng: random.Random, mechanism: str, size: int) -> dict[str, list[int]]:
+    kinds = [(rng.uniform(0.05, 1), rng.uniform(0.3, 0.95)) for _ in range(rng.randint(1, 4))]
+    drawn = [rng.choice(kinds) for _ in range(size)]
+    if mechanism == "idue":
+        truth = [int(2**32 * high) for _, high in drawn]
+        other = [int(weight * low * 0.9) for weight, (low, _) in zip(truth, drawn, strict=True)]
+        return {"truth": truth, "other": other}
+    kept = 2**53 * rng.uniform(0.1, 0.95)
+    whole = size if mechanism != "iprr" else sum(part for part, _ in drawn)
+    other = [int((2**53 - kept) * part / whole) for part, _ in drawn]
+    for value in rng.sample(range(size), rng.randint(0, size - 1) if rng.random() < 0.3 else 0):
+        other[value] = 0
+    return {"other": other}
+
+
+def _epsilon(rng: random.Random, case: str = "", most: float = 4) -> str:
+    least = 0.7 if case == "number hm" else 0.06  # a small ε makes another mechanism of it
+    return f"{rng.uniform(least, most):.{rng.choice([1, 2, 6])}f}"
+
+
+def make_vectors(case: str, reports: int) -> Iterator[dict[str, Any]]:
     """Yield surveys and devices until so many reports have been made."""
     private, public = make_key()
     made = 0
-    for number, survey in enumerate(make_surveys()):
+    here_at_least = min(reports // LEAST_SURVEYS, MOST_REPORTS_PER_SURVEY)
+    for number, survey in enumerate(make_surveys(case)):
         signed = number % 5 == 0
         yield {
             "text": sign(survey, private) if signed else survey.canonical.decode(),
@@ -137,10 +206,11 @@ def make_vectors(reports: int) -> Iterator[dict[str, Any]]:
         }
         here = 0
         for count in itertools.count():
-            device = _device(survey, f"{number}/{count}", _chance(f"{number}/{count}"), keep_state=count == 0)
+            name = f"{case}/{number}/{count}"
+            device = _device(survey, name, _chance(name), keep_state=count == 0)
             yield device
             here += sum(result.startswith("{") for result in device["results"])
-            if here >= REPORTS_PER_SURVEY or made + here >= reports:
+            if here >= here_at_least or made + here >= reports:
                 break
         made += here
         if made >= reports:
@@ -162,7 +232,13 @@ WORDS = (
     "sue",
     "oue",
     "lh",
+    "iprr",
+    "aprr",
+    "pm",
+    "sw",
     "open",
+    "clip",
+    "infinite",
 )
 EPSILONS = (
     "0",
@@ -179,15 +255,21 @@ EPSILONS = (
     "+1",
     " 1",
     "\u0661",
+    "-0",
+    "0.0000000001",
+    "1000000000000000",
+    "1000000000000000.1",
+    "99999999999999999",
 )
 NUMBERS = (-1, 0, 1, 2, 3, 61, 67, 2**31, 2**32, 2**52, 2**53, 2**53 + 1, 2**60)
 
 
-def make_mutants(count: int) -> Iterator[dict[str, Any]]:
+def make_mutants(case: str, count: int) -> Iterator[dict[str, Any]]:
     """Yield spelled-out surveys with one or two changes, and the verdict of this package's reader."""
-    surveys = [survey for survey in itertools.islice(make_surveys(), 100) if survey.title != "large"]
+    bases = max(10, count // MUTANTS_PER_SURVEY)
+    surveys = [survey for survey in itertools.islice(make_surveys(case), bases) if len(survey.canonical) < 20_000]
     for number in range(count):
-        rng = _chance(f"mutant {number}")
+        rng = _chance(f"{case} mutant {number}")
         document = json.loads(rng.choice(surveys).canonical)
         for _ in range(rng.randint(0, 2)):
             _change(rng, document)
@@ -264,9 +346,8 @@ def _device(survey: Survey, name: str, rng: random.Random, *, keep_state: bool) 
         calls.append(rng.choice(calls) if calls and rng.random() < 0.3 else _call(rng, survey, device.asked))
         values, levels = calls[-1]
         try:
-            results.append(
-                device.answer_all(dict(values), dict(levels) if isinstance(levels, list) else levels).to_json()
-            )
+            given = {name: float(value["number"]) if isinstance(value, dict) else value for name, value in values}
+            results.append(device.answer_all(given, dict(levels) if isinstance(levels, list) else levels).to_json())
         except PldpError as error:
             results.append(type(error).__name__)
     made = {"stream": name, "cap": cap, "asked": device.asked, "calls": calls, "results": results}
@@ -282,7 +363,7 @@ def _call(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[An
     """Return values and levels to answer with; now and then something that must be refused."""
     known = [question for question in survey.questions if question.name in asked or rng.random() < 0.05]
     questions = rng.sample(known, rng.randint(1, len(known)))
-    values = [[each.name, rng.choice(each.values) if rng.random() > 0.02 else "?"] for each in questions]
+    values = [[each.name, _answer(rng, each) if rng.random() > 0.02 else "?"] for each in questions]
     choice = rng.random()
     if choice < 0.2:
         return [values, None]
@@ -292,7 +373,26 @@ def _call(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[An
     return [values, levels if rng.random() > 0.03 else levels[1:]]
 
 
+def _answer(rng: random.Random, question: Question) -> Any:
+    """Return an answer; to a number or several labels, now and then one that must be refused."""
+    if question.kind == "choice":
+        return rng.choice(question.values)
+    if question.kind == "choices":
+        labels = rng.sample(question.values, rng.randint(0, len(question.values)))
+        wrong: list[Any] = [[*labels, "?"], [*labels, *labels, question.values[0]], 3]
+        return labels if rng.random() > 0.03 else rng.choice(wrong)
+    if question.grid is None:
+        raise AssertionError(question.kind)
+    low, high, width = question.grid.low, question.grid.high, question.grid.width
+    near = low + rng.randint(0, question.grid.size) * width
+    inside = [rng.uniform(low, high), int(rng.uniform(low, high))]
+    numbers = [low, high, near, math.nextafter(near, low), *inside, high + 1]
+    odd: list[Any] = [{"number": rng.choice(["NaN", "Infinity", "-Infinity", "-0"])}, True, None, [low], str(low)]
+    return rng.choice(numbers if rng.random() > 0.03 else odd)
+
+
 if __name__ == "__main__":
-    with Path(sys.argv[2]).open("w", encoding="utf-8") as file:
-        vectors = itertools.chain(make_vectors(int(sys.argv[1])), make_mutants(int(sys.argv[1]) // 4))
+    case, count = sys.argv[1], int(sys.argv[2])
+    with Path(sys.argv[3]).open("w", encoding="utf-8") as file:
+        vectors = itertools.chain(make_vectors(case, count), make_mutants(case, count // 10))
         file.writelines(json.dumps(vector) + "\n" for vector in vectors)

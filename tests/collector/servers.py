@@ -12,9 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
-from pldp.collector import Store
+import uvicorn
+
+from pldp.collector import Collector, Settings, Store, Tokens
+from pldp.collector.server import _config, _listen
 from pldp.survey import Survey
 
 SURVEY = "examples/commute.toml"
@@ -47,6 +52,11 @@ class Server:
         spent = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
 
+    def peak_bytes(self) -> int:
+        """Return the most memory used so far."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
     def kill(self) -> None:
         self.process.kill()
         self._end()
@@ -70,6 +80,39 @@ def running(folder: Path, *options: str, fault: str = "") -> Iterator[Server]:
     finally:
         if server.process.poll() is None:
             server.kill()
+
+
+class Local:
+    """A collector in a thread of this process: nothing has to be loaded again."""
+
+    def __init__(self, folder: Path, survey: Survey, **settings: Any) -> None:
+        self.database = folder / "reports.db"
+        self.store = Store(survey, self.database, pairs=settings.pop("pairs", ()))
+        chosen = Settings(port=0, rate_limit=0, **settings)
+        app = Collector(survey, self.store, Tokens(self.database), chosen)
+        listener = _listen(chosen)
+        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        self._server = uvicorn.Server(_config(app, chosen))
+        self._thread = Thread(target=self._server.run, args=([listener],))
+        self._thread.start()
+
+    def connect(self) -> HTTPConnection:
+        parts = urlsplit(self.url)
+        return HTTPConnection(parts.hostname or "", parts.port, timeout=60)
+
+    def stop(self) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self.store.close()
+
+
+@contextmanager
+def local(folder: Path, survey: Survey, **settings: Any) -> Iterator[Local]:
+    server = Local(folder, survey, **settings)
+    try:
+        yield server
+    finally:
+        server.stop()
 
 
 def report_line(survey: Survey, identity: str | None = None) -> tuple[str, bytes]:

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from senders import make_reports
 
+from pldp.cli import make_parser
 from pldp.collector import Collector, Problem, Settings, Store, Tokens
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.estimates import frequencies
@@ -148,21 +150,7 @@ def test_estimates_come_as_json_csv_and_arrow(app: Collector, commute: Survey, r
         assert call(app, "GET", f"/v1/estimates/{path}", token=reader).code == "not_found"
 
 
-def test_small_groups_do_not_show_their_size(app: Collector, commute: Survey, reader: str) -> None:
-    call(app, "POST", "/v1/reports", lines(make_reports(commute, 12)), LINES)
-    groups = call(app, "GET", "/v1/estimates/mode", token=reader).json["groups"]
-    assert groups
-    assert all(group["reports"] is None for group in groups)
-
-
-def test_cells_of_csv_are_no_formulas() -> None:
-    from pldp.collector.answers import encode  # noqa: PLC0415
-
-    content = {"survey": "", "rows": [{"value": "=cmd()", "estimate": -0.5}]}
-    assert encode(content, "csv") == b"value,estimate\r\n'=cmd(),-0.5\r\n"
-
-
-@pytest.mark.parametrize("path", ["/v1/estimates/mode", "/metrics", "/v1/rounds"])
+@pytest.mark.parametrize("path", ["/v1/estimates/mode", "/v1/overview", "/metrics", "/v1/rounds"])
 def test_who_has_no_token_reads_nothing(app: Collector, path: str) -> None:
     for headers in ({}, {"authorization": "Bearer x"}, {"authorization": "Bearer"}, {"authorization": "Basic eDp5"}):
         answer = call(app, "GET", path, headers=headers)
@@ -374,7 +362,7 @@ bodies = st.binary(max_size=300) | st.recursive(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "HEAD"]),
-    path=st.sampled_from(["/v1/reports", "/v1/withdraw", "/v1/estimates/mode", "/v1/rounds/close"])
+    path=st.sampled_from(["/v1/reports", "/v1/withdraw", "/v1/estimates/mode", "/v1/overview", "/v1/rounds/close"])
     | st.text(max_size=20).map(lambda text: f"/{text}".replace("?", "")),
     body=bodies,
     kind=st.sampled_from([JSON, LINES, "text/plain", "é"]),
@@ -395,18 +383,13 @@ def test_deep_nesting_is_malformed(app: Collector) -> None:
     assert call(app, "POST", "/v1/withdraw", b"[" * 90_000, JSON).code == "bad_request"
 
 
-def test_sets_of_labels_and_numbers_have_estimates_too() -> None:
-    """CSV and Arrow have one row per set, or per bucket."""
-    from pldp.collector.answers import encode, estimate  # noqa: PLC0415
-    from pldp.simulate import Population, simulate_reports  # noqa: PLC0415
-
-    survey = Survey.load("examples/shopping.toml")
-    people = Population.of_shares(survey, 3000, seed=1)
-    counted = tally(survey, simulate_reports(survey, people, seed=1))
-    assert {question.kind for question in survey.questions} >= {"choices", "number"}
-    for question in survey.questions:
-        content = estimate(counted, question.name)
-        assert content["reports"] > 500
-        assert json.loads(encode(content, "json"))["survey"] == survey.hash
-        table = pa.ipc.open_stream(encode(content, "arrow")).read_all()
-        assert len(encode(content, "csv").splitlines()) == table.num_rows + 1
+def test_the_page_on_production_says_what_is_there(app: Collector, reader: str) -> None:
+    """Its settings are settings, its metrics those that are shown, its unit starts what the command line takes."""
+    page = Path("docs/production.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert Settings.read(tomllib.loads(example), {}).trusted_proxy == "127.0.0.1"
+    shown = call(app, "GET", "/metrics", token=reader).body.decode()
+    metrics = set(re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE))
+    assert set(re.findall(r"^\| `(pldp_\w+)` \|", page, re.MULTILINE)) == metrics
+    (command,) = re.findall(r"^ExecStart=\S+/pldp (.+)$", page, re.MULTILINE)
+    assert make_parser().parse_args(command.split()).config == "/etc/pldp/collector.toml"

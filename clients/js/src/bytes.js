@@ -1,4 +1,4 @@
-const utf8 = (text) => new TextEncoder().encode(text);
+export const utf8 = (text) => new TextEncoder().encode(text);
 const { subtle } = crypto;
 
 export const systemRandom = (count) => {
@@ -8,13 +8,14 @@ export const systemRandom = (count) => {
 	return bytes;
 };
 
+export const littleEndian = (bytes) => bytes.reduceRight((number, byte) => (number << 8n) | BigInt(byte), 0n);
+
 export const toHex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-const fromHex = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
+export const fromHex = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
 const hexOf = async (buffer) => toHex(new Uint8Array(await buffer));
 
 /** Python's order of different texts, not that of UTF-16 units. */
-export const byCodePoint = (one, two) => (points(one) < points(two) ? -1 : 1);
-const points = (text) => Array.from(text, (sign) => sign.codePointAt().toString(16).padStart(6)).join();
+export const byCodePoint = (one, two) => (toHex(utf8(one)) < toHex(utf8(two)) ? -1 : 1);
 
 /** JSON in one and only one spelling; tables are Maps. */
 export const canonical = (content) => {
@@ -26,10 +27,7 @@ export const canonical = (content) => {
 
 export const sha256 = (text) => hexOf(subtle.digest("SHA-256", utf8(text)));
 
-const keyOf = (hex, algorithm, use) => subtle.importKey("raw", fromHex(hex), algorithm, false, [use]);
-
-export const hmac = async (secret, text) =>
-	hexOf(subtle.sign("HMAC", await keyOf(secret, { name: "HMAC", hash: "SHA-256" }, "sign"), utf8(text)));
-
-export const ed25519 = async (publicKey, signature, text) =>
-	subtle.verify("Ed25519", await keyOf(publicKey, "Ed25519", "verify"), fromHex(signature), utf8(text));
+export const hmacOf = (secret) => {
+	const key = subtle.importKey("raw", fromHex(secret), { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+	return async (text) => hexOf(subtle.sign("HMAC", await key, utf8(text)));
+};

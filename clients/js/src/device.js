@@ -2,6 +2,7 @@ import { systemRandom, toHex } from "./bytes.js";
 import { epsilonText, microOfText } from "./epsilon.js";
 import { fail } from "./errors.js";
 import { explainLevel } from "./explain.js";
+import { namesOf } from "./reading.js";
 import { memoryStore, openState } from "./state.js";
 
 const ID_BYTES = 16;
@@ -28,14 +29,13 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ra
 		check(asked.includes(name), `question must be one that this person is asked (${asked.join(", ")}), not '${name}'`);
 		const named = typeof levels === "object" && levels && mapOf(levels);
 		check(!named || named.has(name), `levels must name a level for every question answered; '${name}' has none`);
-		const index = question.indexOf(value);
+		const index = question.encode(value);
 		const level = question.levelOf(named ? named.get(name) : levels);
-		const chosen = question.levels[level];
 		// What is asked, not the survey's hash: a new title must not renew the memo.
-		const key = await state.key("output", collector, await question.identity(chosen.name), index);
+		const key = await state.key("output", collector, await level.identity(), index);
 		// One label per level for all questions: several would tell more about it.
-		const label = hiding && (await state.key("label", collector, await hiding.identity(chosen.name)));
-		return { question, index, level, chosen, key, label };
+		const label = hiding && (await state.key("label", collector, await hiding.identity(level)));
+		return { question, index, level, key, label };
 	};
 
 	const answerAll = (values, levels) =>
@@ -45,21 +45,21 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ra
 			check(answers.length, "values must answer at least one question, not none");
 			const memo = new Map(Object.entries(known.memo));
 			const fresh = answers.filter(({ key }) => !memo.has(key));
-			const spends = fresh.map(({ question: { name: question }, chosen: { name: level, micro: micro_epsilon } }) =>
-				({ survey: hash, question, level, micro_epsilon }));
+			const spends = fresh.map(({ question, level }) =>
+				({ survey: hash, question: question.name, level: level.name, micro_epsilon: level.charge }));
 			// Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
 			if (spends.length) {
 				refuseAbove(known.cap ?? Infinity, sum(known.ledger), sum(spends), "the lifetime cap");
 				refuseAbove(total, sum(ofSurvey(known)), sum(spends), "this survey's total_epsilon");
 			}
 			const before = memo.size;
-			for (const { question, index, level, key } of fresh) memo.set(key, question.channels[level].draw(index, random));
-			for (const { level, label } of answers) {
-				if (label && !memo.has(label)) memo.set(label, hiding.channel.draw(level, random));
+			for (const { index, level, key } of fresh) memo.set(key, level.channel.draw(index, random));
+			for (const { question: { levels }, level, label } of answers) {
+				if (label && !memo.has(label)) memo.set(label, hiding.channel.draw(levels.indexOf(level), random));
 			}
 			const shown = answers.map(({ question, level, key, label }) => ({
 				question: question.name,
-				level: question.levels[label ? memo.get(label) : level].name,
+				level: label ? question.levels[memo.get(label)].name : level.name,
 				output: memo.get(key),
 			}));
 			const report = { pldp: 1, survey: hash, id: toHex(random(ID_BYTES)), answers: shown };
@@ -72,9 +72,9 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ra
 		answerAll,
 		answer: async (name, value, level) =>
 			answerAll(new Map([[survey.question(name).name, value]]), new Map([[name, level]])),
-		explain: (level, name) =>
-			((name ?? null) === null ? survey.questions : [survey.question(name)])
-				.map((question) => explainLevel(survey, question, question.levelOf(level)))
+		explain: (level, name = null) =>
+			(name === null ? survey.questions : [survey.question(name)])
+				.map((question) => explainLevel(hiding, question, question.levelOf(level)))
 				.join("\n"),
 		ledger: () => {
 			const { ledger: spends, cap: tightest } = state.known();
@@ -86,8 +86,9 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ra
 };
 
 const pick = async ({ questions, ask, collector }, key) => {
-	const names = questions.map(({ name }) => name);
+	const names = namesOf(questions);
+	if (!ask) return names;
 	const keys = await Promise.all(names.map((name) => key("ask", collector, name)));
-	const last = keys.toSorted()[(ask ?? names.length) - 1];
+	const last = keys.toSorted()[ask - 1];
 	return names.filter((_, place) => keys[place] <= last);
 };

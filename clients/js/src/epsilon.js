@@ -11,7 +11,8 @@ export const microOfText = (text) => {
 	return micro > 0 && micro <= LARGEST ? micro : null;
 };
 
-export const epsilonText = (micro) => (micro / 1e6).toFixed(6).replace(/\.?0+$/, "");
+export const epsilonText = (micro) =>
+	micro === Infinity ? "infinite" : (micro / 1e6).toFixed(6).replace(/\.?0+$/, "");
 
 /** For 0 ≤ n/d ≤ 1/3. */
 const twiceAtanh = (n, d) => {
@@ -37,6 +38,14 @@ const logarithm = (n, d) => {
 
 /** The smallest whole m ≥ 0 with Π (n/d)^power ≤ e^(m/10⁶), for [n, d, power] with positive n and d. */
 export const microOfPowers = (factors) => {
-	const sum = factors.reduce((total, [n, d, power]) => total + logarithm(n, d) * BigInt(power), 0n);
+	const sum = factors.reduce((total, [n, d, power]) => total + logarithm(n, d) * power, 0n);
 	return sum > 0n ? Number((sum * 1000000n + GUARD + ONE - 1n) / ONE) : 0;
 };
+
+/** The same for n/d; kept, because values of one channel have few different ones. */
+export const microOfRatio = (n, d) => {
+	const key = `${n}/${d}`;
+	if (!ratios.has(key)) ratios.set(key, d ? microOfPowers([[n, d, 1n]]) : Infinity);
+	return ratios.get(key);
+};
+const ratios = new Map();

@@ -16,13 +16,46 @@ export interface Level {
 	readonly text: string;
 }
 
-export interface Question {
+/** A level as one question offers it. */
+export interface QuestionLevel extends Level {
+	/** What an answer costs, in millionths: `micro`, or for `choices` the sum over all protected labels. */
+	readonly charge: number;
+	/** The integers that define the channel. */
+	readonly weights: ReadonlyMap<string, number | readonly number[]>;
+}
+
+interface AnyQuestion {
 	readonly name: string;
 	readonly text: string;
-	readonly values: readonly string[];
 	/** The levels on offer, strictest first. */
-	readonly levels: readonly Level[];
+	readonly levels: readonly QuestionLevel[];
+	/** The level of this name; the strictest if there is none. */
+	levelOf(name?: string | null): QuestionLevel;
 }
+
+/** One label (`choice`) or any number of them (`choices`). */
+export interface LabelQuestion extends AnyQuestion {
+	readonly kind: "choice" | "choices";
+	readonly values: readonly string[];
+}
+
+/** A number in public bounds, which are decimal text as in the file. */
+export interface NumberQuestion extends AnyQuestion {
+	readonly kind: "number";
+	readonly low: string;
+	readonly high: string;
+	/** Steps that the number is rounded to. */
+	readonly buckets: number;
+	/** Empty if there is none. */
+	readonly unit: string;
+	/** What becomes of a number outside the bounds. */
+	readonly outside: "refuse" | "clip";
+}
+
+export type Question = LabelQuestion | NumberQuestion;
+
+/** A label, different labels in any order, or a number, as the question's kind asks. */
+export type Value = string | Iterable<string> | number;
 
 /** A checked survey; see the page on survey files. */
 export interface Survey {
@@ -93,9 +126,9 @@ export interface Device {
 	/** Names of the questions that this person is asked. */
 	readonly asked: readonly string[];
 	/** Perturb one answer at this level (the strictest if none is named). */
-	answer(question: string, value: string, level?: string | null): Promise<Report>;
+	answer(question: string, value: Value, level?: string | null): Promise<Report>;
 	/** Perturb several answers into one report; either every answer fits the ledger, or none is drawn. */
-	answerAll(values: PerQuestion<string>, levels?: PerQuestion<string | null> | string | null): Promise<Report>;
+	answerAll(values: PerQuestion<Value>, levels?: PerQuestion<string | null> | string | null): Promise<Report>;
 	/** What a level does to an answer, in words. */
 	explain(level?: string | null, question?: string | null): string;
 	/** What this person has spent, in millionths. */

@@ -1,5 +1,5 @@
 /** A store's `swap` writes only if its content is still `before`, and says so: nobody spends twice. */
-import { hmac, toHex } from "./bytes.js";
+import { hmacOf, toHex } from "./bytes.js";
 import { fail } from "./errors.js";
 
 const SECRET_BYTES = 32;
@@ -78,5 +78,11 @@ export const openState = async (store, cap, random) => {
 		const tighter = cap !== null && (found.cap === null || cap < found.cap);
 		return [null, (tighter || found.secret === secret) && { ...found, cap: tighter ? cap : found.cap }];
 	});
-	return { ...state, key: (...parts) => hmac(state.known().secret, parts.join("\0")) };
+	let [keyed, hmac] = [];
+	const key = (...parts) => {
+		const known = state.known().secret;
+		if (keyed !== known) [keyed, hmac] = [known, hmacOf(known)];
+		return hmac(parts.join("\0"));
+	};
+	return { ...state, key };
 };

@@ -78,14 +78,15 @@ for (const name of ["commute.json", "hidden.json"]) {
 
 test("what this client does not know is refused with the key that breaks the rule", async () => {
 	const cases = [
-		[(file) => (file.questions[0].kind = "number"), /question mode.kind/],
-		[(file) => (file.questions[0].mechanism.strict = "laplace"), /mode, level strict: mechanism/],
-		[(file) => (file.questions[0].mechanism.strict = "toString"), /mode, level strict: mechanism/],
-		[(file) => (file.questions[0].weights.strict.more = 1), /mode, level strict: weights/],
+		[(file) => (file.questions[0].kind = "rank"), /question mode.kind/],
+		[(file) => (file.questions[0].mechanism.strict = "laplace"), /mode, level.strict: mechanism/],
+		[(file) => (file.questions[0].mechanism.strict = "toString"), /mode, level.strict: mechanism/],
+		[(file) => (file.questions[0].weights.strict.more = 1), /mode, level.strict: weights/],
 		[(file) => (file.later = 1), /survey.later/],
 		[(file) => (file.pldp = 2), /pldp/],
-		[(file) => delete file.questions[0].weights, /question.weights/],
+		[(file) => delete file.questions[0].weights, /question mode.weights/],
 		[(file) => (file.total_epsilon = "0.1"), /total_epsilon/],
+		[(file) => (file.hide_level = null), /hide_level/],
 	];
 	for (const [change, message] of cases) {
 		await assert.rejects(readSurvey(changed("commute.json", change)), named("SurveyError", message));
@@ -111,5 +112,5 @@ test("reports of different forms, or more leak than the cap, cannot hide a level
 	await assert.rejects(readSurvey(mixed), named("SurveyError", /hide_level/));
 	const capped = (cap) => readSurvey(changed("hidden.json", (document) => (document.hide_level.leak_cap = cap)));
 	await assert.rejects(capped("1.5"), named("SurveyError", /hide_level/));
-	assert.equal((await capped("20")).hiding.channel.micro, 1_000_000);
+	assert.equal((await capped("20")).hiding.channel.promised(), 1_000_000);
 });

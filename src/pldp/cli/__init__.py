@@ -32,6 +32,8 @@ VERBS: Final = (
     "reproduce",
     "datasets",
 )
+"""In the order of the help."""
+
 BAD_INPUT = 2
 INTERRUPTED = 130
 

@@ -14,9 +14,10 @@ from urllib.parse import parse_qs
 import msgspec
 
 from pldp.budgets import epsilon_text
-from pldp.collector import answers
-from pldp.collector.http import Gone, Receive, Request, Response, Scope, Send, problem_response, respond
+from pldp.collector.formats import FORMATS, encode
+from pldp.collector.http import Gone, Receive, Request, Response, Scope, Send, problem_response, respond, unless_known
 from pldp.collector.limits import RateLimit
+from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
 from pldp.collector.origins import Origins
 from pldp.collector.packing import Packed, Packing
@@ -26,7 +27,7 @@ from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
-from pldp.errors import EstimateError, StoreError
+from pldp.errors import EstimateError, StoreError, TallyError
 from pldp.reports import Rejection, ReportRejected
 from pldp.survey import Survey
 
@@ -86,12 +87,13 @@ class Collector:
         self._packing = Packing(survey)
         self._decode_withdrawal = msgspec.json.Decoder(_Withdrawal).decode
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
+        self._live = Live(store, settings.smallest_group)
         self._limit = RateLimit(settings.rate_limit) if settings.rate_limit else None
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
         stored = (Problem.OVERLOADED, Problem.STORE_UNAVAILABLE, Problem.STORE_FULL)
-        every_format = tuple(answers.FORMATS.values())
+        every_format = tuple(FORMATS.values())
         self.routes = (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
             Route(
@@ -126,6 +128,14 @@ class Collector:
             Route("POST", "/v1/rounds/open", "Open the next round", self._open_round, scope="admin", problems=stored),
             Route(
                 "GET",
+                "/v1/overview",
+                "All that a dashboard shows of a round; ?round=N for another round than the latest",
+                self._get_overview,
+                scope="read",
+                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
+            ),
+            Route(
+                "GET",
                 "/v1/estimates/{question}",
                 "The estimate of a question with errors; ?round=N for another round than the latest",
                 self._get_estimate,
@@ -156,18 +166,18 @@ class Collector:
             response = await self._answer(request)
         except Gone:
             return
-        response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
+        if self._origins.allowed:
+            response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
         await respond(send, response, with_body=request.method != "HEAD")
 
     async def _answer(self, request: Request) -> Response:
         try:
             self._check_rate(request)
-            preflight = self._origins.preflight(request, sorted({route.method for route in self.routes}))
-            if preflight is not None:
-                return preflight
+            if self._origins.asks(request):
+                return self._origins.grant(route.method for route in self.routes)
             route = self._route(request)
             if route.scope:
-                await self._check_token(request, route.scope)
+                request.scope = await self._check_token(request, route.scope)
             return await route.handler(request)
         except StoreError as error:
             problem = problem_of(error)
@@ -188,6 +198,7 @@ class Collector:
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
                 await self._uploads.drain()
+                self._live.close()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
@@ -207,24 +218,21 @@ class Collector:
             raise ProblemError(Problem.METHOD_NOT_ALLOWED, f"allowed: {', '.join(methods)}")
         return route
 
-    async def _check_token(self, request: Request, scope: str) -> None:
-        """Check tokens in one place: `admin` may all that others may."""
+    async def _check_token(self, request: Request, scope: str) -> str:
+        """Check tokens in one place and return what this one allows: `admin` may all that others may."""
         token = request.token()
         found = await asyncio.to_thread(self._tokens.scope, token) if token else None
         if found is None:
             raise ProblemError(Problem.BAD_TOKEN)
         if found not in {scope, "admin"}:
             raise ProblemError(Problem.WRONG_SCOPE, f"scope {scope} is needed")
+        return found
 
     async def _body(self, request: Request) -> bytes:
         return await request.body(self._settings.body_bytes, self._settings.body_seconds)
 
     async def _get_survey(self, request: Request) -> Response:
-        tag = f'"{self._survey.hash}"'.encode()
-        headers = ((b"etag", tag), (b"cache-control", b"no-cache"))
-        if request.headers.get(b"if-none-match") == tag:
-            return Response(b"", status=304, headers=headers)
-        return Response(self._document, headers=headers)
+        return unless_known(request, self._survey.hash, Response(self._document))
 
     async def _post_reports(self, request: Request) -> Response:
         kind = request.content_type()
@@ -296,10 +304,16 @@ class Collector:
         return _json({"survey": self._survey.hash, "rounds": [asdict(each) for each in rounds]})
 
     async def _close_round(self, _: Request) -> Response:
+        await self._live.run(self._store.tally)  # while reports keep coming; what is left to count is little
         return _json(asdict(await self._uploads.run(self._store.close_round)))
 
     async def _open_round(self, _: Request) -> Response:
         return _json(asdict(await self._uploads.run(self._store.open_round)))
+
+    async def _get_overview(self, request: Request) -> Response:
+        shown = await self._live.overview(_round_number(request))
+        body = b'{"scope":"%s",%s' % (request.scope.encode(), shown.body[1:])
+        return unless_known(request, f"{shown.tag}-{request.scope}" if shown.tag else "", Response(body))
 
     async def _get_estimate(self, request: Request) -> Response:
         question, kind = self._wanted(request)
@@ -307,12 +321,15 @@ class Collector:
         if number is not None and number not in {each.number for each in await asyncio.to_thread(self._store.rounds)}:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
         try:
-            body = await asyncio.to_thread(
-                lambda: answers.encode(answers.estimate(self._store.tally(number), question), kind)
-            )
-        except EstimateError as error:
+            body = await self._live.run(lambda: self._estimate(question, kind, number))
+        except (EstimateError, TallyError) as error:
             raise ProblemError(Problem.NO_ESTIMATE, str(error)) from None
-        return Response(body, answers.FORMATS[kind])
+        return Response(body, FORMATS[kind])
+
+    def _estimate(self, question: str, kind: str, number: int | None) -> bytes:
+        from pldp.collector.answers import estimate  # noqa: PLC0415 - loading it takes longer than all else at the start
+
+        return encode(estimate(self._store.tally(number), question, self._settings.smallest_group), kind)
 
     def _wanted(self, request: Request) -> tuple[str, str]:
         """Return question and format: by the ending of the path, otherwise by the header `Accept`."""
@@ -320,12 +337,12 @@ class Collector:
         path = request.path.removeprefix("/v1/estimates/")
         if path in names:
             accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
-            for kind, media in answers.FORMATS.items():
+            for kind, media in FORMATS.items():
                 if any(wanted in accepted for wanted in (media.partition(";")[0], "*/*")):
                     return path, kind
-            raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(answers.FORMATS.values())}")
+            raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(FORMATS.values())}")
         name, _, ending = path.rpartition(".")
-        if name in names and ending in answers.FORMATS:
+        if name in names and ending in FORMATS:
             return name, ending
         raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
 

@@ -44,6 +44,8 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.scope = ""
+        """What the token of the request allows, once it was checked."""
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
@@ -106,6 +108,17 @@ async def respond(send: Send, response: Response, *, with_body: bool = True) -> 
         headers = [*(header for header in headers if header[0] not in names), *response.headers]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body if with_body else b""})
+
+
+def unless_known(request: Request, tag: str, response: Response) -> Response:
+    """Return a response under a tag, or 304 if the client has it already; an empty tag is never known."""
+    if not tag:
+        return response
+    quoted = f'"{tag}"'.encode()
+    headers = (*response.headers, (b"etag", quoted), (b"cache-control", b"no-cache"))
+    if request.headers.get(b"if-none-match") == quoted:
+        return Response(b"", response.kind, 304, headers)
+    return response._replace(headers=headers)
 
 
 def problem_response(error: ProblemError) -> Response:

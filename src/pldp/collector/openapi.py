@@ -60,9 +60,13 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.takes:
         report = {"schema": {"$ref": "#/components/schemas/report"}} if route.path == "/v1/reports" else {}
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(route.takes, report)}
+    parameters = [
+        {"name": "question", "in": "path", "required": True, "schema": {"type": "string"}},
+        {"name": "round", "in": "query", "schema": {"type": "integer", "minimum": 1}},
+    ]
     if "{question}" in route.path:
-        operation["parameters"] = [
-            {"name": "question", "in": "path", "required": True, "schema": {"type": "string"}},
-            {"name": "round", "in": "query", "schema": {"type": "integer", "minimum": 1}},
-        ]
+        operation["parameters"] = parameters
+    if route.path == "/v1/overview":
+        operation["parameters"] = parameters[1:]
+        responses["304"] = {"description": "It has not changed since the one in If-None-Match"}
     return operation

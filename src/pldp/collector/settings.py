@@ -45,6 +45,8 @@ class Settings:
     batch_reports: int = _setting(10_000, "most reports in one batch", 1)
     waiting_reports: int = _setting(100_000, "most reports that wait to be stored; then uploads get 503", 1)
     connections: int = _setting(2_000, "most connections at a time; then requests get 503", 1)
+    smallest_group: int = _setting(50, "levels with fewer reports do not show how many they have", 1)
+    pairs: str = _setting("", "questions to count together for two-way tables, such as mode+late, with commas between")
     trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")
     uploads: str = _setting(
         "open",
@@ -71,6 +73,17 @@ class Settings:
             if flags.get(name) is not None:
                 given[name] = flags[name]
         return cls(**{each.name: _value(each, given[each.name]) for each in fields(cls) if each.name in given})
+
+    def paired(self) -> list[tuple[str, str]]:
+        """Return the names of the questions that are counted together.
+
+        >>> Settings(pairs="mode+late, late+age").paired()
+        [('mode', 'late'), ('late', 'age')]
+        """
+        pairs = [pair.strip().partition("+") for pair in self.pairs.split(",") if pair.strip()]
+        if not all(first and second for first, _, second in pairs):
+            raise UsageError(f"pairs must be names such as mode+late, not {self.pairs[:40]!r}")
+        return [(first.strip(), second.strip()) for first, _, second in pairs]
 
 
 def _read_file(path: Path) -> dict[str, Any]:

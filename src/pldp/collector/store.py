@@ -6,9 +6,9 @@ import hmac
 import secrets
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -16,15 +16,18 @@ from typing import Final
 
 import pyarrow as pa
 
+from pldp.collector.arrivals import Arrivals
 from pldp.collector.database import Connection, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import ID_BYTES, Packed, Packing
+from pldp.collector.running import Block, Running
 from pldp.collector.seen import Seen
 from pldp.errors import StoreError
 from pldp.reports import Rejection
 from pldp.reports.columns import BATCH_ROWS
 from pldp.survey import Survey
-from pldp.tallies import Tally, tally
+from pldp.tallies import Tally
+from pldp.tallies.pairs import Pair
 
 COMPACT_EVERY: Final = 512
 """Chunks that are joined into one once there are so many."""
@@ -32,9 +35,13 @@ COMPACT_EVERY: Final = 512
 LARGEST_JOIN: Final = 1 << 16
 """Reports in chunks that are worth joining, at most."""
 
+STEP: Final = 1 << 20
+"""Reports that are counted in one look at the database: it is never held for long."""
+
 _MAC_BYTES: Final = 16
 _LOAD_BYTES: Final = 1 << 23
 _NO_CHUNK: Final = (0, b"", b"")
+_NO_END: Final = 1 << 62
 
 
 Outcome = Rejection | None
@@ -65,14 +72,22 @@ class Store:
         The survey.
     where
         An SQLite file, made if it does not exist, or the address of a PostgreSQL database (postgresql://…).
+    pairs
+        Names of two questions each, to be counted together for two-way tables.
+
+    Attributes
+    ----------
+    arrivals
+        How many reports came in each hour.
     """
 
-    def __init__(self, survey: Survey, where: str | Path) -> None:
+    def __init__(self, survey: Survey, where: str | Path, *, pairs: Sequence[Pair] = ()) -> None:
         self.packing = Packing(survey)
         self._survey = survey
         self._database = open_database(where)
         self._reading = Lock()
-        self._tallied: tuple[tuple[int, int], int, Tally] | None = None
+        self._running = Running(self.packing, pairs)
+        self.arrivals = Arrivals()
         self._chunk: tuple[int, bytes, bytes] = _NO_CHUNK
         self._ledger = Ledger()
         self._next = 0
@@ -185,6 +200,7 @@ class Store:
                     )
             self._seen.add(list(fresh), self._next)
             self._next += len(fresh)
+            self.arrivals.add(len(fresh), counts.total())
             self._keep_index()
             self._small_chunks += bool(fresh)
             if self._small_chunks >= COMPACT_EVERY:
@@ -275,6 +291,12 @@ class Store:
                 "UPDATE rounds SET withdrawn = withdrawn + 1 WHERE number = (SELECT round FROM chunks WHERE first = ?)",
                 (first,),
             )
+            (number, withdrawn) = writer.execute(
+                "SELECT number, withdrawn FROM rounds WHERE number = (SELECT round FROM chunks WHERE first = ?)",
+                (first,),
+            ).fetchone()
+            if number == self._round:
+                self._running.withdraw(number, withdrawn, first + place, self._row(place))
         self._chunk = (first, ids, erased)
         self._database.erase_log(self._writer)
         return True
@@ -305,38 +327,43 @@ class Store:
             found = reader.execute("SELECT number, tally IS NULL, received, withdrawn FROM rounds ORDER BY number")
             return [Round(number, bool(is_open), received - gone, gone) for number, is_open, received, gone in found]
 
-    def tally(self, number: int | None = None) -> Tally:
-        """Return the tally of a round, of the latest by default; only reports since the last call are counted anew."""
-        with self._snapshot() as reader:
-            number, withdrawn, frozen = _round(reader, number)
-            if frozen is not None:
-                return _tally_from_bytes(frozen)
-            state, start, counted = self._tallied or ((0, 0), 0, Tally.empty(self._survey))
-            if state != (number, withdrawn):
-                start, counted = 0, Tally.empty(self._survey)
-            end = start
-            for first, ids, rows in self._blocks(reader, number, start):
-                counted += tally(self._survey, [self.packing.batch(ids, rows)])
-                end = first + len(ids) // ID_BYTES
-            self._tallied = ((number, withdrawn), end, counted)
-            rejected = reader.execute("SELECT reason, count FROM rejections WHERE round = ?", (number,))
-            rejections = {Rejection(reason): count for reason, count in rejected}
-        return Tally(counted.survey, counted.counts, counted.reports, rejections)
+    def tally(self, number: int | None = None, progress: Callable[[int], None] | None = None) -> Tally:
+        """Return the tally of a round, of the latest by default; only what came or went since the last call is counted.
+
+        `progress` is called with the number of reports counted so far.
+        """
+        while True:
+            with self._snapshot() as reader:
+                chosen, withdrawn, frozen = _round(reader, number)
+                if frozen is not None:
+                    return _tally_from_bytes(frozen)
+                running = self._running
+                running.choose(chosen, withdrawn)
+                last = reader.execute("SELECT first + count FROM chunks ORDER BY first DESC LIMIT 1").fetchone()
+                end = min(running.end + STEP, last[0] if last else 0)
+                running.read(self._blocks(reader, chosen, running.end, end))
+                running.end = max(running.end, end)
+                counted = running.counted
+                if last is None or running.end >= last[0]:
+                    rejected = reader.execute("SELECT reason, count FROM rejections WHERE round = ?", (chosen,))
+                    return replace(counted, rejections={Rejection(reason): count for reason, count in rejected})
+            if progress is not None:
+                progress(counted.reports)
 
     def batches(self, number: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the reports of a round in columns."""
         with self._database.typed(), closing(self._database.connect()) as reader:
             reader.execute(self._database.begin_read)
             chosen, _, _ = _round(reader, number)
-            for _, ids, rows in self._blocks(reader, chosen, 0):
+            for _, ids, rows in self._blocks(reader, chosen):
                 yield self.packing.batch(ids, rows)
 
-    def _blocks(self, reader: Connection, number: int, start: int) -> Iterator[tuple[int, bytes, bytes]]:
-        """Yield first number, ids and rows of what a round has from a number on, many chunks at once."""
+    def _blocks(self, reader: Connection, number: int, start: int = 0, end: int = _NO_END) -> Iterator[Block]:
+        """Yield what a round has from a number on, in chunks that begin before an end, many at once."""
         found = reader.stream(
-            "SELECT first, ids, rows FROM chunks WHERE round = ? AND first + count > ? "
+            "SELECT first, ids, rows FROM chunks WHERE round = ? AND first < ? AND first + count > ? "
             "AND first >= (SELECT coalesce(max(first), 0) FROM chunks WHERE first <= ?) ORDER BY first",
-            (number, start, start),
+            (number, end, start, start),
         )
         block, reports = [], 0
         for first, ids, rows in found:
@@ -365,8 +392,9 @@ class Store:
             with suppress(StoreError), self._transaction() as writer:
                 self._ledger.mix(writer)
             self._database.erase_log(self._writer)
-        for connection in (self._reader, self._writer, self._guard):
-            connection.close()
+        with self._reading:
+            for connection in (self._reader, self._writer, self._guard):
+                connection.close()
 
     def _connected(self) -> Connection:
         """Return the connection that writes; if the database was away, a new one, and the lock anew."""

@@ -154,6 +154,13 @@ class ItemGroups:
         precisions = [1 / group.expected_variance(sets, self.item_supports, "population") for group in self.groups]
         return np.asarray(precisions / np.sum(precisions, axis=0))
 
+    @property
+    def manipulation(self) -> float:
+        """People that one forged report can count as in an item's support: the largest weight·n/n_g·(1−q)/(p−q)."""
+        weights = self.weights(np.arange(self.groups[0].channel.size)[:, None])
+        ones = np.array([group.bit_weights[:, 1] for group in self.groups])
+        return float((weights / self.sizes[:, None] * ones).max())
+
     def expected_error(self, sets: IntArray) -> FloatArray:
         """Return the standard error to expect for each set before it is counted, items taken as independent."""
         parts = [group.expected_variance(sets, self.item_supports, self.target) for group in self.groups]

@@ -95,6 +95,8 @@ class SetSupports:
         Test whether the groups agree, where there are several.
     assumptions, warnings
         What must hold for the errors to be right; what a reader must know first.
+    manipulation
+        People that one forged report can count as in the support of one item, where it does most harm.
     """
 
     sets: tuple[tuple[str, ...], ...]
@@ -106,6 +108,7 @@ class SetSupports:
     homogeneity: Homogeneity | None
     assumptions: tuple[str, ...]
     warnings: tuple[str, ...]
+    manipulation: float
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -161,6 +164,7 @@ class Itemsets(SetSupports):
             "reports": self.reports,
             "min_support": self.min_support,
             "promise": self.promise,
+            "manipulation": self.manipulation,
             "confidence": confidence,
             "warnings": list(self.warnings),
             "assumptions": list(self.assumptions),
@@ -364,4 +368,5 @@ def _circumstances(together: ItemGroups) -> dict[str, Any]:
             NORMAL,
         ),
         "warnings": warnings,
+        "manipulation": together.manipulation,
     }

@@ -34,8 +34,8 @@ def number_mapping(found: Mean, fitted: Density, confidence: float) -> dict[str,
         "density": {
             "edges": fitted.edges.tolist(),
             "shares": fitted.shares.tolist(),
-            "low": band.low.tolist(),
-            "high": band.high.tolist(),
+            "low": (band.low * fitted.width).tolist(),
+            "high": (band.high * fitted.width).tolist(),
             "converged": fitted.converged,
         },
     }

@@ -27,7 +27,8 @@ others.
     """
     _check(channel, labels)
     chances = [channel.probability(output, value) for value in range(channel.size)]
-    likely = [labels[value] for value, chance in enumerate(chances) if chance == max(chances)]
+    most = max(chances)
+    likely = [labels[value] for value, chance in enumerate(chances) if chance == most]
     possible = [labels[value] for value, chance in enumerate(chances) if chance]
     supported = [value for value in range(channel.size) if channel.supports(output, value)]
     if not channel.output_bytes and len(supported) == 1:

@@ -111,7 +111,7 @@ def label_channel(
 
 def _published(size: int, micro: int, weights: object) -> PureChannel:
     """Rebuild the published channel of the label and refuse it if its true ε is above the promise."""
-    if not isinstance(weights, dict):
+    if not isinstance(weights, dict) or not all(type(weight) is int for weight in weights.values()):
         fail("hide_level: weights", "must be a table of integers", weights)
     built = channel_from_weights("krr", size, weights)
     if built.micro_epsilon is None or built.micro_epsilon > micro:

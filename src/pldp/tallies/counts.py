@@ -50,6 +50,10 @@ class OutputCounts:
             else cls(np.asarray(np.sum([part.counts for part in parts], axis=0, dtype=np.int64)))
         )
 
+    def without(self, part: OutputCounts) -> OutputCounts:
+        """Take counts out again that were added before."""
+        return OutputCounts(self.counts - part.counts)
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays to store."""
         return {"counts": self.counts}
@@ -101,6 +105,16 @@ class BitCounts:
         if len(rows) < len(filled):
             return cls(reports, ones)
         return cls(reports, ones, *_distinct(np.concatenate(rows), np.concatenate(row_counts)))
+
+    def without(self, part: BitCounts) -> BitCounts:
+        """Take counts out again that were added before."""
+        left = (self.reports - part.reports, self.ones - part.ones)
+        if self.patterns is None or part.patterns is None or self.pattern_counts is None or part.pattern_counts is None:
+            return BitCounts(*left)
+        rows, counts = _distinct(
+            np.concatenate([self.patterns, part.patterns]), np.concatenate([self.pattern_counts, -part.pattern_counts])
+        )
+        return BitCounts(*left, rows[counts > 0], counts[counts > 0])
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays to store."""

@@ -73,6 +73,11 @@ class PairCounts:
             *(np.sum([getattr(part, name) for part in parts], axis=0) for name in ("first", "second", "both")),
         )
 
+    def without(self, part: PairCounts) -> PairCounts:
+        """Take counts out again that were added before."""
+        left = (getattr(self, name) - getattr(part, name) for name in ("first", "second", "both"))
+        return PairCounts(self.reports - part.reports, *left)
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays to store."""
         return {"reports": np.array(self.reports), "first": self.first, "second": self.second, "both": self.both}

@@ -77,6 +77,18 @@ class Tally:
             _merge_pairs(tallies),
         )
 
+    def without(self, part: Tally) -> Tally:
+        """Take reports out again that were counted before; what is left is as if they had never been counted."""
+        if part.survey.hash != self.survey.hash:
+            raise TallyError("a tally to take out must be of the same survey; the survey hashes differ")
+        return Tally(
+            self.survey,
+            {cell: _left(counts, part.counts[cell]) for cell, counts in self.counts.items()},
+            self.reports - part.reports,
+            self.rejections,
+            {cell: counts.without(part.pairs[cell]) for cell, counts in self.pairs.items()},
+        )
+
     def __add__(self, other: object) -> Tally:
         return Tally.merge([self, other]) if isinstance(other, Tally) else NotImplemented
 
@@ -177,6 +189,14 @@ def _merge_counts(parts: Sequence[Counts]) -> Counts:
     if isinstance(parts[0], BitCounts):
         return BitCounts.merge([part for part in parts if isinstance(part, BitCounts)])
     return OutputCounts.merge([part for part in parts if isinstance(part, OutputCounts)])
+
+
+def _left(whole: Counts, part: Counts) -> Counts:
+    if isinstance(whole, BitCounts) and isinstance(part, BitCounts):
+        return whole.without(part)
+    if isinstance(whole, OutputCounts) and isinstance(part, OutputCounts):
+        return whole.without(part)
+    raise TallyError("counts to take out must be of the same kind")
 
 
 def _equal(one: Counts | PairCounts, other: Counts | PairCounts) -> bool:

@@ -9,7 +9,7 @@ export const make = (tag, properties, ...children) => {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-const draw = (tag, attributes, ...children) => {
+export const draw = (tag, attributes, ...children) => {
 	const element = document.createElementNS(SVG, tag);
 	for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
 	element.append(...children);

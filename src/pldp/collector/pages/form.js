@@ -35,14 +35,15 @@ const KINDS = {
 	number: (id, { low, high, unit, outside }) => {
 		const field = make("input", { type: "number", id, step: "any", inputMode: "decimal" });
 		if (outside !== "clip") Object.assign(field, { min: low, max: high });
-		const label = make("label", { htmlFor: id }, `A number from ${low} to ${high}${unit && `, ${unit}`}; empty: ${SKIP}`);
-		return [[label, field], () => field.value || undefined];
+		const label = `A number from ${low} to ${high}${unit ? ` (${unit})` : ""}; leave it empty to skip this question`;
+		return [[make("label", { htmlFor: id }, label), field], () => (field.value ? Number(field.value) : undefined)];
 	},
 };
 
+/** The question as the survey file spells it out. */
 export const questionFields = (question, place) => {
 	const id = `question-${place}`;
-	const [fields, read] = KINDS[question.kind ?? "choice"](id, question);
+	const [fields, read] = KINDS[question.kind](id, question);
 	const fieldset = make("fieldset", {}, make("legend", {}, question.text || question.name), ...fields);
 	return { fieldset, read };
 };

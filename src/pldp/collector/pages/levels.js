@@ -10,28 +10,38 @@ export const levelFor = (survey, question, chosen) => {
 	return allowed.findLast((name) => question.levels.some((level) => level.name === name)) ?? null;
 };
 
-export const costsOf = (survey, questions, chosen) =>
+const offered = (survey, questions, chosen) =>
 	questions.flatMap((question) => {
 		const name = levelFor(survey, question, chosen);
-		return name === null ? [] : [question.levels.find((level) => level.name === name).micro];
+		return name === null ? [] : [{ question, level: question.levels.find((level) => level.name === name) }];
 	});
 
-const card = (survey, questions, { name, text }, place) => {
-	const costs = costsOf(survey, questions, name);
-	const most = Math.max(...costs);
-	const all = costs.reduce((sum, cost) => sum + cost, 0);
+const wordsOf = (answers, most, spelled) => {
+	const files = answers.map(({ question, level }) => [spelled.get(question.name), level]);
+	const boxes = files.some(([{ kind }]) => kind === "choices");
+	const bare = files.some(([{ budgets }, { name }]) => budgets?.[name].includes("infinite"));
+	const all = answers.reduce((sum, { level }) => sum + level.charge, 0);
+	return [
+		`ε = ${epsilonText(most)} for an answer${boxes ? " or a box to tick" : ""}.`,
+		bare && "Some answers are not protected: a report can prove them. The questions say which.",
+		`Answering everything costs at most ε = ${epsilonText(all)}.`,
+	].filter(Boolean).join(" ");
+};
+
+const card = (answers, { name, text }, place, spelled) => {
+	const most = Math.max(...answers.map(({ level }) => level.micro));
 	const id = `level-${place}`;
 	const input = make("input", { type: "radio", name: "level", value: name, id, checked: place === 0 });
 	input.setAttribute("aria-describedby", `${id}-odds`);
-	const together = costs.length > 1 ? `; ${costs.length} answers together at most ε = ${epsilonText(all)}` : "";
 	return make("div", { className: "level" },
 		make("div", { className: "head" }, input, make("label", { htmlFor: id }, make("strong", {}, name), text && ` – ${text}`)),
 		make("div", { id: `${id}-odds` }, oddsOf(most),
-			make("p", { className: "muted small" }, `ε = ${epsilonText(most)} for an answer${together}.`)));
+			make("p", { className: "muted small" }, wordsOf(answers, most, spelled))));
 };
 
-export const showLevels = (place, survey, questions) =>
+export const showLevels = (place, survey, questions, spelled) =>
 	place.replaceChildren(
 		...survey.levels
-			.filter(({ name }) => costsOf(survey, questions, name).length)
-			.map((level, index) => card(survey, questions, level, index)));
+			.map((level) => [offered(survey, questions, level.name), level])
+			.filter(([answers]) => answers.length)
+			.map(([answers, level], index) => card(answers, level, index, spelled)));

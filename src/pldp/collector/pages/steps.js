@@ -15,27 +15,30 @@ const next = (from, to) => {
 };
 
 const odds = (device, question, level) => {
-	const [, ...lines] = device.explain(level, question.name).split("\n");
-	return make("details", {}, make("summary", {}, "What your report will tell"), make("p", {}, capital(lines.join(" "))));
+	const [, ...lines] = device.explain(level, question.name).replaceAll(";\n", "; ").split("\n");
+	return make("details", {}, make("summary", {}, "What your report will tell"),
+		...lines.map((line) => make("p", {}, capital(line))));
 };
 
-const showReport = (survey, report, cost) => {
-	byId("words").replaceChildren(...report.answers.map((answer) => make("li", {}, answerInWords(survey, answer))));
+const showReport = (spelled, report, cost) => {
+	const lines = report.answers.map((answer) => answerInWords(spelled.get(answer.question), answer));
+	byId("words").replaceChildren(...lines.map((line) => make("li", {}, line)));
 	byId("exact").textContent = JSON.stringify(report);
 	byId("cost").textContent = `Drawing this report cost ε = ${epsilonText(cost)}. It counts also if you do not send it; ` +
 		"otherwise one could draw again until a report looks right.";
 };
 
-export const openSteps = (survey, device, send) => {
+/** `spelled` has the questions as the survey file spells them out. */
+export const openSteps = (survey, spelled, device, send) => {
 	const asked = device.asked.map((name) => survey.question(name));
 	let [fields, report] = [[], null];
-	showLevels(byId("levels"), survey, asked);
+	showLevels(byId("levels"), survey, asked, spelled);
 
 	on(byId("choosing"), "submit", ({ target }) => {
 		const chosen = new FormData(target).get("level");
 		fields = asked.flatMap((question, place) => {
 			const level = levelFor(survey, question, chosen);
-			return level === null ? [] : [{ question, level, ...questionFields(question, place) }];
+			return level === null ? [] : [{ question, level, ...questionFields(spelled.get(question.name), place) }];
 		});
 		for (const { fieldset, question, level } of fields) fieldset.append(odds(device, question, level));
 		byId("questions").replaceChildren(...fields.map(({ fieldset }) => fieldset));
@@ -51,7 +54,7 @@ export const openSteps = (survey, device, send) => {
 			new Map(answered.map(({ question, value }) => [question.name, value])),
 			new Map(answered.map(({ question, level }) => [question.name, level])));
 		target.reset();
-		showReport(survey, report, device.ledger().total - before);
+		showReport(spelled, report, device.ledger().total - before);
 		showLedger(survey, device);
 		next("answering", "preview");
 	});

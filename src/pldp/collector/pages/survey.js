@@ -18,25 +18,26 @@ const fetchText = async () => {
 
 const short = (key) => `${key.slice(0, 16)}…`;
 
-const aboutSignature = (text) => {
+const aboutSignature = (key) => {
 	if (trustedKey) return `The survey was signed with the key that this page trusts (${short(trustedKey)}).`;
-	const key = JSON.parse(text).signature?.public_key;
 	return "This page and the survey come from the same server. Whoever runs it can change both, and a changed page could " +
 		`read your answers. ${key ? `The survey's signature fits it (key ${short(key)}).` : "The survey is not signed."}`;
 };
 
-const introduce = (survey, text) => {
+const introduce = (survey, key) => {
 	document.title = survey.title;
 	byId("title").textContent = survey.title;
 	byId("collector").textContent = survey.collector && `A survey of ${survey.collector}`;
 	byId("shown").textContent = survey.hiding ? "Your report hides the level, too." : "Your report shows the level that you chose.";
-	byId("signature").textContent = aboutSignature(text);
+	byId("signature").textContent = aboutSignature(key);
 	byId("hash").textContent = survey.hash;
 };
 
 const start = async () => {
 	const text = await fetchText();
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
+	const { signature, survey: signed, ...unsigned } = JSON.parse(text);
+	const spelled = new Map((signed ?? unsigned).questions.map((question) => [question.name, question]));
 	const store = databaseStore("pldp");
 	const device = await openDevice(survey, { store });
 	on(byId("limiting"), "submit", async ({ target }) => {
@@ -44,9 +45,9 @@ const start = async () => {
 		target.reset();
 		announce("Your limit is set.");
 	});
-	introduce(survey, text);
+	introduce(survey, signature?.public_key);
 	showLedger(survey, device);
-	openSteps(survey, device, await openSending(survey, collector));
+	openSteps(survey, spelled, device, await openSending(survey, collector));
 	for (const id of ["promise", "choosing", "reports", "ledger", "about"]) show(id);
 };
 

@@ -1,4 +1,4 @@
-/** What a report says, in words. */
+/** What a report says, in words. Questions are as the survey file spells them out. */
 const MOST_LABELS = 8;
 
 const bytesOf = (hex) => hex.match(/../g).map((pair) => parseInt(pair, 16));
@@ -30,26 +30,23 @@ const grouped = (values, output, buckets) => {
 
 const round = (number) => Number(number.toPrecision(6));
 
-/** The numbers that an output speaks for: a window of the grid, one bucket of it, or an end. */
-const numbers = ({ low, high, buckets, unit }, weights, output) => {
-	const width = weights.get("width") ?? (weights.has("peak") ? 1 : 0);
-	const windows = width && buckets + width - 1;
+/** The numbers that an output speaks for: a window of the grid (one step wide for Laplace), or one of its ends. */
+const numbers = ({ low, high, buckets, unit }, { width = 0, peak }, output) => {
+	const wide = peak ? 1 : width;
+	const windows = wide && buckets + wide - 1;
 	if (output >= windows) return `speaks for ${output > windows ? "larger" : "smaller"} numbers`;
 	const edge = (place) => round(Number(low) + (place * (high - low)) / buckets);
-	const [from, to] = [edge(Math.max(output - width + 1, 0)), edge(Math.min(output + 1, buckets))];
-	return `speaks for numbers from ${from} to ${to}${unit && ` ${unit}`}`;
+	const [from, to] = [edge(Math.max(output - wide + 1, 0)), edge(Math.min(output + 1, buckets))];
+	return `speaks for numbers from ${from} to ${to}${unit ? ` ${unit}` : ""}`;
 };
 
 const says = (question, { level, output }) => {
-	const { kind, values, channels, levelOf } = question;
-	const { weights } = channels[levelOf(level)];
-	if (kind === "number") return numbers(question, weights, output);
+	const { kind, values, weights } = question;
+	if (kind === "number") return numbers(question, weights[level], output);
 	if (typeof output === "string") return ticked(values, output);
-	const buckets = weights.get("buckets");
+	const { buckets } = weights[level];
 	return buckets ? grouped(values, output, buckets) : `says ${quoted(values[output])}`;
 };
 
-export const answerInWords = (survey, answer) => {
-	const question = survey.question(answer.question);
-	return `${question.text || question.name} The report ${says(question, answer)}, at level ${quoted(answer.level)}.`;
-};
+export const answerInWords = (question, answer) =>
+	`${question.text || question.name} The report ${says(question, answer)}, at level ${quoted(answer.level)}.`;

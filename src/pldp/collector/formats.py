@@ -1,0 +1,71 @@
+"""Estimates as they leave the collector: JSON, CSV and Arrow."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+
+FORMATS: Final = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "arrow": "application/vnd.apache.arrow.stream",
+}
+"""Ending and content type of each format."""
+
+_FORMULA: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+
+
+def encode(content: Mapping[str, Any], kind: str) -> bytes:
+    """Write an estimate in one of the formats; CSV and Arrow have its rows."""
+    if kind == "json":
+        return json.dumps(plain(content), ensure_ascii=False).encode()
+    rows = [_flat(row) for row in content["rows"]] if "rows" in content else _buckets(content["density"])
+    if kind == "csv":
+        text = io.StringIO()
+        # Text is quoted, so that a spreadsheet with other separators cannot split a label.
+        writer = csv.writer(text, quoting=csv.QUOTE_NONNUMERIC)
+        writer.writerow(map(_cell, rows[0] if rows else []))
+        writer.writerows(map(_cell, row.values()) for row in rows)
+        return text.getvalue().encode()
+    table = pa.Table.from_pylist(rows).replace_schema_metadata({b"pldp.survey_hash": content["survey"]})
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue()
+
+
+def plain(content: Any, digits: int = 17) -> Any:
+    """Return the same without numbers that JSON does not know, which become null, and with so many digits.
+
+    >>> plain({"a": (1 / 3, float("nan"))}, 3)
+    {'a': [0.333, None]}
+    """
+    if isinstance(content, Mapping):
+        return {str(key): plain(value, digits) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [plain(value, digits) for value in content]
+    if isinstance(content, float):
+        return float(f"{content:.{digits}g}") if math.isfinite(content) else None
+    return content
+
+
+def _buckets(found: Mapping[str, Any]) -> list[dict[str, float]]:
+    """Return the buckets of a density as rows."""
+    columns = (found["edges"], found["edges"][1:], found["shares"], found["low"], found["high"])
+    return [dict(zip(("from", "to", "share", "low", "high"), row, strict=True)) for row in zip(*columns, strict=False)]
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Write sets of labels as one text."""
+    return {name: ", ".join(cell) if isinstance(cell, list | tuple) else cell for name, cell in row.items()}
+
+
+def _cell(cell: object) -> object:
+    """Keep spreadsheets from running a label as a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.lstrip().startswith(_FORMULA) else cell

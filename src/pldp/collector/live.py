@@ -1,0 +1,127 @@
+"""Overviews that many people look at: each is made by one thread, at most once a second, and shared by all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
+from time import monotonic, thread_time
+from typing import Any, Final, NamedTuple, TypeVar
+
+from pldp.collector.formats import plain
+from pldp.collector.problems import Problem, ProblemError
+from pldp.collector.store import Store
+
+EVERY: Final = 1.0
+"""Seconds between two overviews of a round, at least."""
+
+SHARE: Final = 0.1
+"""Part of one processor's time that estimates take, at most: those that take long are made less often."""
+
+PATIENCE: Final = 2.0
+"""Seconds that a request waits for a new overview before it gets the one before, or how far counting is."""
+
+MOST_ROUNDS: Final = 16
+"""Rounds whose overviews are kept."""
+
+_LATEST: Final = 0
+_DIGITS: Final = 6
+
+Result = TypeVar("Result")
+
+
+class Shown(NamedTuple):
+    """An overview as JSON, and its name: another overview has another name."""
+
+    body: bytes
+    tag: str
+
+
+class _Kept:
+    """The overview of one round, and what it was made from."""
+
+    def __init__(self) -> None:
+        self.making: asyncio.Future[None] | None = None
+        self.state: Any = None
+        self.shown: Shown | None = None
+        self.until = 0.0
+        self.counted = (0, 0)
+
+
+class Live:
+    """Makes what readers look at, one thing after the other, away from the thread that stores reports."""
+
+    def __init__(
+        self,
+        store: Store,
+        fewest: int,
+        *,
+        clock: Callable[[], float] = monotonic,
+        work: Callable[[], float] = thread_time,
+    ) -> None:
+        self._store = store
+        self._fewest = fewest
+        self._clock = clock
+        self._work = work
+        self._thread = ThreadPoolExecutor(1, "pldp-reader")
+        self._rounds: OrderedDict[int, _Kept] = OrderedDict()
+
+    async def run(self, action: Callable[[], Result]) -> Result:
+        """Run another action that reads in the same thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, action)
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def overview(self, number: int | None) -> Shown:
+        """Return the overview of a round, of the latest by default."""
+        key = number or _LATEST
+        kept = self._rounds.setdefault(key, _Kept())
+        self._rounds.move_to_end(key)
+        if len(self._rounds) > MOST_ROUNDS:
+            self._rounds.popitem(last=False)
+        making = kept.making
+        if (making is None or making.done()) and self._clock() >= kept.until:
+            making = kept.making = asyncio.ensure_future(self.run(lambda: self._make(kept, number)))
+        if making is not None and not making.done():
+            await asyncio.wait([making], timeout=PATIENCE)
+        if making is not None and making.done() and not making.cancelled():
+            try:
+                making.result()
+            except ProblemError:
+                self._rounds.pop(key, None)
+                raise
+        if kept.shown is not None:
+            return kept.shown
+        done, every = kept.counted
+        return Shown(b'{"counted":%d,"reports":%d}' % (done, every), "")
+
+    def _make(self, kept: _Kept, number: int | None) -> None:
+        """Make an overview anew if anything has changed."""
+        rounds = self._store.rounds()
+        chosen = next((each for each in rounds[::-1] if number in {None, each.number}), None)
+        if chosen is None:
+            raise ProblemError(Problem.NOT_FOUND, "there is no such round")
+        hours = self._store.arrivals.hours()
+        state = (rounds, hours, self._store.rejections())
+        took = 0.0
+        if state != kept.state:
+            from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
+
+            kept.counted = (0, chosen.reports)
+
+            def progress(done: int) -> None:
+                kept.counted = (done, chosen.reports)
+
+            counted = self._store.tally(chosen.number, progress)
+            begun = self._work()
+            content = answers.overview(counted, chosen.number, rounds, hours, self._fewest)
+            body = json.dumps(plain(content, _DIGITS), ensure_ascii=False, separators=(",", ":")).encode()
+            kept.shown = Shown(body, blake2b(body, digest_size=16).hexdigest())
+            kept.state = state
+            took = self._work() - begun
+        kept.until = self._clock() + max(EVERY, took / SHARE)

@@ -1,0 +1,387 @@
+"""The dashboard in a real browser: what a reader sees, what changes while they look, and what no label can do."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+from servers import Local, local
+
+from browsers import Visit, Visits
+from pldp.collector import Sender, Tokens
+from pldp.reports import Report
+from pldp.reports.columns import from_batch
+from pldp.simulate import Population, simulate_reports
+from pldp.survey import Survey, loads
+
+
+def reports_of(survey: Survey, people: int, seed: int, level_mix: Any = None) -> list[Report]:
+    population = Population.of_shares(survey, people, level_mix=level_mix, seed=seed)
+    return [report for batch in simulate_reports(survey, population, seed=seed) for report in from_batch(survey, batch)]
+
+
+def upload(server: Local, reports: list[Report]) -> list[str]:
+    """Send reports and return their receipts."""
+    sender = Sender(server.url)
+    receipts = list(sender.send(reports))
+    sender.close()
+    return receipts
+
+
+def post(server: Local, path: str, body: bytes = b"", token: str = "") -> Any:
+    connection = server.connect()
+    connection.request("POST", path, body, {"content-type": "application/json", "authorization": f"Bearer {token}"})
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer
+
+
+def get(server: Local, path: str, token: str) -> bytes:
+    connection = server.connect()
+    connection.request("GET", path, headers={"authorization": f"Bearer {token}"})
+    body = connection.getresponse().read()
+    connection.close()
+    return body
+
+
+def enter(person: Visit, server: Local, token: str) -> Page:
+    page = person.page
+    page.goto(f"{server.url}/dashboard")
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Show the dashboard").click()
+    return page
+
+
+def tile(page: Page, name: str) -> Any:
+    return page.locator("#headline div", has=page.get_by_text(name, exact=True)).locator("dd")
+
+
+def card(page: Page, text: str) -> Any:
+    return page.get_by_role("region", name=text, exact=True)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Local, str]]:
+    """A collector with all kinds of questions and 3000 reports, and a token to read."""
+    survey = Survey.load("examples/shopping.toml")
+    with local(tmp_path_factory.mktemp("shop"), survey) as server:
+        upload(server, reports_of(survey, 3000, seed=1))
+        yield server, Tokens(server.database).create("reader", "read")
+
+
+@pytest.fixture
+def commuting(tmp_path: Path, commute: Survey) -> Iterator[Local]:
+    with local(tmp_path, commute) as server:
+        yield server
+
+
+def test_every_question_is_shown_with_its_intervals(visit: Visits, shop: tuple[Local, str]) -> None:
+    """The numbers are those of the API, to the digits that are shown."""
+    server, token = shop
+    person = visit()
+    page = enter(person, server, token)
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    shown = json.loads(get(server, "/v1/overview", token))
+    for question in shown["questions"]:
+        rows = card(page, question["text"]).locator(".dots tbody tr")
+        expected = question.get("rows") or [
+            {"value": "Mean", "estimate": question["mean"]["value"], **question["mean"]}
+        ]
+        unit = 1 if question["kind"] == "number" else 100
+        for place, row in enumerate(expected):
+            cells = rows.nth(place).locator("th, td.number").all_inner_texts()
+            numbers = [float(text) for text in re.findall(r"-?[\d.]+", " ".join(cells[1:]).replace("−", "-"))]
+            wanted = [unit * row[name] for name in ("estimate", "low", "high")]
+            assert numbers == pytest.approx(wanted, abs=0.51)
+            if question["kind"] != "number":
+                assert cells[0] == row["value"]
+        expect(card(page, question["text"])).to_contain_text("One forged report can")
+    expect(card(page, "How much did you spend on food this week?").locator("path.fitted")).to_be_visible()
+    assert all(url.startswith((server.url, "blob:")) for _, url, _ in person.requests)
+    assert not person.complaints
+
+
+def test_new_reports_and_withdrawals_show_while_one_looks(visit: Visits, commuting: Local, commute: Survey) -> None:
+    reports = reports_of(commute, 700, seed=2)
+    receipts = upload(commuting, reports[:600])
+    page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
+    expect(tile(page, "Reports")).to_contain_text("600")
+    estimates = card(page, "How do you usually get to work?").locator(".dots tbody")
+    before = estimates.inner_text()
+    upload(commuting, reports[600:])
+    expect(tile(page, "Reports")).to_contain_text("700")
+    expect(estimates).not_to_have_text(before, use_inner_text=True)
+    for receipt in receipts[:50]:
+        assert post(commuting, "/v1/withdraw", json.dumps({"receipt": receipt}).encode()) == {"outcome": "withdrawn"}
+    expect(tile(page, "Reports")).to_contain_text("650")
+    expect(tile(page, "Withdrawn")).to_contain_text("50")
+
+
+def test_while_nothing_changes_nothing_is_sent_or_drawn(visit: Visits, shop: tuple[Local, str]) -> None:
+    server, token = shop
+    person = visit()
+    statuses: list[int] = []
+    person.page.on("response", lambda got: statuses.append(got.status) if "/v1/overview" in got.url else None)
+    page = enter(person, server, token)
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    drawn = page.locator(".dots").first.element_handle()
+    with page.expect_response(lambda got: got.status == 304):
+        pass
+    assert drawn.is_visible()
+    assert statuses == [200, 304]
+
+
+def test_what_is_open_stays_open_when_numbers_change(visit: Visits, commuting: Local, commute: Survey) -> None:
+    reports = reports_of(commute, 300, seed=3)
+    upload(commuting, reports[:200])
+    page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
+    page.get_by_text("Levels", exact=True).first.click()
+    expect(page.locator(".levels").first).to_be_visible()
+    upload(commuting, reports[200:])
+    expect(tile(page, "Reports")).to_contain_text("300")
+    expect(page.locator(".levels").first).to_be_visible()
+
+
+def test_small_levels_do_not_show_their_size(visit: Visits, commuting: Local, commute: Survey) -> None:
+    """The twin: once there are 50 people, their number shows."""
+    mix = {"strict": 0.5, "standard": 0.5}
+    upload(commuting, reports_of(commute, 400, seed=4, level_mix=mix))
+    few = reports_of(commute, 50, seed=5, level_mix={"open": 1})
+    upload(commuting, few[:49])
+    page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
+    told = card(page, "How do you usually get to work?")
+    expect(told).to_contain_text("open (ε 2) hidden")
+    assert not re.search(r"\b49\b", told.inner_text())
+    assert told.inner_text().count("hidden") == 2
+    upload(commuting, few[49:])
+    expect(told).to_contain_text("open (ε 2) 50")
+
+
+def test_a_wrong_token_gets_one_clear_line(visit: Visits, shop: tuple[Local, str]) -> None:
+    person = visit()
+    page = enter(person, shop[0], "guessed")
+    expect(page.get_by_role("alert")).to_have_text("This token is not valid. Make one with: pldp store token NAME")
+    expect(page.locator("#board")).to_be_hidden()
+    expect(page.get_by_label("Token")).to_be_focused()
+    assert person.page.evaluate("[sessionStorage.length, localStorage.length, document.cookie]") == [0, 0, ""]
+    page.get_by_label("Token").fill(shop[1])
+    page.keyboard.press("Enter")
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_the_token_is_kept_for_this_tab_only(visit: Visits, shop: tuple[Local, str]) -> None:
+    server, token = shop
+    person = visit()
+    page = enter(person, server, token)
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    page.reload()
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    stored = person.stored()
+    assert list(stored["session"].values()) == [token]
+    assert token not in json.dumps({**stored, "session": None})
+    assert not [url for _, url, _ in person.requests if token in url]
+    other = person.context.new_page()
+    other.goto(f"{server.url}/dashboard")
+    expect(other.get_by_label("Token")).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    assert person.page.evaluate("sessionStorage.length") == 0
+    expect(page.locator("#board")).to_be_hidden()
+
+
+MARKUP = '<img src=x onerror="window.ran = true"><b>bold</b>'
+HOSTILE = f"""
+pldp = 1
+title = {json.dumps(MARKUP)}
+collector = {json.dumps(MARKUP)}
+[levels]
+"<b>" = 2
+[[questions]]
+name = "<i>/?#"
+text = {json.dumps(MARKUP)}
+values = [{json.dumps(MARKUP)}, "no"]
+[[questions]]
+name = "=1+1"
+kind = "choices"
+values = [{json.dumps(MARKUP)}, "</table>"]
+"""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Local, str]]:
+    survey = loads(HOSTILE)
+    with local(tmp_path_factory.mktemp("hostile"), survey, pairs=[("<i>/?#", "=1+1")]) as server:
+        upload(server, reports_of(survey, 300, seed=6))
+        yield server, Tokens(server.database).create("reader", "read")
+
+
+FOUND = "[window.ran ?? false, document.querySelectorAll('main img, main b, h1 img, .top b').length]"
+
+
+def test_labels_are_text_wherever_they_are_shown(visit: Visits, hostile: tuple[Local, str]) -> None:
+    person = visit(accept_downloads=True)
+    page = enter(person, *hostile)
+    expect(page.get_by_role("heading", level=1)).to_have_text(MARKUP)
+    for summary in page.locator("summary").all():
+        summary.click()
+    expect(page.locator(".dots tbody th").first).to_have_text(MARKUP)
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Download <i>/?# as CSV").click()
+    assert re.fullmatch(r"[\w.-]+\.csv", started.value.suggested_filename)
+    assert page.evaluate(FOUND) == [False, 0]
+    assert not person.complaints
+
+
+def test_a_page_that_takes_labels_for_markup_is_caught(visit: Visits, hostile: tuple[Local, str]) -> None:
+    """The policy keeps the script from running even then."""
+    person = visit()
+    naive = 'typeof child === "string" ? element.insertAdjacent' + 'HTML("beforeend", child) : element.append(child)'
+    person.alter("/pages/dom.js", "element.append(...children)", f"for (const child of children) {naive}")
+    page = enter(person, *hostile)
+    expect(page.locator("#headline")).to_be_visible()
+    expect(page.locator("main b").first).to_be_attached()
+    ran, found = page.evaluate(FOUND)
+    assert (ran, found > 0) == (False, True)
+    assert [complaint for complaint in person.complaints if "Content Security Policy" in complaint]
+
+
+def test_downloads_are_what_the_api_gives(visit: Visits, shop: tuple[Local, str]) -> None:
+    server, token = shop
+    page = enter(visit(accept_downloads=True), server, token)
+    for kind in ("csv", "json", "arrow"):
+        with page.expect_download() as started:
+            page.get_by_role(
+                "button", name=f"Download reason as {'Arrow' if kind == 'arrow' else kind.upper()}"
+            ).click()
+        content = Path(started.value.path()).read_bytes()
+        assert content == get(server, f"/v1/estimates/reason.{kind}", token)
+        assert started.value.suggested_filename == f"reason-round-1.{kind}"
+        if kind == "csv":
+            assert len(list(csv.DictReader(io.StringIO(content.decode())))) == 5
+        if kind == "arrow":
+            assert pa.ipc.open_stream(content).read_all().num_rows == 5
+
+
+def test_frequent_sets_are_searched_for_when_asked(visit: Visits, shop: tuple[Local, str]) -> None:
+    server, token = shop
+    person = visit()
+    page = enter(person, server, token)
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    assert not [url for _, url, _ in person.requests if "estimates" in url]
+    page.get_by_text("Frequent sets").click()
+    sets = page.locator("details", has_text="Frequent sets")
+    expect(sets).to_contain_text("As of now")
+    found = json.loads(get(server, "/v1/estimates/basket", token))["rows"]
+    expect(sets.locator("tbody tr")).to_have_count(sum(len(row["items"]) > 1 for row in found))
+
+
+def test_an_administrator_closes_and_opens_rounds_and_a_reader_cannot(
+    visit: Visits, commuting: Local, commute: Survey
+) -> None:
+    reports = reports_of(commute, 150, seed=7)
+    upload(commuting, reports[:100])
+    tokens = Tokens(commuting.database)
+    page = enter(visit(), commuting, tokens.create("reader", "read"))
+    expect(tile(page, "Reports")).to_contain_text("100")
+    expect(page.get_by_role("button", name="Close the open round")).to_be_hidden()
+    page = enter(visit(), commuting, tokens.create("admin", "admin"))
+    expect(page.get_by_role("button", name="Open the next round")).to_be_disabled()
+    page.get_by_role("button", name="Close the open round").click()
+    page.get_by_role("button", name="Keep it open").click()
+    page.get_by_role("button", name="Close the open round").click()
+    page.get_by_role("button", name="Close it").click()
+    expect(page.get_by_role("status")).to_have_text("Round 1 is closed.")
+    page.get_by_role("button", name="Open the next round").click()
+    expect(page.get_by_role("status")).to_have_text("Round 2 is open.")
+    upload(commuting, reports[100:])
+    expect(tile(page, "Reports")).to_contain_text("50")
+    page.get_by_label("Round", exact=True).select_option("1")
+    expect(tile(page, "Reports")).to_contain_text("100")
+    expect(tile(page, "Reports")).to_contain_text("round 1, closed")
+
+
+def test_where_levels_disagree_that_is_said_first(visit: Visits, commuting: Local, commute: Survey) -> None:
+    for seed, level, shares in ((8, "strict", [1, 0, 0, 0, 0, 0]), (9, "open", [0, 0, 0, 0, 0, 1])):
+        people = Population.of_shares(commute, 1500, {"mode": shares}, level_mix={level: 1}, seed=seed)
+        for batch in simulate_reports(commute, people, seed=seed):
+            upload(commuting, list(from_batch(commute, batch)))
+    page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
+    told = page.get_by_role("region", name="Read this first")
+    expect(told.get_by_role("listitem")).to_have_count(1)
+    expect(told).to_contain_text("People of different levels answer differently")
+    above = "(one) => one.compareDocumentPosition(document.querySelector('#headline')) & 4"
+    assert told.evaluate(above)
+    told.get_by_role("link", name="How do you usually get to work?").click()
+    expect(page.get_by_role("heading", name="How do you usually get to work?")).to_be_in_viewport()
+    expect(card(page, "How do you usually get to work?")).to_contain_text("pooled by size")
+
+
+def test_counting_and_lost_connections_are_told(visit: Visits, shop: tuple[Local, str]) -> None:
+    server, token = shop
+    page = visit().page
+    body = json.dumps({"scope": "read", "counted": 3_000_000, "reports": 10_000_000})
+    page.route("**/v1/overview", lambda route: route.fulfill(body=body, content_type="application/json"))
+    page.goto(f"{server.url}/dashboard")
+    page.get_by_label("Token").fill(token)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Counting: 3,000,000 of 10,000,000 reports")).to_be_visible()
+    page.unroute("**/v1/overview")
+    page.route("**/v1/overview", lambda route: route.abort())
+    expect(page.get_by_role("alert")).to_have_text("The collector cannot be reached. Trying again …")
+    page.unroute("**/v1/overview")
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    expect(page.get_by_role("alert")).to_be_hidden()
+    expect(page.get_by_role("status")).to_have_text("Connected again.")
+
+
+def test_a_tab_that_nobody_sees_asks_nothing(visit: Visits, shop: tuple[Local, str]) -> None:
+    server, token = shop
+    person = visit()
+    page = enter(person, server, token)
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    page.evaluate("Object.defineProperty(document, 'hidden', { get: () => true })")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    asked = len(person.requests)
+    page.wait_for_timeout(2500)
+    assert len(person.requests) == asked
+
+
+def serious(visit: Visit) -> list[str]:
+    found = Axe().run(visit.page).response["violations"]
+    return [f"{each['id']}: {node['target']}" for each in found for node in each["nodes"]]
+
+
+def test_the_dashboard_is_accessible_and_fits_a_phone(visit: Visits, shop: tuple[Local, str]) -> None:
+    person = visit(viewport={"width": 360, "height": 740})
+    person.page.goto(f"{shop[0].url}/dashboard")
+    expect(person.page.get_by_label("Token")).to_be_visible()
+    assert not serious(person)
+    page = enter(person, *shop)
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.emulate_media(color_scheme="dark")
+    assert not serious(person)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1200, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert not serious(person)
+
+
+def test_the_scan_of_the_dashboard_finds_what_it_looks_for(visit: Visits, shop: tuple[Local, str]) -> None:
+    person = visit()
+    person.alter("/pages/common.css", "--muted: #56616c", "--muted: #c0c0c0")
+    person.alter("/dashboard", '<label class="small" for="round">', '<label class="small" for="none">')
+    page = enter(person, *shop)
+    expect(tile(page, "Reports")).to_contain_text("3,000")
+    assert {finding.split(":")[0] for finding in serious(person)} == {"color-contrast", "select-name"}

@@ -1,0 +1,436 @@
+"""The overview and the estimates: what readers see, what stays hidden, and what looking costs."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from client import JSON, LINES, call, lines, send
+from hypothesis import given
+from hypothesis import strategies as st
+from senders import make_reports, packed
+
+from pldp.collector import Collector, Packing, Settings, Store, Tokens
+from pldp.collector.answers import estimate, hide_small, overview
+from pldp.collector.arrivals import HOURS, Arrivals
+from pldp.collector.formats import encode
+from pldp.collector.live import Live
+from pldp.errors import StoreError, UsageError
+from pldp.estimates import Estimate, frequencies, mean, supports
+from pldp.estimates.itemsets import baskets_of
+from pldp.reports.columns import from_batch
+from pldp.simulate import Population, simulate_reports
+from pldp.survey import Survey, loads
+from pldp.tallies import Tally, fused_of, tally
+
+OPEN = Settings(rate_limit=0)
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer than readers are asked to wait."""
+    monkeypatch.setattr("pldp.collector.live.PATIENCE", 60)
+
+
+@pytest.fixture
+def store(tmp_path: Path, commute: Survey) -> Iterator[Store]:
+    store = Store(commute, tmp_path / "reports.db", pairs=[("late", "mode")])
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def app(commute: Survey, store: Store, tmp_path: Path) -> Collector:
+    return Collector(commute, store, Tokens(tmp_path / "reports.db"), OPEN)
+
+
+@pytest.fixture
+def reader(app: Collector, tmp_path: Path) -> str:
+    return Tokens(tmp_path / "reports.db").create("reader", "read")
+
+
+@pytest.fixture(scope="module")
+def shopping() -> tuple[Survey, Tally]:
+    survey = Survey.load("examples/shopping.toml")
+    people = Population.of_shares(survey, 3000, seed=1)
+    return survey, tally(survey, simulate_reports(survey, people, seed=1))
+
+
+def look(app: Collector, token: str, query: str = "", **headers: str) -> Any:
+    """Look at the overview as if the last look was long ago."""
+    for kept in app._live._rounds.values():
+        kept.until = 0
+    return call(app, "GET", f"/v1/overview{query}", token=token, headers=headers)
+
+
+def shown_of(counted: Tally, question: str) -> Estimate:
+    """What is shown: by size where the levels disagree, as they may in these reports."""
+    found = frequencies(counted, question)
+    return found.by_size or found
+
+
+def test_one_look_has_all_that_a_dashboard_shows(app: Collector, commute: Survey, reader: str) -> None:
+    reports = make_reports(commute, 400)
+    call(app, "POST", "/v1/reports", lines(reports) + b"\n{", LINES)
+    shown = look(app, reader).json
+    assert (shown["scope"], shown["round"], shown["reports"]) == ("read", 1, 400)
+    assert (shown["title"], shown["survey"]) == (commute.title, commute.hash)
+    assert shown["rounds"] == [{"number": 1, "open": True, "reports": 400, "withdrawn": 0}]
+    assert {reason: count for reason, count in shown["rejections"].items() if count} == {"malformed": 1}
+    assert [hour["stored"] for hour in shown["hours"]] == [400]
+    for question in shown["questions"]:
+        expected = shown_of(tally(commute, reports), question["name"])
+        assert [row["estimate"] for row in question["rows"]] == pytest.approx(expected.shares.tolist(), rel=1e-5)
+        assert question["manipulation"] == pytest.approx(expected.manipulation, rel=1e-5)
+        assert all(row["low"] < row["estimate"] < row["high"] for row in question["rows"])
+    assert [group["reports"] for group in shown["questions"][0]["groups"]] == [67, 66, 67]
+
+
+def test_the_overview_changes_with_new_reports_and_withdrawals(app: Collector, commute: Survey, reader: str) -> None:
+    reports = make_reports(commute, 300)
+    call(app, "POST", "/v1/reports", lines(reports[:200]), LINES)
+    before = look(app, reader)
+    receipts = call(app, "POST", "/v1/reports", lines(reports[200:]), LINES).json["outcomes"]
+    more = look(app, reader)
+    call(app, "POST", "/v1/withdraw", json.dumps({"receipt": receipts[0]["receipt"]}).encode(), JSON)
+    fewer = look(app, reader)
+    assert [each.json["reports"] for each in (before, more, fewer)] == [200, 300, 299]
+    assert len({each.headers["etag"] for each in (before, more, fewer)}) == 3
+    kept = tally(commute, [*reports[:200], *reports[201:]])
+    rows = fewer.json["questions"][0]["rows"]
+    assert [row["estimate"] for row in rows] == pytest.approx(shown_of(kept, "mode").shares.tolist(), rel=1e-5)
+
+
+def test_who_knows_the_overview_is_told_so_in_a_few_bytes(app: Collector, commute: Survey, reader: str) -> None:
+    call(app, "POST", "/v1/reports", lines(make_reports(commute, 100)), LINES)
+    tag = look(app, reader).headers["etag"]
+    again = look(app, reader, **{"if-none-match": tag})
+    assert (again.status, again.body) == (304, b"")
+    call(app, "POST", "/v1/reports", lines(make_reports(commute, 1)), LINES)
+    assert look(app, reader, **{"if-none-match": tag}).status == 200
+
+
+def test_a_reader_and_an_administrator_do_not_share_a_tag(app: Collector, reader: str, tmp_path: Path) -> None:
+    admin = Tokens(tmp_path / "reports.db").create("admin", "admin")
+    tag = look(app, reader).headers["etag"]
+    answer = look(app, admin, **{"if-none-match": tag})
+    assert (answer.status, answer.json["scope"]) == (200, "admin")
+
+
+def test_everybody_who_looks_shares_one_overview_a_second(
+    app: Collector, commute: Survey, reader: str, monkeypatch
+) -> None:
+    made: list[int] = []
+    count = app._store.tally
+    monkeypatch.setattr(app._store, "tally", lambda *given: made.append(1) or count(*given))
+    call(app, "POST", "/v1/reports", lines(make_reports(commute, 100)), LINES)
+
+    async def many() -> list[Any]:
+        headers = {"authorization": f"Bearer {reader}"}
+        return await asyncio.gather(*(send(app, "GET", "/v1/overview", headers=headers) for _ in range(20)))
+
+    assert len({answer.body for answer in asyncio.run(many())}) == 1
+    assert len(made) == 1
+    call(app, "POST", "/v1/reports", lines(make_reports(commute, 1)), LINES)
+    assert call(app, "GET", "/v1/overview", token=reader).json["reports"] == 100
+    assert look(app, reader).json["reports"] == 101
+    look(app, reader)
+    assert len(made) == 2
+
+
+@pytest.mark.parametrize(("seconds", "pause"), [(0.01, 1), (5, 50)])
+def test_estimates_that_take_long_are_made_less_often(store: Store, seconds: float, pause: float) -> None:
+    work = itertools.count(0, seconds)
+    live = Live(store, 50, clock=lambda: 1000, work=lambda: next(work))
+    asyncio.run(live.overview(None))
+    (kept,) = live._rounds.values()
+    assert kept.until == 1000 + pause
+    live.close()
+
+
+def test_while_counting_takes_long_the_reader_sees_how_far_it_is(
+    app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
+) -> None:
+    monkeypatch.setattr("pldp.collector.live.PATIENCE", 0.2)
+    monkeypatch.setattr("pldp.collector.store.STEP", 10)
+    for start in range(3):
+        store.add(packed(commute, make_reports(commute, 10 + start)), {})
+    count = store.tally
+
+    async def slowly() -> Any:
+        held, proceed = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wait(done: int) -> None:
+            loop.call_soon_threadsafe(held.set)
+            asyncio.run_coroutine_threadsafe(proceed.wait(), loop).result(10)
+
+        def slow(number: int, progress: Any) -> Tally:
+            return count(number, lambda done: (progress(done), wait(done)))
+
+        monkeypatch.setattr(store, "tally", slow)
+        headers = {"authorization": f"Bearer {reader}"}
+        early = await send(app, "GET", "/v1/overview", headers=headers)
+        proceed.set()
+        return early, await send(app, "GET", "/v1/overview", headers=headers)
+
+    early, late = asyncio.run(slowly())
+    assert early.json == {"scope": "read", "counted": 10, "reports": 33}
+    assert "etag" not in early.headers
+    assert late.json["questions"]
+
+
+def test_reports_are_stored_while_the_first_overview_is_counted(
+    app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
+) -> None:
+    """Looking and storing share no thread and no lock for longer than one step."""
+    reports = make_reports(commute, 40)
+    monkeypatch.setattr("pldp.collector.store.STEP", 10)
+    for start in range(0, 20, 5):
+        store.add(packed(commute, reports[start : start + 5]), {})
+    stored: list[list[Any]] = []
+
+    def store_more(_: int) -> None:
+        if not stored:
+            stored.append(store.add(packed(commute, reports[20:]), {}))
+
+    assert store.tally(1, store_more).reports == 40
+    assert stored == [[None] * 20]
+
+
+def test_rounds_are_chosen_and_a_closed_one_stays_as_it_was(
+    app: Collector, store: Store, commute: Survey, reader: str
+) -> None:
+    reports = make_reports(commute, 120)
+    store.add(packed(commute, reports[:100]), {})
+    store.close_round()
+    store.open_round()
+    store.add(packed(commute, reports[100:]), {})
+    first, latest = look(app, reader, "?round=1").json, look(app, reader).json
+    assert (first["round"], first["reports"], latest["round"], latest["reports"]) == (1, 100, 2, 20)
+    store.withdraw(store.receipt(packed(commute, reports)[0].id))
+    assert look(app, reader, "?round=1").json["questions"] == first["questions"]
+    assert look(app, reader, "?round=3").code == "not_found"
+    assert look(app, reader, "?round=x").code == "bad_request"
+    assert set(app._live._rounds) == {0, 1}
+
+
+def test_a_store_that_fails_is_told_and_looked_at_again(app: Collector, store: Store, reader: str, monkeypatch) -> None:
+    def fail() -> None:
+        raise StoreError("away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "rounds", fail)
+        assert look(app, reader).code == "store_unavailable"
+    assert look(app, reader).status == 200
+
+
+def test_overviews_of_few_rounds_are_kept(app: Collector, store: Store, reader: str, monkeypatch) -> None:
+    monkeypatch.setattr("pldp.collector.live.MOST_ROUNDS", 2)
+    for _ in range(4):
+        store.close_round()
+        store.open_round()
+    for number in range(1, 6):
+        assert look(app, reader, f"?round={number}").json["round"] == number
+    assert list(app._live._rounds) == [4, 5]
+
+
+def test_small_groups_do_not_show_their_size(app: Collector, commute: Survey, reader: str) -> None:
+    """Nor does a group that nobody chose differ from one with 49 people."""
+    call(app, "POST", "/v1/reports", lines(make_reports(commute, 294)), LINES)
+    for content in (look(app, reader).json["questions"][0], call(app, "GET", "/v1/estimates/mode", token=reader).json):
+        assert [(group["reports"], "weight" in group) for group in content["groups"]] == [(None, False)] * 3
+    call(app, "POST", "/v1/reports", lines(make_reports(commute, 6)), LINES)
+    shown = call(app, "GET", "/v1/estimates/mode", token=reader).json["groups"]
+    assert [group["reports"] for group in shown] == [50] * 3
+    assert sum(group["weight"] for group in shown) == pytest.approx(1)
+
+
+@given(st.dictionaries(st.text(max_size=3), st.integers(0, 200), min_size=1, max_size=6), st.integers(1, 100))
+def test_what_is_hidden_cannot_be_subtracted(reports: dict[str, int], fewest: int) -> None:
+    shown = hide_small(reports, fewest)
+    hidden = [reports[name] for name, number in shown.items() if number is None]
+    assert all(number is None or number >= fewest for number in shown.values())
+    assert min(reports.values()) < fewest or not hidden
+    assert not hidden or len(hidden) == len(reports) or (len(hidden) > 1 and sum(hidden) >= fewest)
+
+
+def test_hidden_levels_show_estimated_shares_and_no_counts() -> None:
+    survey = loads(
+        'pldp=1\ntitle="t"\nlevels={a=1,b=2}\nhide_level={epsilon=2}\nquestions=[{name="q",values=["x","y"]}]'
+    )
+    counted = tally(survey, simulate_reports(survey, Population.of_shares(survey, 4000, seed=1), seed=1))
+    (shown,) = overview(counted, 1, [], [], 50)["questions"]
+    assert shown["groups"] == []
+    assert sum(level["share"] for level in shown["levels"]) == pytest.approx(1)
+
+
+def test_every_kind_of_question_has_its_view(shopping: tuple[Survey, Tally]) -> None:
+    survey, counted = shopping
+    basket, reason, spent = overview(counted, 1, [], [], 50)["questions"]
+    baskets = baskets_of(counted, "basket")
+    expected = supports(*baskets, [[item] for item in baskets[1]])
+    assert [row["value"] for row in basket["rows"]] == list(survey.question("basket").values)
+    assert [row["estimate"] for row in basket["rows"]] == expected.support.tolist()
+    assert basket["manipulation"] > 1
+    assert reason["rows"][0]["consistent"] >= 0
+    found = mean(fused_of(counted, "spent"))
+    assert (spent["mean"]["value"], spent["unit"]) == (found.value, "euros")
+    shares, low, high = (spent["density"][name] for name in ("shares", "low", "high"))
+    assert len(shares) + 1 == len(spent["density"]["edges"])
+    assert all(a < b < c for a, b, c in zip(low, shares, high, strict=True))
+    assert sum(shares) == pytest.approx(1)
+    assert len(spent["quantiles"]) == 5
+
+
+def test_a_forged_report_moves_the_mean_by_no_more_than_is_said(shopping: tuple[Survey, Tally]) -> None:
+    """Replace one report by the worst one, at every level: the mean moves by at most that, and about that much."""
+    _, counted = shopping
+    said = overview(counted, 1, [], [], 50)["questions"][2]["moves"]
+    moved = []
+    for level in ("strict", "open"):
+        cell = counted.counts["spent", level]
+        outputs = [int(cell.counts.nonzero()[0][place]) for place in (0, -1)]
+        means = []
+        for output in outputs:
+            counts = cell.counts.copy()
+            counts[outputs[0]] -= 1
+            counts[output] += 1
+            changed = {**counted.counts, ("spent", level): replace(cell, counts=counts)}
+            means.append(mean(fused_of(replace(counted, counts=changed), "spent")).value)
+        moved.append(means[1] - means[0])
+    assert 0.9 * said < max(moved) <= 1.02 * said
+
+
+def test_where_levels_disagree_that_is_said_first_and_pooling_is_by_size() -> None:
+    """The twin below has levels that agree: nothing is said."""
+    survey = loads(
+        """
+        pldp = 1
+        title = "t"
+        levels = { strict = 1, open = 2 }
+        [[questions]]
+        name = "one"
+        values = ["x", "y"]
+        [[questions]]
+        name = "some"
+        kind = "choices"
+        values = ["x", "y"]
+        [[questions]]
+        name = "much"
+        kind = "number"
+        low = 0
+        high = 10
+        """
+    )
+
+    def shown(strict: list[Any], relaxed: list[Any]) -> list[dict[str, Any]]:
+        parts = []
+        for level, (one, some, much) in (("strict", strict), ("open", relaxed)):
+            answers = {"one": [one] * 4000, "some": [some] * 4000, "much": np.linspace(*much, 4000)}
+            people = Population.of_values(survey, answers, level_mix={level: 1}, seed=1)
+            parts.append(tally(survey, simulate_reports(survey, people, seed=1)))
+        return overview(Tally.merge(parts), 1, [], [], 50)["questions"]
+
+    for question in shown(["x", ["x"], (0, 6)], ["y", ["y"], (4, 10)]):
+        assert "answer differently" in question["warnings"][0]
+        assert "by size" in question["method"]
+    for question in shown(["x", ["x"], (0, 10)], ["x", ["x"], (0, 10)]):
+        assert not [warning for warning in question["warnings"] if "differently" in warning]
+        assert "by precision" in question["method"]
+
+
+def test_questions_without_reports_say_what_is_missing(shopping: tuple[Survey, Tally]) -> None:
+    survey, _ = shopping
+    for question in overview(Tally.empty(survey), 1, [], [], 50)["questions"]:
+        assert "no reports" in question["missing"]
+        assert "rows" not in question
+
+
+def test_questions_with_many_values_show_the_largest_and_say_how_many_are_left() -> None:
+    names = ",".join(f'"{number}"' for number in range(80))
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=3}}\nquestions=[{{name="q",values=[{names}]}}]')
+    counted = tally(survey, simulate_reports(survey, Population.of_shares(survey, 2000, seed=1), seed=1))
+    (shown,) = overview(counted, 1, [], [], 50)["questions"]
+    assert (len(shown["rows"]), shown["left_out"]) == (50, 30)
+    least = min(row["estimate"] for row in shown["rows"])
+    assert sorted(frequencies(counted, "q").shares)[30] == pytest.approx(least)
+
+
+def test_two_way_tables_are_there_where_pairs_are_counted(app: Collector, commute: Survey, reader: str) -> None:
+    (empty,) = look(app, reader).json["two_way"]
+    assert "no reports" in empty["missing"]
+    people = Population.of_shares(commute, 1000, seed=1)
+    packing = Packing(commute)
+    batch = next(iter(simulate_reports(commute, people, seed=1)))
+
+    app._store.add([packing.pack(report) for report in from_batch(commute, batch)], {})
+    (table,) = look(app, reader).json["two_way"]
+    assert table["questions"] == ["late", "mode"]
+    assert len(table["rows"]) == 12
+    assert sum(row["estimate"] for row in table["rows"]) == pytest.approx(1, abs=0.5)
+
+
+def test_pairs_are_named_in_the_settings() -> None:
+    assert Settings().paired() == []
+    with pytest.raises(UsageError, match="such as mode\\+late"):
+        Settings(pairs="mode").paired()
+
+
+def test_hours_are_forgotten_after_a_week_and_when_the_clock_is_set_back() -> None:
+    now = 1e9
+    arrivals = Arrivals(clock=lambda: now)
+    for _ in range(3 * HOURS):
+        arrivals.add(2, 1)
+        now += 3600
+    assert len(arrivals.hours()) == HOURS
+    assert len(arrivals._counts) <= HOURS + 1
+    assert sum(hour.stored for hour in arrivals.hours()) == 2 * (HOURS - 1)
+    now = 0
+    assert arrivals.hours() == []
+
+
+def test_estimates_of_every_kind_come_in_every_format(shopping: tuple[Survey, Tally]) -> None:
+    """CSV and Arrow have one row per value, set or bucket."""
+    survey, counted = shopping
+    assert {question.kind for question in survey.questions} == {"choice", "choices", "number"}
+    for question in survey.questions:
+        content = estimate(counted, question.name, 50)
+        assert content["reports"] > 500
+        assert [group["level"] for group in content["groups"]] == ["strict", "open"]
+        assert json.loads(encode(content, "json"))["survey"] == survey.hash
+        table = pa.ipc.open_stream(encode(content, "arrow")).read_all()
+        rows = list(csv.DictReader(io.StringIO(encode(content, "csv").decode())))
+        assert len(rows) == table.num_rows
+        if question.kind == "number":
+            assert all(float(row["low"]) < float(row["share"]) < float(row["high"]) for row in rows)
+
+
+def test_a_number_without_reports_has_no_estimate(tmp_path: Path, shopping: tuple[Survey, Tally]) -> None:
+    survey, _ = shopping
+    store = Store(survey, tmp_path / "shopping.db")
+    app = Collector(survey, store, Tokens(tmp_path / "shopping.db"), OPEN)
+    token = Tokens(tmp_path / "shopping.db").create("reader", "read")
+    for question in survey.questions:
+        assert call(app, "GET", f"/v1/estimates/{question.name}", token=token).code == "no_estimate"
+    store.close()
+
+
+@pytest.mark.parametrize("label", ["=cmd()", " =1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "＝1", "x;=cmd()"])
+def test_cells_of_csv_are_no_formulas(label: str) -> None:
+    """Whatever separates cells where the file is opened."""
+    text = encode({"survey": "", "rows": [{"value": label, "=1": -0.5}]}, "csv").decode()
+    for separator in ",;\t":
+        for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
+            assert not [cell for cell in row if cell.strip().startswith(("=", "+", "@", "＝")) or cell == "-1"]
+    assert next(csv.reader(io.StringIO(text), delimiter=",")) == ["value", "'=1"]
