@@ -43,7 +43,7 @@ def _run(args: argparse.Namespace) -> None:
 def _tell(address: str) -> None:
     sys.stdout.write(
         f"survey     {address}/\n"
+        f"dashboard  {address}/dashboard  (make a token: pldp store token NAME)\n"
         f"API        {address}/v1/openapi.json\n"
-        f"estimates  {address}/v1/estimates/QUESTION  (make a token: pldp store token NAME)\n"
     )
     sys.stdout.flush()
