@@ -11,14 +11,18 @@ IMAGES = ROOT / "docs" / "images"
 LARGEST = 150_000
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "collector")]
 
-from servers import running  # noqa: E402
+from servers import local, running  # noqa: E402
 
 from browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
 from pldp.auditing import audit, write_certificate  # noqa: E402
+from pldp.collector import Tokens  # noqa: E402
+from pldp.reports.columns import from_batch  # noqa: E402
+from pldp.simulate import Population, simulate_reports  # noqa: E402
 from pldp.survey import Survey  # noqa: E402
 
 WIDE = {"viewport": {"width": 980, "height": 640}, "device_scale_factor": 1}
 DESKTOP = {"viewport": {"width": 760, "height": 900}, "device_scale_factor": 1.25}
+BOARD = {"viewport": {"width": 1000, "height": 1000}}
 PHONE = {"viewport": {"width": 360, "height": 720}, "device_scale_factor": 1.5, "color_scheme": "dark"}
 
 
@@ -32,6 +36,8 @@ def main() -> None:
     ):
         take_survey(visit(**DESKTOP), server.url)
         take_phone(visit(**PHONE), server.url)
+        take_dashboard(visit(**BOARD), "commute", "dashboard")
+        take_dashboard(visit(**PHONE), "shopping", "dashboard-phone", card=2)
         take_certificate(visit(**WIDE), Path(folder))
 
 
@@ -68,6 +74,23 @@ def take_phone(person: Visit, url: str) -> None:
     page.locator("summary").first.click()
     page.locator("#answering").evaluate("(form) => form.scrollIntoView()")
     keep(page.screenshot(), "survey-phone")
+
+
+def take_dashboard(person: Visit, example: str, name: str, *, card: int = -1) -> None:
+    """Estimates of people whose answers are made up, from the top or from the card of a question on."""
+    survey = Survey.load(ROOT / "examples" / f"{example}.toml")
+    people = Population.of_shares(survey, 6000, seed=1)
+    with TemporaryDirectory() as folder, local(Path(folder), survey) as server:
+        for batch in simulate_reports(survey, people, seed=1):
+            server.store.add([server.store.packing.pack(report) for report in from_batch(survey, batch)], {})
+        page = person.page
+        page.goto(f"{server.url}/dashboard")
+        page.get_by_label("Token").fill(Tokens(server.database).create("reader", "read"))
+        page.get_by_role("button", name="Show the dashboard").click()
+        page.locator(".dots").first.wait_for()
+        if card >= 0:
+            page.locator(".question").nth(card).evaluate("(card) => card.scrollIntoView()")
+        keep(page.screenshot(), name)
 
 
 def keep(picture: bytes, name: str) -> None:

@@ -182,6 +182,7 @@ def test_while_counting_takes_long_the_reader_sees_how_far_it_is(
         headers = {"authorization": f"Bearer {reader}"}
         early = await send(app, "GET", "/v1/overview", headers=headers)
         proceed.set()
+        monkeypatch.setattr("pldp.collector.live.PATIENCE", 60)
         return early, await send(app, "GET", "/v1/overview", headers=headers)
 
     early, late = asyncio.run(slowly())
@@ -434,3 +435,16 @@ def test_cells_of_csv_are_no_formulas(label: str) -> None:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             assert not [cell for cell in row if cell.strip().startswith(("=", "+", "@", "＝")) or cell == "-1"]
     assert next(csv.reader(io.StringIO(text), delimiter=",")) == ["value", "'=1"]
+
+
+def test_reports_are_counted_once_while_the_reader_types_the_token(
+    app: Collector, store: Store, commute: Survey, monkeypatch
+) -> None:
+    store.add(packed(commute, make_reports(commute, 30)), {})
+    counted: list[int] = []
+    count = store.tally
+    monkeypatch.setattr(store, "tally", lambda: counted.append(count().reports))
+    for _ in range(3):
+        assert call(app, "GET", "/dashboard").status == 200
+    app._live._thread.shutdown()
+    assert counted == [30]

@@ -151,8 +151,10 @@ class Collector:
         self._by_path: dict[str, dict[str, Route]] = {}
         for route in self.routes:
             self._by_path.setdefault(route.path.removesuffix("{question}"), {})[route.method] = route
-        for path, asset in assets().items():
-            self._by_path[path] = {"GET": Route("GET", path, "", asset.get)}
+        self._assets = assets()
+        for path, asset in self._assets.items():
+            handler = self._get_dashboard if path == "/dashboard" else asset.get
+            self._by_path[path] = {"GET": Route("GET", path, "", handler)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event, as ASGI asks."""
@@ -309,6 +311,10 @@ class Collector:
 
     async def _open_round(self, _: Request) -> Response:
         return _json(asdict(await self._uploads.run(self._store.open_round)))
+
+    async def _get_dashboard(self, request: Request) -> Response:
+        self._live.prepare()
+        return await self._assets["/dashboard"].get(request)
 
     async def _get_overview(self, request: Request) -> Response:
         shown = await self._live.overview(_round_number(request))

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
+from importlib import import_module
 from time import monotonic, thread_time
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -68,10 +69,18 @@ class Live:
         self._work = work
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
         self._rounds: OrderedDict[int, _Kept] = OrderedDict()
+        self._prepared = False
 
     async def run(self, action: Callable[[], Result]) -> Result:
         """Run another action that reads in the same thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, action)
+
+    def prepare(self) -> None:
+        """Load and count, once, what the first overview will need: somebody is about to look."""
+        if not self._prepared:
+            self._prepared = True
+            self._thread.submit(import_module, "pldp.collector.answers")
+            self._thread.submit(self._store.tally)
 
     def close(self) -> None:
         """Begin nothing more."""
@@ -110,14 +119,14 @@ class Live:
         state = (rounds, hours, self._store.rejections())
         took = 0.0
         if state != kept.state:
-            from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
-
             kept.counted = (0, chosen.reports)
 
             def progress(done: int) -> None:
                 kept.counted = (done, chosen.reports)
 
             counted = self._store.tally(chosen.number, progress)
+            from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
+
             begun = self._work()
             content = answers.overview(counted, chosen.number, rounds, hours, self._fewest)
             body = json.dumps(plain(content, _DIGITS), ensure_ascii=False, separators=(",", ":")).encode()

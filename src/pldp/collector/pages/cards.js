@@ -6,6 +6,8 @@ import { brief, whole, writer } from "./format.js";
 
 const KINDS = { choice: "one answer", choices: "any number of answers", number: "a number" };
 
+const PERCENT = " %";
+
 const head = (...titles) => make("thead", {}, make("tr", {}, ...titles));
 const title = (text, className = "") => make("th", { scope: "col", className }, text);
 
@@ -29,19 +31,19 @@ const dots = (caption, rows, scale, tick, write, unit) =>
 				make("th", { scope: "row" }, row.value),
 				make("td", { className: "chart" }, interval(scale, row)),
 				make("td", { className: "number" }, write(row)(row.estimate), unit),
-				make("td", { className: "number reach" }, `${write(row)(row.low)} to ${write(row)(row.high)}`, unit))))));
+				make("td", { className: "number reach" }, `${write(row)(row.low)} to ${write(row)(row.high)}`, unit === PERCENT ? unit : ""))))));
 
 const percentTick = (tick) => `${brief(100 * tick)} %`;
 
 const shares = (view) => {
 	const scale = scaleOf([0, ...view.rows.flatMap(({ estimate, low, high, consistent }) => [estimate, low, high, consistent])]);
 	const best = Math.min(...view.rows.map((row) => row.standard_error ?? Infinity));
-	const parts = [dots(`Shares of ${view.name}`, view.rows, scale, percentTick, () => writer(best, 0.01), " %")];
+	const parts = [dots(`Shares of ${view.name}`, view.rows, scale, percentTick, () => writer(best, 0.01), PERCENT)];
 	if (view.left_out) parts.push(make("p", { className: "muted small" }, `The largest of ${whole(view.rows.length + view.left_out)} values; downloads have all.`));
 	return parts;
 };
 
-const NAMES = { 0.05: "5 % are below", 0.25: "25 % are below", 0.5: "Half are below", 0.75: "75 % are below", 0.95: "95 % are below" };
+const NAMES = { 0.05: "5 % below", 0.25: "25 % below", 0.5: "Median", 0.75: "75 % below", 0.95: "95 % below" };
 
 const numbers = (view) => {
 	const holder = make("div", { className: "wide" });
@@ -89,7 +91,7 @@ const sets = (view, round, tell) => {
 			const rows = answer.rows.filter(({ items }) => items.length > 1).map((row) => ({ ...row, value: row.items.join(" + "), estimate: row.support }));
 			const scale = scaleOf([0, ...rows.flatMap(({ low, high }) => [low, high])]);
 			const none = make("p", { className: "muted" }, `No set of two or more has a support of ${brief(100 * answer.min_support)} % for sure.`);
-			const table = () => dots("Frequent sets", rows, scale, percentTick, (row) => writer(row.standard_error, 0.01), " %");
+			const table = () => dots("Frequent sets", rows, scale, percentTick, (row) => writer(row.standard_error, 0.01), PERCENT);
 			found.replaceChildren(rows.length ? table() : none, make("p", { className: "muted small" }, `As of now: ${answer.promise}.`));
 		} catch (error) {
 			tell(error);

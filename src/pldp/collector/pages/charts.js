@@ -52,7 +52,7 @@ export const curve = ({ edges, shares, low, high }, mean, write) => (width) => {
 	const y = (share) => (height - foot) * (1 - Math.min(share, top) / top);
 	const middles = shares.map((_, place) => x((edges[place] + edges[place + 1]) / 2));
 	const along = (heights) => heights.map((share, place) => [middles[place], y(share)]);
-	const ticks = scaleOf([from, to], Math.max(2, Math.floor(width / 110))).ticks.filter((tick) => tick >= from && tick <= to);
+	const ticks = scaleOf([from, to], Math.max(2, Math.floor(width / 80))).ticks.filter((tick) => tick >= from && tick <= to);
 	return draw("svg", { class: "curve", viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" },
 		draw("rect", { class: "around", x: x(mean.low), y: 0, width: Math.max(1, x(mean.high) - x(mean.low)), height: height - foot }),
 		draw("path", { class: "band", d: `${path([...along(high), ...along(low).reverse()])}Z` }),
