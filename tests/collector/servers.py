@@ -73,8 +73,8 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, *options: str, fault: str = "") -> Iterator[Server]:
-    server = Server(folder, *options, fault=fault)
+def running(folder: Path, *options: str, survey: str = SURVEY, fault: str = "") -> Iterator[Server]:
+    server = Server(folder, *options, survey=survey, fault=fault)
     try:
         yield server
     finally:

@@ -365,7 +365,7 @@ def em(
         remaining = float(scores.max()) - 1
         if progress is not None:
             progress(steps, remaining)
-        # The log-likelihood is concave, so slopes at both ends bound its change; logarithms only where that is too wide.
+        # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
         move = model.people * (shares - before)
         if float(scores @ move) < tolerance and float(slopes @ move) > -tolerance:
             converged = model.people * abs(model.objective(shares) - model.objective(before)) < tolerance
