@@ -455,6 +455,15 @@ def test_what_is_no_database_is_refused(tmp_path: Path, commute: Survey) -> None
         Store(commute, tmp_path / "reports.db")
 
 
+def test_a_damaged_store_is_told_as_such(tmp_path: Path, commute: Survey) -> None:
+    store = Store(commute, tmp_path / "reports.db")
+    store.add(packed(commute, make_reports(commute, 3)), {})
+    store._writer.execute("UPDATE chunks SET ids = 7")
+    store.close()
+    with pytest.raises(StoreError, match="damaged"):
+        Store(commute, tmp_path / "reports.db")
+
+
 def numbered(start: int, stop: int) -> list[Packed]:
     return [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(start, stop)]
 
