@@ -9,7 +9,7 @@ export PLDP_DATA ?= $(abspath $(DATA))
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-oldest test-long test-faults browser lint format bench docs clean help
+.PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -18,16 +18,19 @@ demo: $(VENV)/demo.done ## run the main job end to end and write demo-report.htm
 	$(BIN)/pldp demo --html demo-report.html
 
 test: $(VENV)/test.done browser ## run all tests, doctests included
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-long: $(VENV)/test.done browser ## run the statistical tests with many more runs
-	PLDP_LONG=1 $(BIN)/python -m pytest -n auto tests
+	PLDP_LONG=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests
 
 test-faults: $(VENV)/test.done ## 200 kills, 10,000 power cuts, failing disks, floods: the long form, with its numbers
 	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py)
 
+test-spark: $(VENV)/test.done ## run the tests of both engines on a Spark cluster, all of them
+	PLDP_LONG=1 $(BIN)/python -m pytest tests/spark --durations=5
+
 test-oldest: $(VENV)-oldest/test.done browser ## run the tests with the oldest dependencies that pyproject.toml allows
-	$(VENV)-oldest/bin/python -m pytest -n auto
+	PLDP_OLDEST=1 $(VENV)-oldest/bin/python -m pytest -n auto --doctest-ignore-import-errors # without Spark
 
 browser: ## install the Chromium that pages are tested in, where that is allowed and there is none
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name && exit; done; \
@@ -63,15 +66,15 @@ $(VENV)/demo.done: $(BIN)/python pyproject.toml
 	touch $@
 
 $(VENV)/test.done: $(BIN)/python pyproject.toml
-	$(PIP) install -e '.[test]'
+	$(PIP) install -e '.[test,spark]'
 	touch $@ $(VENV)/demo.done
 
 $(VENV)/lint.done: $(VENV)/test.done
-	$(PIP) install -e '.[test,lint]'
+	$(PIP) install -e '.[test,spark,lint]'
 	touch $@
 
 $(VENV)/docs.done: $(VENV)/test.done
-	$(PIP) install -e '.[test,docs]'
+	$(PIP) install -e '.[test,spark,docs]'
 	touch $@
 
 $(VENV)-oldest/test.done: pyproject.toml tests/oldest.txt

@@ -76,3 +76,12 @@ def visit(browser: Any) -> Iterator[Any]:
 
     with visits(browser) as opener:
         yield opener
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Spark session on a cluster of two executors; see `clusters`. Its tests are one group of pytest-xdist."""
+    from clusters import cluster  # noqa: PLC0415 - only where Spark is tested
+
+    with cluster(tmp_path_factory.mktemp("cluster")) as session:
+        yield session

@@ -41,6 +41,15 @@ class ReportError(PldpError, ValueError):
     """Reports that cannot be read at all: a truncated file, a missing column, a wrong column type."""
 
 
+class UnreadableError(ReportError):
+    """A Parquet file that is truncated, corrupt or something else; `path` says which."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        first = (reason.splitlines() or ["it does not say why"])[0][:160]
+        super().__init__(f"{path}: is not a complete Parquet file of reports ({first})")
+        self.path = path
+
+
 class TallyError(PldpError, ValueError):
     """Tallies that cannot be read or added, or that lack what an estimate needs."""
 
@@ -71,6 +80,10 @@ class StoreError(PldpError):
 
 class StoreFullError(StoreError):
     """A store without room for more; nothing was stored and what was stored is safe."""
+
+
+class ClusterError(PldpError):
+    """A Spark cluster that cannot be reached, or whose machines cannot do the work."""
 
 
 class UsageError(PldpError, ValueError):

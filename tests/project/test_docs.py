@@ -13,8 +13,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib.resources import files
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,7 @@ PUBLIC = (
     "pldp.device",
     "pldp.reports",
     "pldp.tallies",
+    "pldp.tallies.spark",
     "pldp.estimates",
     "pldp.simulate",
     "pldp.auditing",
@@ -84,6 +86,8 @@ def section(page: str, heading: str) -> str:
 
 @pytest.mark.parametrize("module", PUBLIC)
 def test_every_public_name_is_on_the_api_page(module: str) -> None:
+    if module.endswith(".spark"):
+        pytest.importorskip("pyspark", reason="install 'pldp[spark]'")
     words = section(read(DOCS / "api.md"), module)
     missing = [
         name
@@ -99,6 +103,8 @@ def test_the_api_page_names_nothing_that_does_not_exist() -> None:
     described = re.findall(r"^\.\. (auto\w+):: (pldp[\w.]*)\.(\w+)$", read(DOCS / "api.md"), re.MULTILINE)
     assert described
     for kind, module, name in described:
+        if module.endswith(".spark") and not find_spec("pyspark"):
+            continue
         if kind == "automodule":
             importlib.import_module(f"{module}.{name}")
             continue
@@ -161,9 +167,18 @@ def run(command: str) -> None:
         assert main(words) == 0, command
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if "$ pldp " in read(page)], ids=name_of)
-def test_every_command_that_a_page_shows_runs(page: Path, tmp_path: Path, monkeypatch, capsys) -> None:
+def pages_with_commands() -> Iterator[Any]:
+    """Pages whose commands need the cluster belong to its group of tests."""
+    for page in (page for page in PAGES if "$ pldp " in read(page)):
+        marks = [pytest.mark.xdist_group("spark")] if "--engine spark" in read(page) else []
+        yield pytest.param(page, marks=marks, id=name_of(page))
+
+
+@pytest.mark.parametrize("page", list(pages_with_commands()))
+def test_every_command_that_a_page_shows_runs(page: Path, tmp_path: Path, monkeypatch, capsys, request) -> None:
     """The commands of one page share a folder; what they print is not compared."""
+    if page.name == "spark.md":
+        request.getfixturevalue("spark")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     for name, content in re.findall(

@@ -28,6 +28,40 @@ def add_pair_option(parser: argparse.ArgumentParser, words: str) -> None:
     parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=names, help=words)
 
 
+def add_engine_options(parser: argparse.ArgumentParser) -> None:
+    """Give a verb the options that say where its work is done."""
+    parser.add_argument(
+        "--engine", choices=("local", "spark"), default="local", help="this machine, or a Spark cluster"
+    )
+    parser.add_argument(
+        "--master", metavar="URL", help="of the Spark cluster, such as spark://host:7077 (default local[*])"
+    )
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting for Spark (may be repeated)"
+    )
+
+
+def connected(args: argparse.Namespace) -> Any:
+    """Return a session on the cluster that the options name."""
+    settings = {}
+    for setting in args.conf:
+        name, found, value = setting.partition("=")
+        if not found:
+            raise UsageError(f"--conf must look like spark.executor.memory=4g, not {setting[:60]!r}")
+        settings[name] = value
+    with with_extra("spark"):
+        from pldp.tallies.cluster import connect  # noqa: PLC0415 - only those who use Spark install it
+    return connect(args.master or "local[*]", settings)
+
+
+def require_local(args: argparse.Namespace, *more: str) -> None:
+    """Refuse options of a cluster where there is none."""
+    options = ("--master", "--conf", *more)
+    given = [option for option in options if getattr(args, option.removeprefix("--"))]
+    if given:
+        raise UsageError(f"{given[0]} is for --engine spark")
+
+
 @contextmanager
 def with_extra(name: str) -> Iterator[None]:
     """Say how to install an extra of this package that the body needs."""

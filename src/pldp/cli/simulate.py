@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
 
-from pldp.cli.arguments import TOKEN_HELP, read_counts, read_level_mix, upload_token
+from pldp.cli.arguments import (
+    TOKEN_HELP,
+    add_engine_options,
+    connected,
+    read_counts,
+    read_level_mix,
+    require_local,
+    upload_token,
+)
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.cli.send import outcomes_in_words
 from pldp.collector.sender import Sender
 from pldp.errors import UsageError
 from pldp.reports.columns import from_batch, write_parquet
-from pldp.simulate import Population, simulate_reports
+from pldp.simulate import Partitions, Population, simulate_reports
 from pldp.survey import Survey, load
 
 
@@ -26,7 +35,7 @@ def add_to(verbs: Any) -> None:
     parser = verbs.add_parser("simulate", help="write or send the reports that simulated people would send")
     parser.add_argument("survey", help="survey file")
     target = parser.add_mutually_exclusive_group(required=True)
-    target.add_argument("--out", metavar="FILE", help="Parquet file to write")
+    target.add_argument("--out", metavar="FILE", help="Parquet file to write; with Spark, a folder")
     target.add_argument("--to", metavar="URL", help=f"address of a collector to send to, with new ids{TOKEN_HELP}")
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--people", type=int, metavar="N", help="so many people, with shares that fall like 1/rank")
@@ -39,6 +48,10 @@ def add_to(verbs: Any) -> None:
         help="how people choose levels: strict=0.5,open=0.5, or a JSON file with such weights per value; default equal",
     )
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same reports (default 0)")
+    add_engine_options(parser)
+    parser.add_argument(
+        "--partitions", type=int, metavar="N", help="files to write with Spark, each from a seed of its own"
+    )
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -48,13 +61,18 @@ def _run(args: argparse.Namespace) -> None:
     mix = read_level_mix(args.level_mix)
     if args.seed < 0:
         raise UsageError(f"--seed must not be negative, not {args.seed}")
-    if args.counts:
-        population = Population.of_counts(survey, read_counts(survey, args.counts), level_mix=mix, seed=args.seed)
+    if args.engine == "spark":
+        words, summary, shares = _write_on_spark(args, survey, mix)
     else:
-        population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
-    words, summary = (_write if args.out else _send)(args, survey, population)
+        require_local(args, "--partitions")
+        if args.counts:
+            population = Population.of_counts(survey, read_counts(survey, args.counts), level_mix=mix, seed=args.seed)
+        else:
+            population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
+        words, summary = (_write if args.out else _send)(args, survey, population)
+        shares = {name: population.shares(survey.question(name)) for name in population.values}
     if args.json:
-        emit_json({**summary, **_truth(survey, population)}, args.json)
+        emit_json({**summary, **_truth(survey, shares)}, args.json)
     if args.json != "-":
         console_for(args).print(words, markup=False)
 
@@ -69,6 +87,24 @@ def _write(args: argparse.Namespace, survey: Survey, population: Population) -> 
 
         written = write_parquet(args.out, survey, batches())
     return f"{written:,} reports written to {args.out}", {"reports": written, "file": args.out}
+
+
+def _write_on_spark(
+    args: argparse.Namespace, survey: Survey, mix: Any
+) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
+    if not args.out:
+        raise UsageError("--engine spark writes files: name a folder with --out")
+    people = read_counts(survey, args.counts) if args.counts else args.people
+    partitions = Partitions(survey, people, args.partitions, mix, args.seed)
+    folder = Path(args.out).absolute()
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"--out: {args.out} must be a new or an empty folder")
+    spark = connected(args)
+    from pldp.simulate.spark import write_partitions  # noqa: PLC0415 - only those who use Spark install it
+
+    written = write_partitions(spark, partitions, folder)
+    words = f"{written.reports:,} reports written to {args.out}"
+    return words, {"reports": written.reports, "file": args.out}, written.shares
 
 
 def _send(args: argparse.Namespace, survey: Survey, population: Population) -> tuple[str, dict[str, Any]]:
@@ -103,18 +139,16 @@ def with_new_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index("id"), batch.schema.field("id"), column)
 
 
-def _truth(survey: Survey, population: Population) -> dict[str, Any]:
+def _truth(survey: Survey, shares: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the collector does not see: the shares of the simulated people."""
     questions = [
         {
             "name": name,
             "rows": [
                 {"value": value, "true": float(share)}
-                for value, share in zip(
-                    survey.question(name).values, population.shares(survey.question(name)), strict=True
-                )
+                for value, share in zip(survey.question(name).values, own, strict=True)
             ],
         }
-        for name in population.values
+        for name, own in shares.items()
     ]
     return {"survey": survey.hash, "questions": questions}

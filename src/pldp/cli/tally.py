@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from pldp.cli.arguments import add_pair_option, read_lines
+from pldp.cli.arguments import add_engine_options, add_pair_option, connected, read_lines, require_local
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar, show_tally, tally_mapping
-from pldp.errors import UsageError
-from pldp.reports.columns import survey_of_parquet
+from pldp.errors import ReportError, UnreadableError, UsageError
+from pldp.reports import Rejection
+from pldp.reports.columns import parquet_files, survey_of_parquet
 from pldp.survey import Survey, load
 from pldp.tallies import Tally, tally
+from pldp.tallies.tally import unreadable_reports
 
 
 def add_to(verbs: Any) -> None:
@@ -32,16 +35,38 @@ def add_to(verbs: Any) -> None:
         help="keep whole rows of unary reports, for maximum likelihood (larger file)",
     )
     add_pair_option(parser, "count these two questions together, for a two-way table (may be repeated)")
+    parser.add_argument(
+        "--skip-unreadable",
+        action="store_true",
+        help="count the reports of truncated or corrupt Parquet files as rejected and go on; default: stop",
+    )
+    add_engine_options(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey) if args.survey else None
+    if args.engine == "spark":
+        result = _tally_on_spark(survey, args)
+    else:
+        require_local(args)
+        result = _tally_here(survey, args)
+    if not result.reports and set(result.rejections) == {Rejection.WRONG_SURVEY}:
+        raise ReportError(f"none of the {result.rejected:,} reports is of the survey {result.survey.title!r}")
+    result.save(args.out)
+    if args.json:
+        emit_json(tally_mapping(result), args.json)
+    if args.json != "-":
+        show_tally(console_for(args), result)
+
+
+def _tally_here(survey: Survey | None, args: argparse.Namespace) -> Tally:
     parts = []
-    with progress_bar("counting", _rows(args.reports)) as (progress, task):
+    paths = [str(file) for path in args.reports for file in ([path] if _is_text(path) else parquet_files(path))]
+    with progress_bar("counting", _rows(paths)) as (progress, task):
         done = 0
-        for path in args.reports:
+        for path in paths:
             part = _tally_file(
                 path,
                 survey,
@@ -51,12 +76,41 @@ def _run(args: argparse.Namespace) -> None:
             done += part.reports + part.rejected
             survey = survey or part.survey
             parts.append(part)
-    result = Tally.merge(parts)
-    result.save(args.out)
-    if args.json:
-        emit_json(tally_mapping(result), args.json)
-    if args.json != "-":
-        show_tally(console_for(args), result)
+    return Tally.merge(parts)
+
+
+def _tally_on_spark(survey: Survey | None, args: argparse.Namespace) -> Tally:
+    tallies = [Tally.load(path) for path in args.reports if path.endswith(".tally")]
+    texts = [path for path in args.reports if _is_text(path)]
+    files = [path for path in args.reports if path not in texts and not path.endswith(".tally")]
+    if "-" in texts:
+        raise UsageError("- : a cluster cannot read standard input")
+    survey = survey or (tallies[0].survey if tallies else _survey_of(files[0] if files else texts[0]))
+    spark = connected(args)
+    from pldp.tallies import spark as engine  # noqa: PLC0415 - only those who use Spark install it
+
+    how = {"patterns": args.patterns, "pairs": args.pair}
+    if texts:
+        tallies.append(engine.tally(survey, spark.read.text(texts), **how))
+    if files:
+        unreadable = _say_unreadable if args.skip_unreadable else None
+        tallies.append(engine.tally_files(survey, spark, files, unreadable=unreadable, **how))
+    return Tally.merge(tallies)
+
+
+def _survey_of(path: str) -> Survey:
+    """Return the survey in a Parquet file that this machine can read."""
+    if _is_text(path) or "://" in path:
+        raise UsageError(f"--survey is needed to read {path}")
+    return survey_of_parquet(path)
+
+
+def _say_unreadable(error: UnreadableError) -> None:
+    sys.stderr.write(f"pldp: {error}: its reports are rejected\n")
+
+
+def _is_text(path: str) -> bool:
+    return path == "-" or path.endswith((".jsonl", ".ndjson", ".json"))
 
 
 def _rows(paths: list[str]) -> int | None:
@@ -73,9 +127,15 @@ def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, prog
         if survey is not None and loaded.survey.hash != survey.hash:
             raise UsageError(f"{path}: is a tally of another survey")
         return loaded
-    if path == "-" or path.endswith((".jsonl", ".ndjson", ".json")):
+    if _is_text(path):
         if survey is None:
             raise UsageError(f"--survey is needed to read {path}")
         return tally(survey, read_lines(path), patterns=args.patterns, pairs=args.pair, progress=progress)
     survey = survey or survey_of_parquet(path)
-    return tally(survey, path, patterns=args.patterns, pairs=args.pair, progress=progress)
+    try:
+        return tally(survey, path, patterns=args.patterns, pairs=args.pair, progress=progress)
+    except UnreadableError as error:
+        if not args.skip_unreadable:
+            raise
+        _say_unreadable(error)
+        return unreadable_reports(survey, _rows([path]) or 1)

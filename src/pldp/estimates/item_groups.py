@@ -25,7 +25,7 @@ from pldp.estimates.pooling import TEST_LEVEL
 from pldp.mechanisms.item_set import ItemSet
 from pldp.mechanisms.unary_encoding import TOTAL
 from pldp.tallies.counts import ByteArray, IntArray
-from pldp.tallies.patterns import ItemColumns
+from pldp.tallies.patterns import Columns, ItemColumns
 
 Pool = Literal["precision", "size"]
 Target = Literal["respondents", "population"]
@@ -43,7 +43,7 @@ class ItemGroup:
     """The reports of people who used one channel."""
 
     channel: ItemSet
-    columns: ItemColumns
+    columns: Columns
 
     @property
     def reports(self) -> int:
@@ -104,7 +104,9 @@ class ItemGroups:
     target: Target
 
     @classmethod
-    def of(cls, groups: Sequence[tuple[ItemSet, ByteArray]], size: int, pool: Pool, target: Target) -> ItemGroups:
+    def of(
+        cls, groups: Sequence[tuple[ItemSet, ByteArray | Columns]], size: int, pool: Pool, target: Target
+    ) -> ItemGroups:
         """Pair channels with columns; groups without reports are left out."""
         for argument, given, known in (
             ("pool", pool, ("precision", "size")),
@@ -115,7 +117,11 @@ class ItemGroups:
         for channel, _ in groups:
             if channel.size != size:
                 raise EstimateError(f"items must be as many as the channel has bits ({channel.size}), not {size}")
-        made = tuple(ItemGroup(channel, ItemColumns.of_rows(rows, size)) for channel, rows in groups if len(rows))
+        every = (
+            ItemGroup(channel, ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows)
+            for channel, rows in groups
+        )
+        made = tuple(group for group in every if group.reports)
         if not made:
             raise EstimateError("groups must hold at least one report, not none")
         return cls(made, pool, target)

@@ -21,11 +21,11 @@ from pldp.estimates.set_search import Search
 from pldp.mechanisms.item_set import ItemSet, item_places
 from pldp.tallies import Tally
 from pldp.tallies.counts import BitCounts, ByteArray, IntArray
-from pldp.tallies.patterns import LARGEST_SET, PatternCounts
+from pldp.tallies.patterns import LARGEST_SET, Columns
 
 Control = Literal["any", "each"]
-Baskets = Sequence[tuple[ItemSet, ByteArray]]
-"""Groups of reports: the channel and the packed rows of each."""
+Baskets = Sequence[tuple[ItemSet, ByteArray | Columns]]
+"""Groups of reports: the channel and the packed rows of each, or whatever counts them (`pldp.tallies.spark`)."""
 
 SAME_SUPPORTS = "people of every group have the same supports (tested per item; see homogeneity)"
 NORMAL = "supports are nearly normal: rare sets in few reports have rougher errors"
@@ -241,7 +241,7 @@ def supports(
         chosen = [number for number, one in enumerate(wanted) if len(one) == size]
         matrix = np.array([wanted[number] for number in chosen], np.int64)
         _refuse_hopeless(together, matrix)
-        counted = [PatternCounts.of_columns(group.columns, matrix).counts for group in together.groups]
+        counted = [group.columns.pattern_counts(matrix).counts for group in together.groups]
         support[chosen], variance[chosen] = together.estimate(matrix, counted)
     return SetSupports(
         sets=tuple(tuple(items[place] for place in one) for one in wanted),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pldp.errors import ReportError, SurveyError
+from pldp.errors import ReportError, SurveyError, UnreadableError
 from pldp.mechanisms import Channel
 from pldp.reports.record import Answer, Report
 from pldp.survey import SCHEMA, Question, Survey, loads
@@ -115,28 +115,42 @@ def write_parquet(path: str | Path, survey: Survey, batches: Iterable[pa.RecordB
     return count
 
 
-def read_parquet(path: str | Path) -> Iterator[pa.RecordBatch]:
-    """Read a Parquet file batch by batch; a broken file gets one clear error."""
+def parquet_files(path: str | Path) -> list[Path]:
+    """Return the file itself, or the files of a folder in order of their names (hidden ones and marks left out)."""
     path = Path(path)
+    if not path.is_dir():
+        return [path]
+    found = sorted(each for each in path.glob("**/*.parquet") if not each.name.startswith((".", "_")))
+    if not found:
+        raise ReportError(f"{path}: there is no Parquet file in this folder")
+    return found
+
+
+def read_parquet(path: str | Path) -> Iterator[pa.RecordBatch]:
+    """Read a Parquet file, or those of a folder, batch by batch; a broken file gets one clear error."""
+    for file in parquet_files(path):
+        yield from _read_file(file)
+
+
+def _read_file(path: Path) -> Iterator[pa.RecordBatch]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield from file.iter_batches(batch_size=batch_rows(file.schema_arrow))
     except FileNotFoundError:
         raise ReportError(f"{path}: there is no such file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0][:160]
-        raise ReportError(f"{path}: is not a complete Parquet file of reports ({first})") from None
+        raise UnreadableError(str(path), str(error)) from None
 
 
 def survey_of_parquet(path: str | Path) -> Survey:
-    """Return the survey that a Parquet file of reports carries in its metadata."""
-    path = Path(path)
+    """Return the survey that a Parquet file of reports, or the first one of a folder, carries in its metadata."""
+    path = parquet_files(path)[0]
     try:
         metadata = pq.read_schema(path).metadata or {}
     except FileNotFoundError:
         raise ReportError(f"{path}: there is no such file") from None
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
-        raise ReportError(f"{path}: is not a complete Parquet file of reports") from None
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise UnreadableError(str(path), str(error)) from None
     if _SURVEY_KEY not in metadata:
         raise ReportError(f"{path}: does not carry its survey; name the survey file")
     try:

@@ -42,6 +42,8 @@ class Rejection(StrEnum):
     """A report with this id was withdrawn."""
     OVER_BUDGET = "over_budget"
     """The budget of the person who is enrolled does not allow it."""
+    UNREADABLE = "unreadable"
+    """Part of a file that cannot be read, and that was to be passed over."""
 
 
 class ReportRejected(PldpError, ValueError):

@@ -1,7 +1,8 @@
 """Sufficient statistics of reports: counts per question and level, which merge by `+`."""
 
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
-from pldp.tallies.fusion import Fused, Service, Source, fuse, fused_of
+from pldp.tallies.fusion import Fused, Service, Source, fused_of
+from pldp.tallies.joining import fuse
 from pldp.tallies.kernel import tally
 from pldp.tallies.pairs import PairCounts
 from pldp.tallies.patterns import ItemColumns, PatternCounts

@@ -28,15 +28,9 @@ CellArray = npt.NDArray[np.int32]
 ABSENT: Final = -1
 """In a cell: this service has no report of these people."""
 
-OUTSIDE: Final = ("refuse", "skip", "clip")
-"""What `fuse` may do with outputs that the channel cannot make."""
-
 _COUNTED: Final = 1 << 26
 _SORTED: Final = 1 << 62
 """Numbers of possible tuples up to which they are counted in a table, or numbered in 64 bits."""
-
-_SPARSE: Final = 4
-"""Integer keys whose range is at most so many times the number of reports are numbered without hashing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +65,8 @@ class Service:
         missing = {"key", "output"} - set(table.column_names)
         if missing:
             raise TallyError(f"service {name!r}: the table must have a column {' and '.join(sorted(missing))}")
-        stated: dict[str, Any] = {"mechanism": channel.mechanism, "epsilon": channel.epsilon}
-        for column in stated.keys() & set(table.column_names):
-            found = pc.unique(table[column]).to_pylist()
-            if len(found) > 1:
-                raise TallyError(f"service {name!r}: {column} must be one per service; {len(found)} came, split it")
-            if found and found != [stated[column]]:
-                raise TallyError(f"service {name!r}: {column} must be the channel's, {stated[column]}, not {found[0]}")
+        for column in {"mechanism", "epsilon"} & set(table.column_names):
+            require_stated(name, channel, column, pc.unique(table[column]).to_pylist())
         return cls(name, channel, table["key"], table["output"], bounds)
 
     @classmethod
@@ -109,6 +98,16 @@ class Service:
             known &= np.abs(np.abs(array) - high) <= 0.02 * high
         places = np.clip(np.where(known, (array - low) / (high - low) * count, 0), 0, count - 1)
         return cls(name, channel, keys, np.where(known, places.astype(np.int64), ABSENT), bounds)
+
+
+def require_stated(name: str, channel: Channel, column: str, found: Sequence[Any]) -> None:
+    """Refuse a service whose column `mechanism` or `epsilon` holds other values than the channel's."""
+    if len(found) > 1:
+        raise TallyError(f"service {name!r}: {column} must be one per service; {len(found)} came, split it")
+    if found and found[0] != getattr(channel, column):
+        raise TallyError(
+            f"service {name!r}: {column} must be the channel's, {getattr(channel, column)}, not {found[0]}"
+        )
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,9 @@ class Fused:
         kept = (self.cells[:, places] != ABSENT).any(axis=1)
         sources = tuple(self.sources[place] for place in places)
         columns = [column + 1 for column in self.cells[kept][:, places].T.astype(np.int64)]
-        return Fused(sources, self.bounds, *_distinct(columns, sources, self.counts[kept]))
+        return Fused(
+            sources, self.bounds, *distinct(columns, [source.channel for source in sources], self.counts[kept])
+        )
 
     def thin(self, most: int) -> Fused:
         """Return every so-many-th tuple, at most so many: as tuples are sorted, a stratified sample of people."""
@@ -198,7 +199,8 @@ class Fused:
             for ours, theirs in zip(self.sources, other.sources, strict=True)
         )
         columns = [column + 1 for column in np.concatenate([self.cells, other.cells]).T.astype(np.int64)]
-        return Fused(sources, self.bounds, *_distinct(columns, sources, np.concatenate([self.counts, other.counts])))
+        channels, counts = [source.channel for source in sources], np.concatenate([self.counts, other.counts])
+        return Fused(sources, self.bounds, *distinct(columns, channels, counts))
 
 
 def fused_of(tally: Tally, question: str) -> Fused:
@@ -236,133 +238,15 @@ def fused_of(tally: Tally, question: str) -> Fused:
     return Fused(tuple(sources), (asked.grid.low, asked.grid.high), table, np.concatenate(counts))
 
 
-def fuse(services: Sequence[Service], *, outside: str = "refuse") -> Fused:
-    """Join the reports of several services by their keys and count tuples of outputs.
-
-    Parameters
-    ----------
-    services
-        One or more services; each person may have given to any of them.
-    outside
-        What to do with outputs that are missing or that the channel cannot make: `"refuse"` them with an error,
-        `"skip"` and count them, or `"clip"` them to the nearest output (missing ones are skipped).
-
-    Examples
-    --------
-    >>> from pldp.mechanisms import number_channel
-    >>> rounding = number_channel("sr", 4, 1_000_000)
-    >>> fused = fuse([Service("a", rounding, [1, 2, 3], [0, 1, 1]), Service("b", rounding, [3, 1], [1, 0])])
-    >>> fused.people, fused.subsets
-    (3, {('a',): 1, ('a', 'b'): 2})
-    >>> fused.cells.tolist(), fused.counts.tolist()
-    ([[0, 0], [1, -1], [1, 1]], [1, 1, 1])
-    """
-    if outside not in OUTSIDE:
-        raise TallyError(f"outside must be one of {', '.join(OUTSIDE)}, not {outside!r}")
-    if not services:
-        raise TallyError("there must be at least one service to fuse, not none")
-    if len({service.name for service in services}) < len(services):
-        raise TallyError("services must have different names")
-    first = services[0]
-    checked = []
-    for service in services:
-        if (service.channel.size, service.bounds) != (first.channel.size, first.bounds):
-            raise TallyError(
-                f"service {service.name!r}: its scale must be that of {first.name!r}, {first.channel.size} buckets "
-                f"from {first.bounds[0]:g} to {first.bounds[1]:g}, not {service.channel.size} "
-                f"from {service.bounds[0]:g} to {service.bounds[1]:g}"
-            )
-        checked.append(_checked(service, outside))
-    places, people = _join([service.name for service in services], [keys for keys, _, _ in checked])
-    sources, columns = [], []
-    for service, (_, outputs, skipped), place in zip(services, checked, places, strict=True):
-        sources.append(Source(service.name, service.channel, len(outputs), skipped))
-        column = np.zeros(people, np.int32)
-        column[place] = outputs + 1
-        columns.append(column)
-    return Fused(tuple(sources), first.bounds, *_distinct(columns, tuple(sources), None))
-
-
-def _checked(service: Service, outside: str) -> tuple[pa.Array, npt.NDArray[np.int32], dict[str, int]]:
-    """Return keys and possible outputs of a service, and how many reports were left out and why."""
-    name, channel = service.name, service.channel
-    if channel.output_bytes:
-        raise TallyError(f"service {name!r}: outputs must be integers; those of {channel.mechanism} are rows of bits")
-    keys, outputs = _array(service.keys), _array(service.outputs)
-    if len(keys) != len(outputs):
-        raise TallyError(f"service {name!r}: there must be one key per output, not {len(keys):,} for {len(outputs):,}")
-    if len(keys) == 0:
-        raise TallyError(f"service {name!r}: there must be at least one report, not none")
-    if not (pa.types.is_integer(outputs.type) or pa.types.is_floating(outputs.type)):
-        raise TallyError(f"service {name!r}: outputs must be integers, not {outputs.type}")
-    missing = np.asarray(outputs.is_null(nan_is_null=True))
-    numbers = np.asarray(pc.fill_null(outputs, 0))
-    if numbers.dtype.kind == "f":
-        numbers = np.where(missing, 0, numbers)
-        if (broken := int((numbers != np.floor(numbers)).sum())) > 0:
-            raise TallyError(f"service {name!r}: outputs must be integers; {broken:,} of {len(numbers):,} are not")
-    impossible = ((numbers < 0) | (numbers >= channel.output_count)) & ~missing
-    counted = {"missing": int(missing.sum()), "impossible": int(impossible.sum())}
-    counted = {reason: count for reason, count in counted.items() if count}
-    if counted and outside == "refuse":
-        told = " and ".join(f"{count:,} {reason}" for reason, count in counted.items())
-        raise TallyError(f"service {name!r}: outputs must be below {channel.output_count}; {told} of {len(numbers):,}")
-    if outside == "clip":
-        numbers, kept = np.clip(numbers, 0, channel.output_count - 1), ~missing
-        counted = {("clipped" if reason == "impossible" else reason): count for reason, count in counted.items()}
-    else:
-        kept = ~(missing | impossible)
-    if not kept.any():
-        raise TallyError(f"service {name!r}: there must be at least one possible output; none of {len(kept):,} is")
-    if not kept.all():
-        keys, numbers = keys.filter(pa.array(kept)), numbers[kept]
-    return keys, numbers.astype(np.int32, copy=False), counted
-
-
-def _array(column: Any) -> pa.Array:
-    if isinstance(column, pa.ChunkedArray):
-        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    return column if isinstance(column, pa.Array) else pa.array(column)
-
-
-def _join(names: Sequence[str], keys: Sequence[pa.Array]) -> tuple[list[npt.NDArray[Any]], int]:
-    """Return the place of each service's people in one common list, and the length of that list."""
-    types = {array.type for array in keys}
-    if len(types) > 1:
-        raise TallyError(f"keys of all services must be of one type, not {' and '.join(sorted(map(str, types)))}")
-    for name, array in zip(names, keys, strict=True):
-        if array.null_count:
-            raise TallyError(f"service {name!r}: every report must have a key; {array.null_count:,} have none")
-    places, people = _numbered(keys)
-    for name, place in zip(names, places, strict=True):
-        seen = np.zeros(people, np.bool_)
-        seen[place] = True
-        repeated = len(place) - int(seen.sum())
-        if repeated:
-            raise TallyError(
-                f"service {name!r}: keys must be unique; {repeated:,} of {len(place):,} reports repeat an earlier key"
-            )
-    return places, people
-
-
-def _numbered(keys: Sequence[pa.Array]) -> tuple[list[npt.NDArray[Any]], int]:
-    """Number the keys of all services alike: as they are where they are nearly consecutive, else by hashing."""
-    if pa.types.is_integer(keys[0].type):
-        numbers = [np.asarray(array) for array in keys]
-        low, high = min(int(each.min()) for each in numbers), max(int(each.max()) for each in numbers)
-        if high - low < _SPARSE * max(map(len, numbers)):
-            return [each - low for each in numbers], high - low + 1
-    encoded = pa.chunked_array(keys).dictionary_encode()
-    return [np.asarray(chunk.indices) for chunk in encoded.chunks], len(encoded.chunk(0).dictionary)
-
-
-def _distinct(
-    columns: Sequence[npt.NDArray[Any]], sources: Sequence[Source], counts: IntArray | None
+def distinct(
+    columns: Sequence[npt.NDArray[Any]], channels: Sequence[Channel], counts: IntArray | None
 ) -> tuple[CellArray, IntArray]:
     """Return the distinct tuples in one fixed order, and how many people have each; columns hold output+1, or 0."""
     here = np.any([column > 0 for column in columns], axis=0)
+    if not len(here):
+        return np.zeros((0, len(channels)), np.int32), np.zeros(0, np.int64)
     columns = columns if here.all() else [column[here] for column in columns]
-    radices = [source.channel.output_count + 1 for source in sources]
+    radices = [channel.output_count + 1 for channel in channels]
     code, reach = np.zeros(len(columns[0]), np.int64), 1
     for column, radix in zip(columns, radices, strict=True):
         if reach * radix > _SORTED:

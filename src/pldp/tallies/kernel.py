@@ -23,7 +23,7 @@ from pldp.tallies.pairs import Pair, PairCounts, pair_cells
 from pldp.tallies.tally import Cell, Tally
 
 Reports = Any
-"""An iterable of `Report`, JSON text or parsed JSON; an Arrow table, batch or reader; the path of a Parquet file."""
+"""An iterable of `Report`, JSON text or parsed JSON; an Arrow table, batch or reader; a Parquet file or folder."""
 
 Progress = Callable[[int], None]
 """Called with the number of rows read so far."""
@@ -57,7 +57,8 @@ def tally(
     survey
         The survey; reports of another one are rejected and counted as such.
     reports
-        `Report` objects, JSON texts or parsed objects; an Arrow table, batch or reader; or the path of a Parquet file.
+        `Report` objects, JSON texts or parsed objects; an Arrow table, batch or reader; or the path of a Parquet file
+        or of a folder of them.
     patterns
         Keep whole rows of unary reports, which maximum likelihood needs (n·k/8 bytes at most).
     pairs
@@ -126,14 +127,7 @@ def _tally_records(survey: Survey, reports: list[Any], *, patterns: bool, pairs:
 
 def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
     """Count one Arrow batch. This is the whole kernel: other engines run it on their partitions and add the results."""
-    reasons = _check_envelope(survey, batch)
-    read = [_QuestionColumns(question, batch, reasons) for question in survey.questions]
-    answered = np.zeros(batch.num_rows, np.uint16)
-    for columns in read:
-        answered += columns.answered
-    _reject(reasons, answered == 0, Rejection.NO_ANSWER)
-    if survey.ask is not None:
-        _reject(reasons, answered > survey.ask, Rejection.TOO_MANY_ANSWERS)
+    read, reasons = _checked(survey, batch)
     counts: dict[Cell, Counts] = {}
     accepted = reasons == _ACCEPTED
     for columns in read:
@@ -149,6 +143,31 @@ def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False
     tallied = np.bincount(reasons, minlength=256)
     rejections = {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
     return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections, together)
+
+
+def accepted_rows(survey: Survey, batch: pa.RecordBatch, question: str) -> dict[str, ByteArray]:
+    """Return, by level, the packed bits that the accepted reports of one batch give to a question."""
+    read, reasons = _checked(survey, batch)
+    (columns,) = (each for each in read if each.question.name == question)
+    accepted = reasons == _ACCEPTED
+    return {
+        level.name: columns.outputs(channel, accepted & columns.chose(level.name))
+        for level, channel in zip(columns.question.levels, columns.question.channels, strict=True)
+        if channel.output_bytes
+    }
+
+
+def _checked(survey: Survey, batch: pa.RecordBatch) -> tuple[list[_QuestionColumns], npt.NDArray[np.uint8]]:
+    """Return the columns of every question, and per row the code of the reason to reject it or `_ACCEPTED`."""
+    reasons = _check_envelope(survey, batch)
+    read = [_QuestionColumns(question, batch, reasons) for question in survey.questions]
+    answered = np.zeros(batch.num_rows, np.uint16)
+    for columns in read:
+        answered += columns.answered
+    _reject(reasons, answered == 0, Rejection.NO_ANSWER)
+    if survey.ask is not None:
+        _reject(reasons, answered > survey.ask, Rejection.TOO_MANY_ANSWERS)
+    return read, reasons
 
 
 def _check_envelope(survey: Survey, batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
@@ -332,11 +351,21 @@ def _packed_rows(column: pa.Array, name: str, length: int) -> tuple[ByteArray, n
         raise ReportError(f"column {name} must hold packed bits (binary), not {kind}")
     lengths = np.asarray(pc.binary_length(column).fill_null(-1))
     right = lengths == length
+    if right.all():
+        return _bytes_of(column, length), right
     rows = np.zeros((len(column), length), np.uint8)
     if right.any():
-        chosen = column.filter(pa.array(right))
-        rows[right] = np.frombuffer(b"".join(chosen.to_pylist()), np.uint8).reshape(-1, length)
+        rows[right] = _bytes_of(column.filter(pa.array(right)), length)
     return rows, right
+
+
+def _bytes_of(column: pa.Array, length: int) -> ByteArray:
+    """Return the bytes of texts of one length without copying them."""
+    if len(column) == 0:
+        return np.zeros((0, length), np.uint8)
+    offsets = np.frombuffer(column.buffers()[1], np.int64 if pa.types.is_large_binary(column.type) else np.int32)
+    start = int(offsets[column.offset])
+    return np.frombuffer(column.buffers()[2], np.uint8)[start : start + len(column) * length].reshape(-1, length)
 
 
 def _reject(reasons: npt.NDArray[np.uint8], rows: npt.NDArray[np.bool_], reason: Rejection) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,24 @@ def transposed_bits(rows: ByteArray) -> ByteArray:
         words ^= moved ^ moved << np.uint64(shift)
     blocks = words[:, :, None].view(np.uint8)
     return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(rows.shape[1] * 8, length)
+
+
+class Columns(Protocol):
+    """What estimates of sets ask of the reports of one group, wherever these are."""
+
+    @property
+    def reports(self) -> int:
+        """Number of reports."""
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+
+    def joint_counts(self, sets: IntArray) -> IntArray:
+        """Return how many reports have all items of each set (sets × items)."""
+
+    def pattern_counts(self, sets: IntArray) -> PatternCounts:
+        """Return how often the items of each set show each pattern."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +118,10 @@ class ItemColumns:
                 columns = self.bits[sets[first:last, -1]]
                 counts[first:last] = _ones(columns if common is None else np.bitwise_and(columns, common, out=columns))
         return counts
+
+    def pattern_counts(self, sets: Sequence[Sequence[int]] | IntArray) -> PatternCounts:
+        """Return how often the items of each set (all of one size) show each pattern."""
+        return PatternCounts.of_columns(self, sets)
 
     def _common(self, items: IntArray) -> WordArray | None:
         """Return the reports that have all these items; `None` without items."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -172,6 +172,11 @@ class Tally:
         if min(rejections.values(), default=0) < 0 or not max(answered.values()) <= reports <= sum(answered.values()):
             raise TallyError("the numbers of reports contradict each other")
         return cls(survey, cells, reports, rejections, pairs)
+
+
+def unreadable_reports(survey: Survey, number: int) -> Tally:
+    """Return the tally of so many reports that could not be read."""
+    return replace(Tally.empty(survey), rejections={Rejection.UNREADABLE: number} if number else {})
 
 
 def _with_prefix(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:

@@ -1,0 +1,124 @@
+"""Columns of reports on their way from Spark to the kernel: each cut down to what the kernel tells apart.
+
+A row of reports holds the survey's hash, a random id and the names of levels: a hundred bytes to say "right survey,
+good id, level 2". Spark's own code turns them into small numbers before Arrow carries them to Python; there they become
+columns again that the kernel reads like any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import DataType
+
+from pldp.errors import ReportError
+from pldp.reports.columns import schema
+from pldp.survey import Survey
+from pldp.tallies.kernel import ID_BYTES, tally_batch
+
+_ARROW: Final = {
+    "void": pa.null(),
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+}
+"""What Spark's types are in Arrow; columns of any other type are never right."""
+
+_UNKNOWN_TEXT: Final = ""
+"""Stands for every text that the survey does not know; no name is empty."""
+
+JOINED_ROWS: Final = 1 << 17
+JOINED_BYTES: Final = 1 << 26
+"""Rows and bytes of a joined batch, about."""
+
+
+def narrowed(survey: Survey, frame: DataFrame) -> DataFrame:
+    """Select the columns of the survey's reports in their narrow form; missing and wrong ones are refused."""
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    names = [name for name in schema(survey).names if name in kinds]
+    # No rows are enough for the kernel to refuse columns, in its own words and before the cluster starts to work.
+    columns = [pa.array([], arrow_type(name, kinds[name])) for name in names]
+    tally_batch(survey, pa.RecordBatch.from_arrays(columns, names=names))
+    known = _known(survey)
+    # Spark cannot hand over columns whose names have dots, so they are numbered.
+    return frame.select(*(_narrow(name, known.get(name)).alias(f"c{place}") for place, name in enumerate(names)))
+
+
+def arrow_type(name: str, kind: DataType) -> pa.DataType:
+    """Return what a column of Spark is in Arrow; refuse types that no column of reports has."""
+    if kind.typeName() not in _ARROW:
+        raise ReportError(f"column {name} must hold numbers, text or bytes, not {kind.simpleString()}")
+    return _ARROW[kind.typeName()]
+
+
+def _narrow(name: str, known: list[str] | None) -> Column:
+    column = sql.col(f"`{name.replace('`', '``')}`")
+    if name == "id":
+        return sql.coalesce(sql.octet_length(column) == ID_BYTES, sql.lit(False))  # noqa: FBT003
+    if known is None:
+        return column
+    code = sql.lit(len(known))
+    for place, text in enumerate(known):
+        code = sql.when(column == text, place).otherwise(code)
+    return sql.when(column.isNotNull(), code).cast("short")
+
+
+def widened(survey: Survey, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the columns back the form that the kernel reads: texts as dictionaries, good ids as 16 bytes."""
+    names = schema(survey).names
+    words = {name: pa.array([*known, _UNKNOWN_TEXT]) for name, known in _known(survey).items()}
+    for batch in joined(batches):
+        columns = [
+            pa.DictionaryArray.from_arrays(column, words[name])
+            if name in words
+            else _ids(column)
+            if name == "id"
+            else column
+            for name, column in zip(names, batch.columns, strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _known(survey: Survey) -> dict[str, list[str]]:
+    """Return the texts that each column of names may hold."""
+    levels = {f"{each.name}.level": [level.name for level in each.levels] for each in survey.questions}
+    return {"survey": [survey.hash], **levels}
+
+
+def _ids(good: pa.Array) -> pa.Array:
+    """Return ids of zeros, none where the true one is not good: the bits of `good` are their validity."""
+    zeros = pa.py_buffer(bytes(ID_BYTES * (good.offset + len(good))))
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(ID_BYTES), len(good), [good.buffers()[1], zeros], offset=good.offset
+    )
+
+
+def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put Spark's small batches together: the kernel likes a hundred thousand rows at once."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= JOINED_ROWS or size >= JOINED_BYTES:
+            yield _one(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    columns = [pa.concat_arrays([batch.column(place) for batch in batches]) for place in range(batches[0].num_columns)]
+    return pa.RecordBatch.from_arrays(columns, names=batches[0].schema.names)
