@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import random
 import sqlite3
 import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,7 @@ from pldp.collector.migrations import MIGRATIONS
 from pldp.collector.tokens import token_hash
 from pldp.device import Device
 from pldp.errors import StoreError, StoreFullError, UsageError
+from pldp.estimates import frequencies
 from pldp.reports import Rejection
 from pldp.reports.columns import write_parquet
 from pldp.survey import Survey, loads
@@ -94,6 +97,27 @@ def test_who_withdraws_is_gone_from_rows_and_tally(open_store: Open, commute: Su
     assert store.add(rows[:1], {}) == [Rejection.WITHDRAWN]
     assert (store.rounds()[0].reports, store.rounds()[0].withdrawn) == (30, 10)
     assert sum(batch.num_rows for batch in store.batches()) == 30
+
+
+def test_when_a_thousand_withdraw_nothing_of_them_is_left(tmp_path: Path) -> None:
+    """No row, neither in the file nor in its log; the estimate is that of those who stay. Wide rows are unique."""
+    labels = ",".join(f'"{number}"' for number in range(300))
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1}}\nquestions=[{{name="q",values=[{labels}],mechanism="oue"}}]')
+    people = 1100 if os.environ.get("PLDP_LONG") else 150
+    gone = people - 100
+    chance = random.Random(1)  # noqa: S311 - the same rows every time
+    rows = [Packed(chance.randbytes(16), b"\x01" + chance.randbytes(37) + b"\x0f") for _ in range(people)]
+    with closing(Store(survey, tmp_path / "reports.db")) as store:
+        assert store.add(rows, {}) == [None] * people
+        store.tally()
+        assert all(store.withdraw(store.receipt(row.id)) for row in rows[:gone])
+        content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        found = [any(row.row[at : at + 12] in content for at in (1, 13, 25)) for row in rows]  # pages may part a row
+        assert found == [False] * gone + [True] * 100
+        with closing(Store(survey, tmp_path / "others.db")) as others:
+            others.add(rows[gone:], {})
+            assert store.tally() == others.tally()
+            assert frequencies(store.tally(), "q").to_mapping() == frequencies(others.tally(), "q").to_mapping()
 
 
 def test_only_the_receipt_withdraws(store: Store, commute: Survey) -> None:
@@ -428,6 +452,15 @@ def test_what_only_a_file_can_do_is_refused(postgres: str, tmp_path: Path) -> No
 def test_what_is_no_database_is_refused(tmp_path: Path, commute: Survey) -> None:
     (tmp_path / "reports.db").write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError):
+        Store(commute, tmp_path / "reports.db")
+
+
+def test_a_damaged_store_is_told_as_such(tmp_path: Path, commute: Survey) -> None:
+    store = Store(commute, tmp_path / "reports.db")
+    store.add(packed(commute, make_reports(commute, 3)), {})
+    store._writer.execute("UPDATE chunks SET ids = 7")
+    store.close()
+    with pytest.raises(StoreError, match="damaged"):
         Store(commute, tmp_path / "reports.db")
 
 

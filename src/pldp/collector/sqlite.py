@@ -59,6 +59,8 @@ class Sqlite:
         """Turn the database's errors into ours."""
         try:
             yield
+        except UnicodeDecodeError as error:  # what SQLite says of a damaged file may quote it
+            raise StoreError(f"{self._path}: is damaged") from error
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                 raise StoreFullError("the store has no room for more") from error

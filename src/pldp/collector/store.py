@@ -105,9 +105,12 @@ class Store:
                 self._seen = Seen(blake2b(key=key, digest_size=32, person=b"seen").digest())
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
-            self._load_index()
-            self._behind = True
-            self._catch_up()
+            try:
+                self._load_index()
+                self._behind = True
+                self._catch_up()
+            except (TypeError, ValueError) as error:
+                raise StoreError("the store is damaged: what it holds has another form") from error
             self._keep_index()
             opened.pop_all()
 
