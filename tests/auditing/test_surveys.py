@@ -41,6 +41,15 @@ def test_every_mechanism_has_an_exact_row_that_holds() -> None:
     assert all(row.holds and row.exact is not None and row.exact <= row.claimed for row in rows)
 
 
+def test_progress_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    settings = Settings(progress=lambda *done: told.append(done))
+    audit(samples=0, settings=settings)
+    assert told[-1] == (len(NAMES), len(NAMES))
+    audit(Survey.load("examples/commute.toml"), samples=0, settings=settings)
+    assert told[-1] == (1, 2)
+
+
 def test_every_kind_of_question_is_sampled_on_a_device() -> None:
     found = audit(Survey.load("examples/shopping.toml"), samples=200, settings=UNTIMED)
     assert found.holds

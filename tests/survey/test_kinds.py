@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from importlib.resources import files
 
 import jsonschema
@@ -180,9 +181,12 @@ def test_one_clear_line(words: str) -> None:
         (SEVERAL, 3, "value must be several labels"),
         (SEVERAL, ["HIV", "HIV"], "value must be different labels"),
         (SEVERAL, ["secret"], "value must be different labels"),
+        (SEVERAL, [["secret"]], "value must be different labels"),
         (NUMBER, "12", "value must be a number"),
         (NUMBER, True, "value must be a number"),
         (NUMBER, float("nan"), "value must be a number"),
+        (NUMBER, 10**400, "value must be a number"),
+        (NUMBER, Decimal("sNaN"), "value must be a number"),
         (NUMBER, 91, "a number must lie between -10 and 90.5"),
     ],
 )
@@ -192,6 +196,12 @@ def test_answers_that_do_not_fit_are_refused_without_being_repeated(question, va
         device.answer("q", value)
     assert "secret" not in str(error.value)
     assert device.ledger.total == 0
+
+
+def test_a_set_may_have_more_labels_than_an_integer_may_have_digits() -> None:
+    device = Device(survey_of({"name": "q", "kind": "choices", "values": [str(label) for label in range(15_000)]}))
+    report = device.answer("q", ["14999"])
+    assert device.answer("q", ["14999"]).answers == report.answers
 
 
 def test_numbers_outside_are_clipped_where_the_survey_says_so() -> None:

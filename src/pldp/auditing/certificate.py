@@ -97,7 +97,7 @@ def _right(numeric: bool) -> str:  # noqa: FBT001 - a cell is or is not a number
 def _row(row: Row) -> str:
     words = (row.question or "–", row.level or "–", row.mechanism, row.device)
     bound = row.sampled
-    sampled = (None, None) if bound is None else (bound.epsilon, bound.detectable)
+    sampled = (None, None) if bound is None else (round(bound.epsilon, 3), round(bound.detectable, 3))
     numbers = (row.claimed, row.exact, *sampled)
     cells = "".join(f"<td>{escape(word)}</td>" for word in words)
     cells += "".join(f'<td class="n">{shown(number)}</td>' for number in numbers)

@@ -24,8 +24,8 @@ SECONDS_PER_REPORT: Final = 0.05
 
 
 def only(survey: Survey, question: Question) -> Survey:
-    """Return a survey of this question alone, with the same channels: everybody is asked it."""
-    return replace(survey, questions=(question,), ask=None)
+    """Return a survey of this question alone, with the same channels: everybody is asked it, at any price."""
+    return replace(survey, questions=(question,), ask=None, total_micro_epsilon=None)
 
 
 def python_device(survey: Survey) -> Callable[[tuple[dict[str, Any], str]], dict[str, Any]]:

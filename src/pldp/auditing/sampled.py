@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ LEAST_SAMPLES: Final = 100
 _LARGEST: Final = 50.0
 _RANKED: Final = 20_000
 _PAIRED: Final = 5
+_NAMED: Final = 3
 _SUMMED: Final = 24
 _MOST_CELLS: Final = 1 << 16
 
@@ -158,7 +159,7 @@ def lower_bound(
     seen = tuple(int((_scores(columns, look, sides[side][2]) >= threshold).sum()) for side in (first, second))
     tested = samples - half
     names = [" and ".join(columns.names[column] for column in joined) for joined in look.columns]
-    event = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more, weighed"
+    event = names[0] if len(names) == 1 else f"{', '.join(names[:_NAMED])} and {len(names)} parts in all, weighed"
     claim = float(matrix[first, second])
     return Bound(
         epsilon=ratio_bound(seen[0], seen[1], tested, confidence),
@@ -242,7 +243,7 @@ def _counts(first: Codes, second: Codes) -> tuple[Floats, Floats]:
     return np.bincount(first, minlength=size).astype(float), np.bincount(second, minlength=size).astype(float)
 
 
-def _joined(columns: Columns, groups: tuple[tuple[int, ...], ...], one: slice, two: slice) -> Any:
+def _joined(columns: Columns, groups: tuple[tuple[int, ...], ...], one: slice, two: slice) -> _Look | None:
     """Learn the table of each group of columns: the logarithm of how much more often a cell came from `one`."""
     tables, strides = [], []
     for group in groups:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pldp.auditing.calls import Called, call
@@ -147,7 +148,7 @@ def _sampled(
 
 def _judged(called: Called, claims: Claims, timed: Sequence[int], settings: Settings) -> dict[str, Any]:
     bound = lower_bound(
-        columns_of(called.observations("sent", timed=settings.timed)),
+        columns_of(called.observations("sent", timed=settings.timed and len(timed) == len(called.outputs))),
         len(called.outputs[0]),
         len(called.outputs),
         claims,
@@ -248,7 +249,7 @@ def _joint_rows(survey: Survey, samples: int, settings: Settings) -> Iterator[Ro
             own[a][b] for (_, own), a, b in zip(offers, picks[one], picks[two], strict=True) if a != b
         ),
     )
-    for device, found in _sampled(survey, people, claims, [], samples, settings):
+    for device, found in _sampled(replace(survey, total_micro_epsilon=None), people, claims, [], samples, settings):
         claimed = found["sampled"].claimed
         yield Row("all answers", f"all {len(names)}", strictest[0], device, claimed, **found)
 

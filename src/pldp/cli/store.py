@@ -31,7 +31,9 @@ def add_to(verbs: Any) -> None:
     revoke = actions.add_parser("revoke", help="end the tokens of a name")
     copy = actions.add_parser("backup", help="copy the store to a file that a collector can start from")
     copy.add_argument("target", help="file to write")
-    runs = {token: _token, rotate: _rotate, revoke: _revoke, enrol: _enrol, copy: _backup}
+    restore = actions.add_parser("restore", help="check a copy and begin a store with it; none may be there")
+    restore.add_argument("copy", help="file that backup wrote")
+    runs = {token: _token, rotate: _rotate, revoke: _revoke, enrol: _enrol, copy: _backup, restore: _restore}
     for action, run in runs.items():
         if action in {token, rotate, revoke}:
             action.add_argument("name", help="whose token it is")
@@ -66,7 +68,15 @@ def _revoke(args: argparse.Namespace) -> None:
     _tokens(args).revoke(args.name)
 
 
-def _backup(args: argparse.Namespace) -> None:
+def _database(args: argparse.Namespace) -> Any:
     with with_extra("collector"):
         from pldp.collector import open_database  # noqa: PLC0415 - optional
-    open_database(Settings.read(vars(args)).database).backup(args.target)
+    return open_database(Settings.read(vars(args)).database)
+
+
+def _backup(args: argparse.Namespace) -> None:
+    _database(args).backup(args.target)
+
+
+def _restore(args: argparse.Namespace) -> None:
+    _database(args).restore(args.copy)

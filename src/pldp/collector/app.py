@@ -166,15 +166,15 @@ class Collector:
             response = await self._answer(request)
         except Gone:
             return
-        response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
+        if self._origins.allowed:
+            response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
         await respond(send, response, with_body=request.method != "HEAD")
 
     async def _answer(self, request: Request) -> Response:
         try:
             self._check_rate(request)
-            preflight = self._origins.preflight(request, sorted({route.method for route in self.routes}))
-            if preflight is not None:
-                return preflight
+            if self._origins.asks(request):
+                return self._origins.grant(route.method for route in self.routes)
             route = self._route(request)
             if route.scope:
                 request.scope = await self._check_token(request, route.scope)

@@ -55,6 +55,9 @@ class Database(Protocol):
     def backup(self, target: str | Path) -> None:
         """Copy everything to a new file, whole or not at all, while it is in use."""
 
+    def restore(self, copy: str | Path) -> None:
+        """Begin with what a copy holds, once it was checked; nothing may be here yet."""
+
 
 def open_database(where: str | Path) -> Database:
     """Return PostgreSQL for an address that begins with postgresql://, otherwise the SQLite file of that name."""

@@ -22,8 +22,6 @@ class Origins:
 
     def headers(self, request: Request) -> tuple[tuple[bytes, bytes], ...]:
         """Return what lets the page that sent a request read the answer; nothing of the sort for other pages."""
-        if not self.allowed:
-            return ()
         origin = request.headers.get(b"origin", b"")
         if origin not in self.allowed:
             return (_VARY,)
@@ -33,16 +31,18 @@ class Origins:
             _VARY,
         )
 
-    def preflight(self, request: Request, methods: Iterable[str]) -> Response | None:
-        """Answer what a browser asks before it sends, or return `None` if this is no such question of an allowed page.
+    def asks(self, request: Request) -> bool:
+        """Tell whether a browser asks here on behalf of an allowed page whether that may send a request."""
+        return (
+            request.method == "OPTIONS"
+            and b"access-control-request-method" in request.headers
+            and request.headers.get(b"origin", b"") in self.allowed
+        )
 
-        The answer also names methods that this path does not take: these get a problem that the page can read.
-        """
-        asks = request.method == "OPTIONS" and b"access-control-request-method" in request.headers
-        if not asks or request.headers.get(b"origin", b"") not in self.allowed:
-            return None
+    def grant(self, methods: Iterable[str]) -> Response:
+        """Return the answer to that; a path that does not take the method says so itself."""
         headers = (
-            (b"access-control-allow-methods", ", ".join(methods).encode()),
+            (b"access-control-allow-methods", ", ".join(sorted(set(methods))).encode()),
             (b"access-control-allow-headers", b"authorization, content-type, if-none-match"),
             (b"access-control-max-age", b"7200"),
         )

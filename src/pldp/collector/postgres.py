@@ -98,6 +98,10 @@ class Postgres:
         """Refuse: the server has better means."""
         raise StoreError(f"{target}: a PostgreSQL database is copied with pg_dump")
 
+    def restore(self, copy: str | Path) -> None:
+        """Refuse: the server has better means."""
+        raise StoreError(f"{copy}: a PostgreSQL database is restored with pg_restore")
+
 
 def _spelled(statement: str) -> Any:
     return statement.replace("?", "%s")

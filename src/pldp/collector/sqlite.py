@@ -71,8 +71,7 @@ class Sqlite:
 
     def backup(self, target: str | Path) -> None:
         """Copy the file, whole or not at all, while it is in use."""
-        if not self._path.is_file():
-            raise StoreError(f"{self._path}: there is no such store")
+        self._find()
         fresh = Path(f"{target}.new")
         with self.typed():
             source, copy = _open(self._path, timeout=10), _open(fresh, timeout=10)
@@ -82,6 +81,27 @@ class Sqlite:
                 copy.close()
                 source.close()
         fresh.replace(target)
+
+    def restore(self, copy: str | Path) -> None:
+        """Begin with what a copy holds, once it was checked. A log left there would be written into it: none may be."""
+        for left in (self._path, Path(f"{self._path}-wal")):
+            if left.exists():
+                raise StoreError(f"{left}: is in the way; move {self._path} and the files beside it away first")
+        source = Sqlite(copy)
+        source.check()
+        source.backup(self._path)
+
+    def check(self) -> None:
+        """Raise `StoreError` unless the file is a whole store."""
+        self._find()
+        with self.typed(), closing(_open(self._path, timeout=10)) as connection:
+            surveys = connection.execute("SELECT count(*) FROM meta WHERE name = 'survey'").fetchone()
+            if surveys != (1,) or connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
+                raise StoreError(f"{self._path}: is not a whole store")
+
+    def _find(self) -> None:
+        if not self._path.is_file():
+            raise StoreError(f"{self._path}: there is no such store")
 
 
 def _open(path: str | Path, timeout: float) -> SqliteConnection:

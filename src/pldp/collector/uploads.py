@@ -70,7 +70,8 @@ class Uploads:
         while self._waiting:
             group, self._waiting = self._waiting, []
             reports = [report for upload in group for report in upload.reports]
-            payers = [upload.payer for upload in group for _ in upload.reports]
+            charged = any(upload.payer for upload in group)
+            payers = [upload.payer for upload in group for _ in upload.reports] if charged else []
             rejections = Counter[Rejection]()
             for upload in group:
                 if upload.rejections:

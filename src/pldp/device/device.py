@@ -146,7 +146,7 @@ class Device:
         index = question.encode(value)
         level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
         # What is asked, not the survey's hash: a new title must not renew the memo.
-        key = self._state.key("output", self.survey.collector, question.identity(level), str(index))
+        key = self._state.key("output", self.survey.collector, question.identity(level), _digits(index))
         level_key = ""
         if self.survey.level_channel is not None:
             # One label per level for all questions: several would tell more about it.
@@ -179,3 +179,8 @@ class Device:
         if cap is None:
             return "unlimited"
         return epsilon_text(max(cap - self.ledger.spent_on(self.survey.hash), 0))
+
+
+def _digits(index: int) -> str:
+    """Write an integer in decimal, also a set of so many labels that `str` refuses it."""
+    return f"{Decimal(index):f}"

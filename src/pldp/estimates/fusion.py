@@ -312,7 +312,10 @@ def _prefix_matrix(
         indices.append((at + (group[chosen] * (size + 1))[:, None])[kept].astype(np.int32))
         indptr.append(indptr[-1][-1] + np.cumsum(kept.sum(axis=1)))
     shape = (len(order), patterns * (size + 1))
-    return csr_array((np.concatenate(data), np.concatenate(indices), np.concatenate(indptr)), shape=shape)
+    ends = np.concatenate(indptr)
+    # Places as short as they may be: products read less memory.
+    ends = ends.astype(np.int32) if ends[-1] < 1 << 31 else ends
+    return csr_array((np.concatenate(data), np.concatenate(indices), ends), shape=shape)
 
 
 def likelihood_fit(
@@ -348,20 +351,23 @@ def em(
     Privacy" (2020).
     """
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
-    shares, value, steps, converged = model.uniform, np.inf, 0, False
+    shares, steps, converged = model.uniform, 0, False
     scores, remaining = model.scores(shares), np.inf
     while steps < most_steps and not converged:
         steps += 1
+        before, slopes = shares, scores
         shares = shares * scores
         if smoothing:
             padded = np.concatenate([shares[:1], shares, shares[-1:]])
             shares = (padded[:-2] + 2 * shares + padded[2:]) / 4
         shares /= shares.sum()
-        reached = model.objective(shares) * model.people
         scores = model.scores(shares)
         remaining = float(scores.max()) - 1
         if progress is not None:
             progress(steps, remaining)
-        converged = abs(value - reached) < tolerance
-        value = reached
-    return Fit(shares, remaining, steps, converged, -value, slope=model.people * (scores - 1))
+        # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
+        move = model.people * (shares - before)
+        if float(scores @ move) < tolerance and float(slopes @ move) > -tolerance:
+            converged = model.people * abs(model.objective(shares) - model.objective(before)) < tolerance
+    value = -model.people * model.objective(shares)
+    return Fit(shares, remaining, steps, converged, value, slope=model.people * (scores - 1))

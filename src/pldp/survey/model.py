@@ -141,18 +141,21 @@ class Question:
         if isinstance(value, str) or not isinstance(value, Iterable):
             raise AnswerError(f"value must be several labels of question {self.name!r}, such as a list; it is not")
         labels = list(value)
-        bits = sum(1 << self._value_index[label] for label in set(labels) & self._value_index.keys())
-        if bits.bit_count() != len(labels):
+        places = {self._value_index.get(label) for label in labels if isinstance(label, str)} - {None}
+        if len(places) != len(labels):
             raise AnswerError(
                 f"value must be different labels among the {len(self.values)} of question {self.name!r}; some are not"
             )
-        return bits
+        return sum(1 << place for place in places if place is not None)
 
     def _bucket(self, value: object) -> int:
         """The bucket of a number in the public bounds."""
         if self.grid is None or isinstance(value, bool) or not isinstance(value, int | float | Decimal):
             raise AnswerError(f"value must be a number for question {self.name!r}; what came is none")
-        number = float(value)
+        try:
+            number = float(value)
+        except (OverflowError, ValueError):  # an integer too large for a float, a signaling NaN
+            number = math.nan
         if math.isnan(number):
             raise AnswerError(f"value must be a number for question {self.name!r}; what came is none")
         if self.outside == "clip":

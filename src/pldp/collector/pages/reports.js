@@ -7,8 +7,8 @@ const isGood = ({ pldp_receipts, reports }) => pldp_receipts === 1 && Array.isAr
 
 export const openReports = async (collector) => {
 	const kept = openStore(databaseStore("pldp receipts"), { pldp_receipts: 1, reports: [] }, isGood);
-	const options = { store: databaseStore("pldp queue"), fetch: await openInvitation() };
-	const queue = openQueue(new URL("v1/reports", collector), options);
+	const { fetch, account } = await openInvitation(collector);
+	const queue = openQueue(new URL("v1/reports", collector), { store: databaseStore("pldp queue"), fetch });
 	const edit = (work) => kept.change((content) => [null, { ...content, reports: work(content.reports) }]);
 	const set = (id, change) => edit((reports) => reports.map((each) => (each.id === id ? { ...each, ...change } : each)));
 	const STATES = { sent: "sent", dropped: "refused", kept: "waiting" };
@@ -21,6 +21,7 @@ export const openReports = async (collector) => {
 	};
 	await kept.change(() => [null]);
 	return {
+		account,
 		all: () => kept.known().reports,
 		flush: () => queue.flush().then(note),
 		send: async (report) => {

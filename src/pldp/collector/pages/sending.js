@@ -35,10 +35,17 @@ export const openSending = async (survey, collector) => {
 		announce("Withdrawn: the report is erased, and estimates are made without it.");
 	};
 
+	const showAccount = async () => {
+		const account = await reports.account();
+		byId("account").textContent = account
+			? `The collector's own account of your invitation: ε = ${account.spent} of ${account.budget}.` : "";
+	};
+
 	/** Show what became of reports, and come back for those that wait. */
 	const follow = async (flushing) => {
 		const { results, waiting, due } = await flushing;
 		showReceipts();
+		await showAccount();
 		clearTimeout(timer);
 		if (waiting) timer = setTimeout(flush, Math.max(due - Date.now(), 1000));
 		if (waiting) say("The collector cannot be reached. Your report waits on this device and is sent when it can be.");
@@ -52,7 +59,7 @@ export const openSending = async (survey, collector) => {
 		target.reset();
 	});
 	addEventListener("online", flush);
-	if (reports.all().length) flush();
+	flush();
 
 	return async (report) => {
 		const results = await follow(reports.send(report));
