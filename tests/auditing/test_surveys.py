@@ -150,15 +150,14 @@ def test_the_javascript_device_is_audited(client: JavaScript) -> None:
     assert all(row.holds and row.sampled is not None for row in rows)
 
 
-def test_a_false_javascript_device_is_refuted(client: JavaScript, tmp_path: Path) -> None:
-    """The same client, with the truth told nine times in ten."""
+def test_a_javascript_device_with_a_stuck_generator_is_refuted(client: JavaScript, tmp_path: Path) -> None:
+    """Random bytes that are all 0 always tell the truth."""
     shutil.copytree(client.folder, tmp_path / "js", ignore=shutil.ignore_patterns("test"))
-    device = tmp_path / "js" / "src" / "device.js"
-    text = device.read_text(encoding="utf-8")
-    truth = "(question.channels[level].draw(index, random), Math.random() < 0.9 ? index : 0)"
-    wrong = text.replace("question.channels[level].draw(index, random)", truth)
-    assert wrong != text
-    device.write_text(wrong, encoding="utf-8")
+    script = tmp_path / "js" / "vectors" / "audit.js"
+    text = script.read_text(encoding="utf-8")
+    stuck = text.replace("openDevice(survey)", "openDevice(survey, { random: (count) => new Uint8Array(count) })")
+    assert stuck != text
+    script.write_text(stuck, encoding="utf-8")
     survey = loads(
         'pldp=1\ntitle="t"\nlevels={one=0.5}\nquestions=[{name="q",values=["a","b","c","d"],mechanism="krr"}]'
     )

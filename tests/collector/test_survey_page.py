@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -136,11 +136,10 @@ def test_the_policy_keeps_a_page_from_asking_other_hosts(visit: Visits, server: 
 
 
 def read(server: Server, token: str, path: str) -> Any:
-    connection = server.connect()
-    connection.request("GET", path, headers={"authorization": f"Bearer {token}"})
-    content = json.loads(connection.getresponse().read())
-    connection.close()
-    return content
+    with closing(server.connect()) as connection:
+        connection.timeout = 60  # the first estimate loads the numerical libraries
+        connection.request("GET", path, headers={"authorization": f"Bearer {token}"})
+        return json.loads(connection.getresponse().read())
 
 
 def test_a_withdrawn_report_leaves_the_estimate_as_it_was(visit: Visits, server: Server, commute: Survey) -> None:
@@ -255,7 +254,7 @@ def test_invited_people_answer_on_a_page_of_another_host(visit: Visits, tmp_path
         person.context.on("request", lambda asked: shown.add(asked.url) if "authorization" in asked.headers else None)
         person.page.goto(f"{host}/survey.html#{token}")
         expect(person.page.locator("#signature")).to_contain_text("signed with the key that this page trusts")
-        assert person.page.url == f"{host}/survey.html"
+        expect(person.page).to_have_url(f"{host}/survey.html")
         person.page.get_by_role("button", name="Show the questions").click()
         answer(person, commute, ANSWERS)
         send(person)

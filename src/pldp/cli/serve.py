@@ -61,6 +61,7 @@ def _told_to_end() -> Iterator[None]:
 def _tell(address: str) -> None:
     sys.stdout.write(
         f"survey     {address}/\n"
+        f"dashboard  {address}/dashboard\n"
         f"API        {address}/v1/openapi.json\n"
         f"estimates  {address}/v1/estimates/QUESTION  (make a token: pldp store token NAME)\n"
     )
