@@ -83,6 +83,7 @@ def test_every_reason_occurs() -> None:
     elsewhere = {"too_many_answers"}  # needs a survey with `ask`: tests/survey/test_many_questions.py
     elsewhere |= {"conflict", "closed_round", "withdrawn"}  # need a store: tests/collector/test_store.py
     elsewhere |= {"over_budget"}  # needs a ledger: tests/collector/test_ledger.py
+    elsewhere |= {"unreadable"}  # needs a broken file: tests/spark/test_commands.py
     assert set(WRONG) | elsewhere == {reason.value for reason in Rejection}
 
 

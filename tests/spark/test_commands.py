@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pldp.reports.columns import parquet_files, read_parquet
 from pldp.simulate import Partitions, simulate_reports
 
 pytestmark = pytest.mark.xdist_group("spark")
+FULL = pytest.mark.skipif(not os.environ.get("PLDP_LONG"), reason="in `make test-spark`")
 SURVEY = "examples/commute.toml"
 SPARK = ("--engine", "spark", "--master", "local-cluster[2,1,1024]")
 
@@ -104,7 +106,7 @@ def test_bad_input_is_one_line(capsys, words: tuple[str, ...], line: str) -> Non
     assert line in fails(capsys, *words)
 
 
-@pytest.mark.parametrize("options", [(), SPARK], ids=["local", "spark"])
+@pytest.mark.parametrize("options", [pytest.param((), id="local"), pytest.param(SPARK, marks=FULL, id="spark")])
 def test_unreadable_files_and_other_surveys(request, capsys, tmp_path: Path, options: tuple[str, ...]) -> None:
     if options:
         request.getfixturevalue("spark")

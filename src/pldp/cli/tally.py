@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -91,11 +92,17 @@ def _tally_on_spark(survey: Survey | None, args: argparse.Namespace) -> Tally:
 
     how = {"patterns": args.patterns, "pairs": args.pair}
     if texts:
-        tallies.append(engine.tally(survey, spark.read.text(texts), **how))
+        tallies.append(engine.tally(survey, spark.read.text([_address(path) for path in texts]), **how))
     if files:
         unreadable = _say_unreadable if args.skip_unreadable else None
-        tallies.append(engine.tally_files(survey, spark, files, unreadable=unreadable, **how))
+        addresses = [_address(path) for path in files]
+        tallies.append(engine.tally_files(survey, spark, addresses, unreadable=unreadable, **how))
     return Tally.merge(tallies)
+
+
+def _address(path: str) -> str:
+    """Name a file of this machine in full: Spark may have another working folder."""
+    return str(Path(path).absolute()) if Path(path).exists() else path
 
 
 def _survey_of(path: str) -> Survey:
