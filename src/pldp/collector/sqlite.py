@@ -65,8 +65,6 @@ class Sqlite:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                 raise StoreFullError("the store has no room for more") from error
             raise StoreError(f"{self._path}: cannot be used now ({type(error).__name__}: {error})") from error
-        except UnicodeDecodeError as error:  # a damaged file can have words in it that are no text
-            raise StoreError(f"{self._path}: cannot be used now (it is damaged)") from error
 
     def erase_log(self, connection: Connection) -> None:
         """Empty the log; where it is in use, that happens at a later checkpoint."""
