@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -16,9 +17,9 @@ from pldp.survey import Survey
 Open = Callable[[], Store]
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    """The address of a PostgreSQL server that these tests start, with NAME where the database goes.
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """Start a PostgreSQL server and give its address.
 
     It runs as another user where tests run as root, and pytest closes its own folder to others at every start.
     """
@@ -33,34 +34,26 @@ def postgres() -> Iterator[str]:
         server.cleanup()
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
-    """An empty place for a store, in each database."""
-    if request.param == "sqlite":
-        return tmp_path / "reports.db"
-    address = request.getfixturevalue("postgres").replace("NAME", "postgres")
+def empty_schema(postgres: str) -> str:
+    """Return the address of an empty schema."""
+    address = postgres.replace("NAME", "postgres")
     name = f"test_{uuid.uuid4().hex}"
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}")
     return f"{address}&options=-csearch_path%3D{name}"
 
 
-@pytest.fixture
-def open_store(where: str | Path, commute: Survey) -> Iterator[Open]:
-    """A function that starts the store anew, as after a restart; the one before is closed first."""
+@contextmanager
+def stores_at(where: str | Path, survey: Survey) -> Iterator[Open]:
+    """Give a function that starts the store anew, as after a restart; the one before is closed first."""
     opened: list[Store] = []
 
     def start() -> Store:
         if opened:
             opened[-1].close()
-        opened.append(Store(commute, where))
+        opened.append(Store(survey, where))
         return opened[-1]
 
     yield start
     if opened:
         opened[-1].close()
-
-
-@pytest.fixture
-def store(open_store: Open) -> Store:
-    return open_store()
