@@ -90,7 +90,7 @@ def test_pipelined_requests_are_answered_in_their_order(server: Server, commute:
 def test_a_connection_ends_when_it_should(server: Server, commute: Survey) -> None:
     _, line = report_line(commute)
     for ending in (request(line, "connection: close"), request(line, version="1.0")):
-        found, is_open = answers(server, ending + request(line))
+        found, is_open = answers(server, ending)
         assert ([status for status, _ in found], is_open) == ([200], False)
     found, is_open = answers(server, request(b"{}", "content-encoding: gzip"))
     assert ([status for status, _ in found], is_open) == ([415], False)

@@ -136,7 +136,8 @@ def with_new_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
     size = batch.schema.field("id").type.byte_width
     ids = pa.py_buffer(os.urandom(size * batch.num_rows))
     column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), batch.num_rows, [None, ids])
-    return batch.set_column(batch.schema.get_field_index("id"), batch.schema.field("id"), column)
+    columns = [column if field.name == "id" else batch.column(field.name) for field in batch.schema]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
 def _truth(survey: Survey, shares: Mapping[str, Any]) -> dict[str, Any]:
