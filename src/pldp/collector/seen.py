@@ -85,14 +85,16 @@ class Seen:
         found = [[self._recent[identity]] if identity in self._recent else [] for identity in ids]
         if self._runs and ids:
             wanted = self._hashes(b"".join(ids))
+            order = np.argsort(wanted)  # neighbours are sought in turn, so that most of the run stays in the cache
+            wanted = wanted[order]
             for run in self._runs:
-                sought = wanted >> run.bits << run.bits
-                low = np.searchsorted(run.keys, sought)
-                high = np.searchsorted(run.keys, sought | _low(run.bits), "right")
-                for place in np.flatnonzero(low < high).tolist():
-                    found[place] += (
-                        _places(run.keys[low[place] : high[place]], run.bits) + np.uint64(run.first)
-                    ).tolist()
+                sought = wanted >> run.bits
+                low = np.searchsorted(run.keys, sought << run.bits)
+                met = run.keys[np.minimum(low, len(run.keys) - 1)] >> run.bits == sought
+                for place in np.flatnonzero(met & (low < len(run.keys))).tolist():
+                    last = np.searchsorted(run.keys, (sought[place] << run.bits) | _low(run.bits), "right")
+                    numbers = _places(run.keys[low[place] : last], run.bits) + np.uint64(run.first)
+                    found[order[place]] += numbers.tolist()
         return found
 
     def _push(self, ids: bytes, first: int) -> None:
