@@ -108,7 +108,7 @@ def _repeats(setting: Setting, *, quick: bool) -> int:
     if quick:
         return 4 if setting.measure == "mse" else 2
     if setting.measure == "mse":
-        return 20
+        return 10
     return 8 if setting.figure == "4 distribution" and setting.epsilons[0] == COMPARED_EPSILON else 2
 
 
