@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from pldp import Device, Survey
-from pldp.auditing import Audit, Row, Settings, audit, mechanism_survey, read_table, sampler_fault
+from pldp.auditing import Audit, AuditSettings, Row, audit, mechanism_survey, read_table, sampler_fault
 from pldp.mechanisms import RandomizedResponse, channel
 from pldp.mechanisms.randomized_response import draw_53_bits
 from pldp.reports import Report
 
-UNTIMED = Settings(timed=False)
+UNTIMED = AuditSettings(timed=False)
 
 
 class Noise:
@@ -149,7 +149,7 @@ def timing_leak(planted: bool) -> Audit:
         clock.now += 1_000 + (2 * value if planted else 0)
         return response.draw(value, noise)
 
-    return audit(draw, [0, 3], epsilon=1, settings=Settings(clock=clock))
+    return audit(draw, [0, 3], epsilon=1, settings=AuditSettings(clock=clock))
 
 
 def modulo_bias(planted: bool) -> Audit:

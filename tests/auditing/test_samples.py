@@ -14,13 +14,13 @@ from scipy import stats
 import pldp
 from claims import FALSE_ALARM
 from conftest import runs
-from pldp.auditing import Settings, audit, call, compare_times, ratio_bound, smallest_detectable
+from pldp.auditing import AuditSettings, audit, call, compare_times, ratio_bound, smallest_detectable
 from pldp.auditing.columns import columns_of, columns_of_arrays
 from pldp.errors import AuditError
 from pldp.mechanisms import channel
 from pldp.simulate import perturb, perturb_continuously
 
-UNTIMED = Settings(timed=False)
+UNTIMED = AuditSettings(timed=False)
 
 
 def response(epsilon: float):
@@ -99,7 +99,12 @@ def never(value: object) -> object:
     ],
 )
 def test_bad_mechanisms_get_one_clear_line(mechanism, arguments, message) -> None:
-    given = {"values": [0, 1], "epsilon": 1, "samples": 200, "settings": Settings(timed=False, timeout=0.3)} | arguments
+    given = {
+        "values": [0, 1],
+        "epsilon": 1,
+        "samples": 200,
+        "settings": AuditSettings(timed=False, timeout=0.3),
+    } | arguments
     with pytest.raises(AuditError, match=f"^{message}$"):
         audit(mechanism, given.pop("values"), **given)
 

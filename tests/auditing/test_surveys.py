@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pldp import Device, Survey
-from pldp.auditing import NAMES, Audit, JavaScript, Row, Settings, audit, certificate_page, write_certificate
+from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, Row, audit, certificate_page, write_certificate
 from pldp.auditing import devices as audited_devices
 from pldp.auditing.devices import changes_when_asked_again
 from pldp.auditing.surveys import HIDDEN, _values, manipulation
@@ -21,7 +21,7 @@ from pldp.mechanisms import ItemSet, channel, number_channel
 from pldp.reports import Report
 from pldp.survey import loads
 
-UNTIMED = Settings(timed=False)
+UNTIMED = AuditSettings(timed=False)
 HAS_NODE = shutil.which("node") is not None
 MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 ROW_KEYS = {"mechanism", "question", "level", "device", "claimed", "exact", "sampled_lower_bound", "holds"}
@@ -43,7 +43,7 @@ def test_every_mechanism_has_an_exact_row_that_holds() -> None:
 
 def test_progress_is_told() -> None:
     told: list[tuple[int, int]] = []
-    settings = Settings(progress=lambda *done: told.append(done))
+    settings = AuditSettings(progress=lambda *done: told.append(done))
     audit(samples=0, settings=settings)
     assert told[-1] == (len(NAMES), len(NAMES))
     audit(Survey.load("examples/commute.toml"), samples=0, settings=settings)
@@ -145,7 +145,7 @@ def test_what_a_forged_report_can_do() -> None:
 
 
 def test_the_javascript_device_is_audited(client: JavaScript) -> None:
-    rows = audit("krr", samples=200, settings=Settings(javascript=client, timed=False)).rows
+    rows = audit("krr", samples=200, settings=AuditSettings(javascript=client, timed=False)).rows
     assert [row.device for row in rows] == ["python", "javascript"]
     assert all(row.holds and row.sampled is not None for row in rows)
 
@@ -161,7 +161,9 @@ def test_a_javascript_device_with_a_stuck_generator_is_refuted(client: JavaScrip
     survey = loads(
         'pldp=1\ntitle="t"\nlevels={one=0.5}\nquestions=[{name="q",values=["a","b","c","d"],mechanism="krr"}]'
     )
-    rows = audit(survey, samples=800, settings=Settings(javascript=JavaScript.find(tmp_path / "js"), timed=False)).rows
+    rows = audit(
+        survey, samples=800, settings=AuditSettings(javascript=JavaScript.find(tmp_path / "js"), timed=False)
+    ).rows
     assert [row.holds for row in rows] == [True, False]
 
 
@@ -187,7 +189,7 @@ def test_what_javascript_refuses_is_a_note(client: JavaScript, monkeypatch) -> N
         raise AuditError("the JavaScript device refuses this: SurveyError: unknown kind")
 
     monkeypatch.setattr(JavaScript, "call", refuses)
-    (row,) = audit("krr", samples=100, settings=Settings(javascript=client, timed=False)).rows
+    (row,) = audit("krr", samples=100, settings=AuditSettings(javascript=client, timed=False)).rows
     assert row.notes == ("the JavaScript device refuses this: SurveyError: unknown kind",)
 
 

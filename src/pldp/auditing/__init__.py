@@ -14,19 +14,19 @@ from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds
 from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Audit, Row
 from pldp.auditing.sampled import Bound, lower_bound, ratio_bound, smallest_detectable
-from pldp.auditing.settings import Settings
+from pldp.auditing.settings import AuditSettings
 from pldp.auditing.tables import Table, read_table
 from pldp.auditing.timing import Timing, compare_times
 
 __all__ = [
     "NAMES",
     "Audit",
+    "AuditSettings",
     "Bound",
     "Called",
     "Exact",
     "JavaScript",
     "Row",
-    "Settings",
     "Table",
     "Timing",
     "audit",

@@ -14,7 +14,7 @@ from pldp.auditing.catalogue import LABEL, NAMES, mechanism_survey
 from pldp.auditing.columns import columns_of, columns_of_arrays
 from pldp.auditing.result import TOO_FEW, Audit, Row
 from pldp.auditing.sampled import LEAST_SAMPLES, Bound, lower_bound
-from pldp.auditing.settings import DEFAULT, Settings
+from pldp.auditing.settings import DEFAULT, AuditSettings
 from pldp.auditing.surveys import HIDDEN, SAMPLES, audit_document, audit_survey, words_against
 from pldp.auditing.timing import compare_times
 from pldp.errors import AuditError
@@ -32,7 +32,7 @@ def audit(
     samples: int | None = None,
     rounds: int = 1,
     vectorised: bool = False,
-    settings: Settings = DEFAULT,
+    settings: AuditSettings = DEFAULT,
 ) -> Audit:
     """Try to refute a promise of ε; an audit only ever rejects.
 
@@ -107,7 +107,7 @@ def _count(samples: int, least: int = LEAST_SAMPLES) -> int:
     return samples
 
 
-def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, settings: Settings) -> Audit:
+def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, settings: AuditSettings) -> Audit:
     """Audit what this package knows."""
     if isinstance(target, Survey):
         return Audit(target.title, target.hash, tuple(audit_survey(target, samples, settings)))

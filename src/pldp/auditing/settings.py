@@ -12,7 +12,7 @@ from pldp.auditing.sampled import CONFIDENCE
 
 
 @dataclass(frozen=True)
-class Settings:
+class AuditSettings:
     """What an audit may use and how sure it must be.
 
     Attributes
@@ -39,4 +39,4 @@ class Settings:
     progress: Progress | None = None
 
 
-DEFAULT: Final = Settings()
+DEFAULT: Final = AuditSettings()

@@ -14,7 +14,7 @@ from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds,
 from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Row, from_micro
 from pldp.auditing.sampled import Bound, lower_bound
-from pldp.auditing.settings import Settings
+from pldp.auditing.settings import AuditSettings
 from pldp.auditing.tables import BIT, read_table
 from pldp.auditing.timing import Timing, compare_times
 from pldp.errors import AuditError
@@ -44,7 +44,7 @@ Claims = float | list[list[float]]
 """ε that is claimed between any two answers, or for each two of them."""
 
 
-def audit_survey(survey: Survey, samples: int, settings: Settings) -> Iterator[Row]:
+def audit_survey(survey: Survey, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """Yield the rows of a survey: promises of answers, then of hidden levels, then of all answers together."""
     for place, question in enumerate(survey.questions):
         if settings.progress is not None:
@@ -90,7 +90,7 @@ def _text(micro: int | None) -> float | str:
     return "infinite" if micro is None else from_micro(micro)
 
 
-def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: Settings) -> Iterator[Row]:
+def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """One question at one level: exact ε, law of the sampler, samples of both devices, times, rounds."""
     channel, name = question.channels[level], question.levels[level].name
     budgets = question.budgets[level] if question.budgets else ()
@@ -124,7 +124,7 @@ def _sampled(
     claims: Claims,
     timed: Sequence[int],
     samples: int,
-    settings: Settings,
+    settings: AuditSettings,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield for each device what its samples say; the Python device comes also where nothing is sampled."""
     if len(people) < 2:
@@ -146,7 +146,7 @@ def _sampled(
     yield "javascript", _judged(called, claims, timed, settings)
 
 
-def _judged(called: Called, claims: Claims, timed: Sequence[int], settings: Settings) -> dict[str, Any]:
+def _judged(called: Called, claims: Claims, timed: Sequence[int], settings: AuditSettings) -> dict[str, Any]:
     bound = lower_bound(
         columns_of(called.observations("sent", timed=settings.timed and len(timed) == len(called.outputs))),
         len(called.outputs[0]),
@@ -191,7 +191,7 @@ def _claims(count: int, claim: Callable[[int, int], float]) -> list[list[float]]
     return [[claim(one, two) for two in range(count)] for one in range(count)]
 
 
-def _hidden_rows(survey: Survey, question: Question, samples: int, settings: Settings) -> Iterator[Row]:
+def _hidden_rows(survey: Survey, question: Question, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """The level of one question: what output and label tell about it, for one value, and about value and level."""
     alone = only(survey, question)
     label = survey.level_channel
@@ -229,7 +229,7 @@ def _hidden_rows(survey: Survey, question: Question, samples: int, settings: Set
         )
 
 
-def _joint_rows(survey: Survey, samples: int, settings: Settings) -> Iterator[Row]:
+def _joint_rows(survey: Survey, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """All answers of a person in one report: they must not share randomness, so together they tell at most the sum."""
     strictest = [question.levels[0].name for question in survey.questions]
     if len(set(strictest)) > 1:

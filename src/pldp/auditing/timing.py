@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 THRESHOLD: Final = 4.5
-"""|t| above which times differ: a chance of 7 in a million for one comparison."""
+"""abs(t) above which times differ: a chance of 7 in a million for one comparison."""
 
 _CROPS: Final = (1.0, 0.9, 0.5)
 """Shares of the fastest calls that are compared: interruptions by other programs hide small differences."""
@@ -19,7 +19,7 @@ _CROPS: Final = (1.0, 0.9, 0.5)
 
 @dataclass(frozen=True)
 class Timing:
-    """The largest |t| over pairs of values, the difference there, and the smallest one that would show."""
+    """The largest abs(t) over pairs of values, the difference there, and the smallest one that would show."""
 
     statistic: float
     one: int

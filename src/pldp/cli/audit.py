@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pldp.auditing import NAMES, Audit, JavaScript, Settings, audit, write_certificate
+from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate
 from pldp.auditing.certificate import shown
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.errors import AuditError, SurveyError, UsageError
@@ -50,7 +50,7 @@ def _run(args: argparse.Namespace) -> int:
     if args.javascript and client is None:
         raise UsageError(f"--javascript: {args.javascript} must hold the client, and node must be installed")
     with progress_bar("auditing") as (progress, task):
-        settings = Settings(
+        settings = AuditSettings(
             javascript=client,
             progress=lambda done, total: progress.update(task, completed=done, total=total),
         )
