@@ -29,8 +29,9 @@ test-faults: $(VENV)/test.done ## 200 kills, 10,000 power cuts, failing disks, f
 test-spark: $(VENV)/test.done ## run the tests of both engines on a Spark cluster, all of them
 	PLDP_LONG=1 $(BIN)/python -m pytest tests/spark --durations=5
 
-test-oldest: $(VENV)-oldest/test.done browser ## run the tests with the oldest dependencies that pyproject.toml allows
-	PLDP_OLDEST=1 $(VENV)-oldest/bin/python -m pytest -n auto --doctest-ignore-import-errors # without Spark
+test-oldest: $(VENV)-oldest/test.done ## run the tests with the oldest dependencies that pyproject.toml allows
+	PLDP_OLDEST=1 $(VENV)-oldest/bin/python -m pytest -n auto --doctest-ignore-import-errors \
+		--ignore tests/clients $(addprefix --ignore ,$(wildcard tests/collector/test_*_page.py)) # pages and JavaScript do not depend on them
 
 browser: ## install the Chromium that pages are tested in, where that is allowed and there is none
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name && exit; done; \
