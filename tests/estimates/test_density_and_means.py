@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,9 @@ from conftest import runs
 from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
 from pldp.estimates.fusion import OutputRows, centres, em, unbiased_numbers
+from pldp.estimates.log_density import LogDensity, _Quadratic
 from pldp.mechanisms import NUMBER_MECHANISMS, Channel, Grid, channel, number_channel
+from pldp.papers.multiservice import js
 from pldp.simulate import perturb_numbers, to_buckets
 from pldp.simulate.sampling import perturb
 from pldp.tallies import Fused, Service, fuse
@@ -156,6 +160,100 @@ def test_detail_is_chosen_from_the_data() -> None:
     wide = density(collected(beta(2000, 3, 400), [number_channel("sw", 400, 10**6)], 4))
     assert set(wide.evidence) == {24, 48, 96}
     assert density(collected(beta(500, 1, 6), [number_channel("sw", 6, 10**6)], 1, size=6)).splines == 4
+
+
+def test_a_rough_fit_is_the_one_of_dense_matrices() -> None:
+    """λ, v, β and r of the quadratic model, computed without eigenvectors and elimination."""
+    model = FusedLikelihood(collected(masses(5, 4000, 1), three(SIZE, 2_000_000), 2))
+    fit = LogDensity(model, 12, model.uniform, None)
+    fit.root = model.sampled.information_root(fit.shares)
+    for variance in (4.0, 0.25):
+        fit.variance = variance
+        fit.rough = np.random.default_rng(3).normal(0, 0.3, SIZE)
+        fit.shares, fit.value = fit._evaluate(fit.curve, fit.rough)
+        fit.root = model.sampled.information_root(fit.shares)
+        local = _Quadratic(fit)
+        columns = np.hstack([fit.basis, np.eye(SIZE)])
+        slopes = fit.shares[:, None] * (columns - fit.shares @ columns)
+        information = model.people * model.sampled.information(fit.shares, slopes)
+        floor = np.zeros((12 + SIZE, 12 + SIZE))
+        floor[:12, :12] = local._floor
+        aim = information @ np.concatenate([fit.curve, fit.rough]) - columns.T @ local.downhill
+        found = []
+        for smoothness, own in ((2.0, variance), (0.5, variance * 1.5)):
+            penalty = np.zeros_like(floor)
+            penalty[:12, :12] = smoothness * fit.penalty
+            penalty[12:, 12:] = np.eye(SIZE) / own
+            precision = information + floor + penalty
+            target = np.linalg.solve(precision, aim)
+            curve, rough = local.aim(smoothness, own)
+            np.testing.assert_allclose(np.concatenate([curve, rough]), target, atol=2e-3 * np.abs(target).max())
+            spread = fit.rank * np.log(smoothness) - SIZE * np.log(own) - np.linalg.slogdet(precision)[1]
+            dense = 0.5 * (aim @ target + spread) - fit.doubt(smoothness, own)
+            found.append((local.evidence(smoothness, own), dense))
+        (first, dense), (second, other) = found
+        assert first - second == pytest.approx(dense - other, abs=0.02)
+        assert first == pytest.approx(dense, abs=0.05)
+        fit.smoothness, fit.variance = 2.0, variance
+        root = fit.error_root()
+        penalty[:12, :12], penalty[12:, 12:] = 2.0 * fit.penalty, np.eye(SIZE) / variance
+        covariance = np.linalg.inv(information + floor + penalty)
+        centred = columns - fit.shares @ columns
+        np.testing.assert_allclose(root @ root.T, centred @ covariance @ centred.T, atol=0.01 * variance)
+
+
+def masses(count: int, people: int, seed: int, size: int = SIZE) -> np.ndarray:
+    """Numbers that take a few exact values."""
+    generator = np.random.default_rng(seed)
+    return generator.choice(generator.choice(size, count, replace=False), people)
+
+
+@pytest.mark.parametrize(
+    ("made", "against_smooth", "against_printed"),
+    [
+        (lambda seed: masses(3, 20_000, seed, 128), 0.8, 0.95),
+        (
+            lambda seed: np.where(np.random.default_rng(seed).random(20_000) < 0.3, 0, beta(20_000, seed, 128)),
+            1.0,
+            0.6,
+        ),
+    ],
+    ids=["three values", "30 % at 0"],
+)
+def test_spikes_are_found_where_the_reports_show_them(
+    made: Callable[[int], np.ndarray], against_smooth: float, against_printed: float
+) -> None:
+    channels = [number_channel(name, 128, 2_000_000) for name in ("sr", "pm", "sw")]
+    covered, distances = [], []
+    for seed in range(3):
+        values = made(seed)
+        fused = collected(values, channels, seed, size=128)
+        truth = np.bincount(values, minlength=128) / len(values)
+        rough, smooth, printed = density(fused), density(fused, splines=24), em(fused, smoothing=False)
+        distances.append([js(each.shares, truth) for each in (rough, smooth, printed)])
+        assert rough.roughness > 1
+        assert rough.smooth is not None
+        assert rough.rough_evidence is not None
+        assert rough.rough_evidence > max(rough.evidence.values())
+        assert rough.smooth.roughness == smooth.roughness == 0
+        assert rough.mean_standard_error == rough.smooth.mean_standard_error
+        assert rough.cumulative_standard_error is rough.smooth.cumulative_standard_error
+        middle, low, high = rough.quantile(0.5)
+        covered.append(low <= (np.sort(values)[10_000] + 0.5) / 128 <= high)
+        assert low <= middle <= high
+        band = rough.band()
+        assert (band.low <= rough.density).all()
+        assert (rough.density <= band.high).all()
+    assert sum(covered) >= 2
+    of_rough, of_smooth, of_printed = np.mean(distances, axis=0)
+    assert of_rough < against_smooth * of_smooth
+    assert of_rough < against_printed * of_printed
+
+
+def test_smooth_numbers_stay_smooth() -> None:
+    for seed in range(6):
+        fitted = density(collected(beta(10_000, seed, 128), three(128, 1_500_000), seed, size=128))
+        assert (fitted.roughness, fitted.smooth) == (0, None)
 
 
 def test_density_is_closer_to_the_truth_than_the_likelihood_alone() -> None:

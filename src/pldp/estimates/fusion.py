@@ -50,6 +50,9 @@ _FEW_BUCKETS: Final = 2048
 _FEW_COLUMNS: Final = 32
 """Up to these numbers the matrix of second derivatives is built, and from so many columns on it pays."""
 
+_UNSEEN: Final = 1e-14
+"""Eigenvalues of the information, relative to the largest, that are rounding errors."""
+
 _SAMPLED_CELLS: Final = 100_000
 """Tuples that the observed information is computed from where there are more."""
 
@@ -198,6 +201,14 @@ class FusedLikelihood:
             return np.asarray(columns.T @ self._curvature_matrix(self.weights / cells**2) @ columns)
         moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
         return np.asarray(moved @ moved.T)
+
+    def information_root(self, shares: FloatArray) -> FloatArray | None:
+        """Return R with RᵀR the observed information of the shares, per person; none where the matrix is too large."""
+        if not self._few:
+            return None
+        values, vectors = np.linalg.eigh(self._curvature_matrix(self.weights / self.cells(shares) ** 2))
+        seen = values > _UNSEEN * values[-1]
+        return np.asarray((vectors[:, seen] * np.sqrt(values[seen])).T)
 
     def cells(self, point: FloatArray) -> FloatArray:
         """L·f; the last one is kept, as objective, scores and curvature use the same."""

@@ -24,10 +24,11 @@ from scipy import stats
 
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE
-from pldp.estimates.density import Density, density, spline_basis
+from pldp.estimates.density import Density, density
 from pldp.estimates.estimate import Homogeneity
 from pldp.estimates.fusion import FusedLikelihood, OutputRows, centres, unbiased_numbers
 from pldp.estimates.groups import FloatArray
+from pldp.estimates.log_density import spline_basis
 from pldp.tallies.fusion import ABSENT, Fused
 
 MEAN_METHODS: Final = ("weights", "average", "posterior", "fitted")
