@@ -16,6 +16,7 @@ from pldp.simulate import Partitions
 
 pytestmark = pytest.mark.xdist_group("spark")
 files = pytest.importorskip("pldp.tallies.spark_files", reason="install 'pldp[spark]'")
+cluster = pytest.importorskip("pldp.tallies.cluster", reason="install 'pldp[spark]'")
 engine = pytest.importorskip("pldp.tallies.spark", reason="install 'pldp[spark]'")
 
 
@@ -57,19 +58,19 @@ def test_row_groups_of_one_file_and_many_tiny_files_are_counted_by_many_tasks(
     spark: Any, tmp_path: Path, commute: Survey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tiny").mkdir()
-    cut(tmp_path, commute, reports=20_000, rows=500)
-    tiny = Partitions(commute, 300, 100)
+    cut(tmp_path, commute, reports=10_000, rows=500)
+    tiny = Partitions(commute, 60, 30)
     for place in range(tiny.count):
         tiny.write(tmp_path / "tiny", place)
     monkeypatch.setattr(files, "LEAST_BYTES", 1)
-    monkeypatch.setattr(files, "TASKS_PER_CORE", 40)
+    monkeypatch.setattr(cluster, "WIDTH", 4)
     sizes = {str(file): file.stat().st_size for file in tmp_path.glob("**/*.parquet")}
     tasks = files.dealt(sizes, spark.sparkContext.defaultParallelism)
-    assert len(tasks) > 64  # added up in two rounds
+    assert len(tasks) > 4  # added up in two rounds
     assert max(map(len, tasks)) > 1
     found = engine.tally_files(commute, spark, [str(tmp_path)])
     assert found == tally(commute, tmp_path)
-    assert found.reports == 20_300
+    assert found.reports == 10_060
 
 
 def test_all_broken_files_are_found_in_one_pass(
