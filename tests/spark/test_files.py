@@ -54,8 +54,9 @@ def cut(folder: Path, survey: Survey, *, reports: int, rows: int) -> Path:
     return whole
 
 
+@pytest.mark.parametrize(("pending", "width"), [(0, 4), (0, 64), (1 << 26, 64)], ids=["two rounds", "one", "none"])
 def test_row_groups_of_one_file_and_many_tiny_files_are_counted_by_many_tasks(
-    spark: Any, tmp_path: Path, commute: Survey, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, commute: Survey, monkeypatch: pytest.MonkeyPatch, pending: int, width: int
 ) -> None:
     (tmp_path / "tiny").mkdir()
     cut(tmp_path, commute, reports=10_000, rows=500)
@@ -63,10 +64,11 @@ def test_row_groups_of_one_file_and_many_tiny_files_are_counted_by_many_tasks(
     for place in range(tiny.count):
         tiny.write(tmp_path / "tiny", place)
     monkeypatch.setattr(files, "LEAST_BYTES", 1)
-    monkeypatch.setattr(cluster, "WIDTH", 4)
+    monkeypatch.setattr(cluster, "WIDTH", width)
+    monkeypatch.setattr(cluster, "PENDING_BYTES", pending)
     sizes = {str(file): file.stat().st_size for file in tmp_path.glob("**/*.parquet")}
     tasks = files.dealt(sizes, spark.sparkContext.defaultParallelism)
-    assert len(tasks) > 4  # added up in two rounds
+    assert 4 < len(tasks) <= 64
     assert max(map(len, tasks)) > 1
     found = engine.tally_files(commute, spark, [str(tmp_path)])
     assert found == tally(commute, tmp_path)

@@ -99,7 +99,7 @@ def widened(survey: Survey, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
         right = np.asarray(batch.column(0))
         schemas, hashed, ids = ((right >> place & 1) for place in range(len(_ENVELOPE)))
         columns = [
-            pa.array(np.where(schemas, SCHEMA, SCHEMA + 1)),
+            pa.array(SCHEMA + 1 - schemas),
             pa.DictionaryArray.from_arrays(pa.array(hashed), hashes),
             _ids(ids),
             *(

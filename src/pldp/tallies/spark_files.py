@@ -6,10 +6,11 @@ ten times as much as counting.
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from pldp.errors import ClusterError, ReportError
 from pldp.survey import Survey
 from pldp.tallies import kernel
 from pldp.tallies.cluster import summed_tasks
+from pldp.tallies.counts import BitCounts
 from pldp.tallies.pairs import Pair
 from pldp.tallies.tally import Tally
 
@@ -90,5 +92,9 @@ def tally_shares(
         counted = Tally.merge([Tally(survey, *bare) for bare, _ in parts])
         return counted.bare, dict(chain.from_iterable(wrong.items() for _, wrong in parts))
 
-    bare, wrong = summed_tasks(spark, dealt(files, spark.sparkContext.defaultParallelism), count, merge)
+    empty = Tally.empty(survey, patterns=patterns, pairs=pairs)
+    grows = any(isinstance(counts, BitCounts) and counts.patterns is not None for counts in empty.counts.values())
+    tasks = dealt(files, spark.sparkContext.defaultParallelism)
+    size = inf if grows else len(pickle.dumps(empty.bare))
+    bare, wrong = summed_tasks(spark, tasks, count, merge, part_bytes=size)
     return Tally(survey, *bare), {file: wrong[file] for file in files if file in wrong}
