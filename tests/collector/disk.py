@@ -58,14 +58,19 @@ class Step(NamedTuple):
 
 
 class Disk:
-    """Sees all steps of this process's SQLite while it is watched."""
+    """Sees all steps that this process's SQLite does to the files of a folder, and below it, while it is watched."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
         self.steps: list[Step] = []
         self.refuse: Callable[[str], int] = lambda _: OK
 
     def note(self, note: object) -> None:
         self.steps.append(Step("note", note=note))
+
+    def holds(self, path: Path) -> bool:
+        """Tell its own files from those of databases that some other test left open."""
+        return path.is_relative_to(self.folder)
 
     def _take(self, step: Step) -> int:
         refused = self.refuse(step.what)
@@ -79,11 +84,11 @@ _kept: list[object] = []  # callbacks live as long as files that use them, so as
 
 
 @contextmanager
-def watched() -> Iterator[Disk]:
-    """See the steps of files that are opened from here on."""
+def watched(folder: Path) -> Iterator[Disk]:
+    """See the steps of files of the folder that are opened from here on."""
     if not _kept:
         _install()
-    disk = Disk()
+    disk = Disk(folder)
     _watching.append(disk)
     try:
         yield disk
@@ -95,16 +100,20 @@ def _install() -> None:
     library = ctypes.CDLL(getattr(_sqlite3, "__file__", None))
     library.sqlite3_vfs_find.restype = POINTER(_System)
     system = library.sqlite3_vfs_find(None).contents
-    names: dict[int, str] = {}
+    paths: dict[int, Path] = {}
     tables: dict[int, _Methods] = {}
     real_open, real_delete = _OpenType(system.open), _DeleteType(system.delete)
 
-    def name_of(path: int | None) -> str:
-        return Path(ctypes.string_at(path).decode()).name if path else ""
+    def path_of(path: int | None) -> Path | None:
+        return Path(ctypes.string_at(path).decode()).resolve() if path else None
+
+    def watching(path: Path | None) -> Disk | None:
+        return _watching[-1] if _watching and path and _watching[-1].holds(path) else None
 
     def take(file: _File, make: Callable[[str], Step]) -> int:
-        name = names.get(ctypes.addressof(file.contents), "")
-        return _watching[-1]._take(make(name)) if _watching and name else OK
+        path = paths.get(ctypes.addressof(file.contents))
+        disk = watching(path)
+        return disk._take(make(path.name)) if disk and path else OK
 
     def table(address: int) -> _Methods:
         found = tables.get(address)
@@ -136,17 +145,21 @@ def _install() -> None:
     def open_(system: int, path: int | None, file: _File, flags: int, flags_out: int) -> int:
         code = real_open(system, path, file, flags, flags_out)
         if code == OK and file.contents.value:
-            name = name_of(path)
-            names[ctypes.addressof(file.contents)] = name
+            address, opened = ctypes.addressof(file.contents), path_of(path)
+            paths.pop(address, None)  # of a file that was here before
+            disk = watching(opened)
+            if disk and opened:
+                paths[address] = opened
+                disk.steps.append(Step("open", opened.name))
             file.contents.value = ctypes.addressof(table(file.contents.value))
-            if _watching and name:
-                _watching[-1].steps.append(Step("open", name))
         return code
 
     @_DeleteType
     def delete(system: int, path: int, sync_folder: int) -> int:
-        if _watching:
-            _watching[-1].steps.append(Step("delete", name_of(path), sync_folder))
+        deleted = path_of(path)
+        disk = watching(deleted)
+        if disk and deleted:
+            disk.steps.append(Step("delete", deleted.name, sync_folder))
         return real_delete(system, path, sync_folder)
 
     system.open = ctypes.cast(open_, c_void_p).value

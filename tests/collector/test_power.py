@@ -68,7 +68,7 @@ def work(store: Store, acknowledged: Callable[[str, list[Packed]], None], chance
 
 def recorded(survey: Survey, folder: Path, synchronous: str, seed: int) -> list[Step]:
     """Return the steps of a day of work, with a note behind each acknowledgement."""
-    with watched() as seen, closing(Store(survey, folder / "reports.db")) as store:
+    with watched(folder) as seen, closing(Store(survey, folder / "reports.db")) as store:
         for setting in (f"synchronous = {synchronous}", "wal_autocheckpoint = 30"):
             store._writer.execute(f"PRAGMA {setting}").fetchall()
         work(store, lambda what, reports: seen.note((what, reports)), seeded(seed))
@@ -181,9 +181,22 @@ def failing(seen: Disk, survey: Survey, path: Path, codes: dict[str, int], first
 def test_a_disk_that_fails_at_any_step_loses_nothing_and_recovers(commute: Survey, codes: dict[str, int]) -> None:
     every = 1 if os.environ.get("PLDP_LONG") else 9
     refused = 0
-    with watched() as seen, fast_folder() as folder:
+    with fast_folder() as folder, watched(folder) as seen:
         for first in range(1, 160, every):
             for length in (1, 7):
                 refused += failing(seen, commute, folder / f"{first}-{length}.db", codes, first, length)
                 seen.steps.clear()
     assert refused > 20
+
+
+def test_databases_elsewhere_are_not_seen(tmp_path: Path, commute: Survey) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+    with closing(Store(commute, elsewhere / "reports.db")) as other, watched(here) as seen:
+        other.add(made(seeded(1), 1), {})
+        assert not seen.steps
+        with closing(Store(commute, here / "reports.db")):
+            opened = len(seen.steps)
+            other.add(made(seeded(2), 1), {})
+            assert len(seen.steps) == opened > 0
