@@ -60,18 +60,25 @@ def embedded_java(folder: Path) -> Path:
 
 @contextmanager
 def cluster(folder: Path, **settings: str) -> Iterator[Any]:
-    """Start the cluster; a machine without Spark skips unless PLDP_CI says that it must have it."""
+    """Start the cluster; a machine without Spark skips unless PLDP_CI says that it must have it.
+
+    What lies next to the folder also has an address that only Spark can read: `viewfs://here` and its path.
+    """
     if not os.environ.get("PLDP_CI") or os.environ.get("PLDP_OLDEST"):
         pytest.importorskip("pyspark", reason="install 'pldp[spark]'")
     from pldp.tallies.cluster import connect  # noqa: PLC0415
 
     home = java_home(folder / "java")
+    settings |= {
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        f"spark.hadoop.fs.viewfs.mounttable.here.link.{folder.parent}": folder.parent.as_uri(),
+    }
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
         patch.setenv("SPARK_LOCAL_DIRS", str(folder / "spark"))
         if home is not None:
             patch.setenv("JAVA_HOME", str(home))
-        spark = connect(MASTER, {**SETTINGS, **settings, "spark.sql.warehouse.dir": str(folder / "warehouse")})
+        spark = connect(MASTER, SETTINGS | settings)
         try:
             yield spark
         finally:

@@ -47,7 +47,10 @@ class UnreadableError(ReportError):
     def __init__(self, path: str, reason: str) -> None:
         first = (reason.splitlines() or ["it does not say why"])[0][:160]
         super().__init__(f"{path}: is not a complete Parquet file of reports ({first})")
-        self.path = path
+        self.path, self.reason = path, first
+
+    def __reduce__(self) -> tuple[type[UnreadableError], tuple[str, str]]:
+        return UnreadableError, (self.path, self.reason)
 
 
 class TallyError(PldpError, ValueError):

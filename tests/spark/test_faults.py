@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import stat
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,10 +20,13 @@ from conftest import runs
 from pldp import Survey, tally
 from pldp.errors import ClusterError, ReportError, UnreadableError
 from pldp.simulate import Partitions
+from pldp.tallies import kernel
 
 pytestmark = pytest.mark.xdist_group("spark")
 cluster = pytest.importorskip("pldp.tallies.cluster", reason="install 'pldp[spark]'")
 engine = pytest.importorskip("pldp.tallies.spark", reason="install 'pldp[spark]'")
+spark_files = pytest.importorskip("pldp.tallies.spark_files", reason="install 'pldp[spark]'")
+FULL = pytest.mark.skipif(not os.environ.get("PLDP_LONG"), reason="in `make test-spark`")
 
 
 def wait_for_a_busy_stage(spark: Any) -> None:
@@ -35,18 +40,31 @@ def wait_for_a_busy_stage(spark: Any) -> None:
     raise AssertionError("no stage became busy")
 
 
+@pytest.mark.parametrize("reader", ["executors", pytest.param("spark", marks=FULL)])
 def test_a_tally_is_exact_though_an_executor_is_killed_in_the_middle(
-    spark: Any, tmp_path: Path, commute: Survey
+    spark: Any, tmp_path: Path, commute: Survey, monkeypatch: pytest.MonkeyPatch, reader: str
 ) -> None:
     files = runs(12, 24)
     partitions = Partitions(commute, files * 20_000, files)
     for place in range(files):
         partitions.write(tmp_path, place)
+
+    def slow(*share: Any) -> Any:
+        time.sleep(0.3)
+        return kernel.read_share(*share)
+
+    monkeypatch.setattr(spark_files, "kernel", SimpleNamespace(tally=kernel.tally, read_share=slow))
+    monkeypatch.setattr(spark_files, "LEAST_BYTES", 1)  # a task for each file
+    monkeypatch.setattr(spark_files, "TASKS_PER_CORE", files)
     frame = spark.read.parquet(str(tmp_path)).repartition(files)  # moved before it is counted: more to lose
+    how = {
+        "executors": (engine.tally_files, commute, spark, [str(tmp_path)]),
+        "spark": (engine.tally, commute, frame),
+    }
     with ThreadPoolExecutor() as threads:
         for _ in range(runs(1, 5)):
             before = set(executors(spark))
-            counting = threads.submit(engine.tally, commute, frame)
+            counting = threads.submit(*how[reader])
             wait_for_a_busy_stage(spark)
             killed = kill_an_executor(spark)
             assert not counting.done()

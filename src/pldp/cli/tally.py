@@ -7,13 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from pldp.cli.arguments import add_engine_options, add_pair_option, connected, read_lines, require_local
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar, show_tally, tally_mapping
 from pldp.errors import ReportError, UnreadableError, UsageError
 from pldp.reports import Rejection
-from pldp.reports.columns import parquet_files, survey_of_parquet
+from pldp.reports.columns import parquet_files, rows_of_parquet, survey_of_parquet
 from pldp.survey import Survey, load
 from pldp.tallies import Tally, tally
 from pldp.tallies.tally import unreadable_reports
@@ -122,10 +120,8 @@ def _is_text(path: str) -> bool:
 
 def _rows(paths: list[str]) -> int | None:
     """Return the number of rows if the files tell."""
-    try:
-        return sum(int(pq.read_metadata(path).num_rows) for path in paths)
-    except (OSError, ValueError):
-        return None
+    rows = [rows_of_parquet(path) for path in paths]
+    return sum(number for number in rows if number is not None) if None not in rows else None
 
 
 def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, progress: Any) -> Tally:
@@ -145,4 +141,4 @@ def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, prog
         if not args.skip_unreadable:
             raise
         _say_unreadable(error)
-        return unreadable_reports(survey, _rows([path]) or 1)
+        return unreadable_reports(survey, rows_of_parquet(path) or 1)

@@ -129,17 +129,29 @@ def parquet_files(path: str | Path) -> list[Path]:
 def read_parquet(path: str | Path) -> Iterator[pa.RecordBatch]:
     """Read a Parquet file, or those of a folder, batch by batch; a broken file gets one clear error."""
     for file in parquet_files(path):
-        yield from _read_file(file)
+        yield from read_row_groups(file)
 
 
-def _read_file(path: Path) -> Iterator[pa.RecordBatch]:
+def read_row_groups(
+    path: str | Path, columns: Sequence[str] | None = None, place: int = 0, of: int = 1
+) -> Iterator[pa.RecordBatch]:
+    """Read these columns (those that a file lacks are left out) of the `place`-th of `of` shares of its row groups."""
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            yield from file.iter_batches(batch_size=batch_rows(file.schema_arrow))
+            groups = range(file.num_row_groups * place // of, file.num_row_groups * (place + 1) // of)
+            yield from file.iter_batches(batch_rows(file.schema_arrow), row_groups=groups, columns=columns)
     except FileNotFoundError:
         raise ReportError(f"{path}: there is no such file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UnreadableError(str(path), str(error)) from None
+
+
+def rows_of_parquet(path: str | Path) -> int | None:
+    """Return how many reports a Parquet file says that it has; none where that is lost."""
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (OSError, ValueError):
+        return None
 
 
 def survey_of_parquet(path: str | Path) -> Survey:

@@ -16,7 +16,15 @@ import pyarrow.compute as pc
 from pldp.errors import ReportError
 from pldp.mechanisms import Channel
 from pldp.reports import Rejection, Report, ReportRejected, read_report
-from pldp.reports.columns import BATCH_ROWS, bit_channel, integer_channels, read_parquet, to_batch
+from pldp.reports.columns import (
+    BATCH_ROWS,
+    bit_channel,
+    integer_channels,
+    parquet_files,
+    read_row_groups,
+    schema,
+    to_batch,
+)
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.tallies.counts import BitCounts, ByteArray, Counts, OutputCounts
 from pldp.tallies.pairs import Pair, PairCounts, pair_cells
@@ -94,7 +102,7 @@ def tally(
 
 def _parts(survey: Survey, reports: Reports, *, patterns: bool, pairs: Sequence[Pair]) -> Iterator[Tally]:
     if isinstance(reports, str | Path):
-        reports = read_parquet(reports)
+        reports = (batch for file in parquet_files(reports) for batch in read_share(survey, file))
     elif isinstance(reports, pa.RecordBatch):
         reports = [reports]
     elif isinstance(reports, pa.Table):
@@ -112,6 +120,19 @@ def _parts(survey: Survey, reports: Reports, *, patterns: bool, pairs: Sequence[
             records = []
     if records:
         yield _tally_records(survey, records, patterns=patterns, pairs=pairs)
+
+
+def read_share(survey: Survey, file: str | Path, place: int = 0, of: int = 1) -> Iterator[pa.RecordBatch]:
+    """Read the survey's columns of a share of a Parquet file; name the file if one is missing or of a wrong type."""
+    checked = False
+    for batch in read_row_groups(file, schema(survey).names, place, of):
+        if not checked:
+            try:
+                tally_batch(survey, batch.slice(0, 0))
+            except ReportError as error:
+                raise ReportError(f"{file}: {error}") from None
+            checked = True
+        yield batch
 
 
 def _tally_records(survey: Survey, reports: list[Any], *, patterns: bool, pairs: Sequence[Pair]) -> Tally:

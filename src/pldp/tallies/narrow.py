@@ -8,8 +8,11 @@ columns again that the kernel reads like any others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
@@ -17,7 +20,7 @@ from pyspark.sql.types import DataType
 
 from pldp.errors import ReportError
 from pldp.reports.columns import schema
-from pldp.survey import Survey
+from pldp.survey import SCHEMA, Survey
 from pldp.tallies.kernel import ID_BYTES, tally_batch
 
 _ARROW: Final = {
@@ -37,6 +40,9 @@ _ARROW: Final = {
 _UNKNOWN_TEXT: Final = ""
 """Stands for every text that the survey does not know; no name is empty."""
 
+_ENVELOPE: Final = ("schema", "survey", "id")
+"""The columns that all reports have: the first of their schema."""
+
 JOINED_ROWS: Final = 1 << 17
 JOINED_BYTES: Final = 1 << 26
 """Rows and bytes of a joined batch, about."""
@@ -50,8 +56,10 @@ def narrowed(survey: Survey, frame: DataFrame) -> DataFrame:
     columns = [pa.array([], arrow_type(name, kinds[name])) for name in names]
     tally_batch(survey, pa.RecordBatch.from_arrays(columns, names=names))
     known = _known(survey)
+    own = names[len(_ENVELOPE) :]
     # Spark cannot hand over columns whose names have dots, so they are numbered.
-    return frame.select(*(_narrow(name, known.get(name)).alias(f"c{place}") for place, name in enumerate(names)))
+    columns = [_envelope(survey), *(_narrow(name, known.get(name)) for name in own)]
+    return frame.select(*(column.alias(f"c{place}") for place, column in enumerate(columns)))
 
 
 def arrow_type(name: str, kind: DataType) -> pa.DataType:
@@ -61,10 +69,19 @@ def arrow_type(name: str, kind: DataType) -> pa.DataType:
     return _ARROW[kind.typeName()]
 
 
+def _envelope(survey: Survey) -> Column:
+    """Return one small number: a bit for each of schema, survey and id that is right."""
+    right = {
+        "schema": sql.col("schema").eqNullSafe(SCHEMA),
+        "survey": sql.col("survey").eqNullSafe(survey.hash),
+        "id": sql.octet_length("id").eqNullSafe(ID_BYTES),
+    }
+    bits = [right[name].cast("int") * (1 << place) for place, name in enumerate(_ENVELOPE)]
+    return reduce(Column.__add__, bits).cast("byte")
+
+
 def _narrow(name: str, known: list[str] | None) -> Column:
     column = sql.col(f"`{name.replace('`', '``')}`")
-    if name == "id":
-        return sql.coalesce(sql.octet_length(column) == ID_BYTES, sql.lit(False))  # noqa: FBT003
     if known is None:
         return column
     code = sql.lit(len(known))
@@ -76,30 +93,33 @@ def _narrow(name: str, known: list[str] | None) -> Column:
 def widened(survey: Survey, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give the columns back the form that the kernel reads: texts as dictionaries, good ids as 16 bytes."""
     names = schema(survey).names
+    hashes = pa.array([_UNKNOWN_TEXT, survey.hash])
     words = {name: pa.array([*known, _UNKNOWN_TEXT]) for name, known in _known(survey).items()}
     for batch in joined(batches):
+        right = np.asarray(batch.column(0))
+        schemas, hashed, ids = ((right >> place & 1) for place in range(len(_ENVELOPE)))
         columns = [
-            pa.DictionaryArray.from_arrays(column, words[name])
-            if name in words
-            else _ids(column)
-            if name == "id"
-            else column
-            for name, column in zip(names, batch.columns, strict=True)
+            pa.array(SCHEMA + 1 - schemas),
+            pa.DictionaryArray.from_arrays(pa.array(hashed), hashes),
+            _ids(ids),
+            *(
+                pa.DictionaryArray.from_arrays(column, words[name]) if name in words else column
+                for name, column in zip(names[len(_ENVELOPE) :], batch.columns[1:], strict=True)
+            ),
         ]
         yield pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _known(survey: Survey) -> dict[str, list[str]]:
     """Return the texts that each column of names may hold."""
-    levels = {f"{each.name}.level": [level.name for level in each.levels] for each in survey.questions}
-    return {"survey": [survey.hash], **levels}
+    return {f"{each.name}.level": [level.name for level in each.levels] for each in survey.questions}
 
 
-def _ids(good: pa.Array) -> pa.Array:
-    """Return ids of zeros, none where the true one is not good: the bits of `good` are their validity."""
-    zeros = pa.py_buffer(bytes(ID_BYTES * (good.offset + len(good))))
+def _ids(good: npt.NDArray[np.int8]) -> pa.Array:
+    """Return ids of zeros, none where the true one is not good."""
+    valid = pa.py_buffer(np.packbits(good, bitorder="little"))
     return pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(ID_BYTES), len(good), [good.buffers()[1], zeros], offset=good.offset
+        pa.binary(ID_BYTES), len(good), [valid, pa.py_buffer(bytes(ID_BYTES * len(good)))]
     )
 
 

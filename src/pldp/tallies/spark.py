@@ -7,17 +7,21 @@ Needs the extra `spark`. In words: "From laptop to cluster" in the documentation
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pldp.errors import PldpError, UnreadableError
+from pldp.errors import PldpError, ReportError, UnreadableError
+from pldp.reports.columns import rows_of_parquet
 from pldp.survey import Survey
 from pldp.tallies import kernel
 from pldp.tallies.cluster import connect, data_files, one_line, summed
 from pldp.tallies.narrow import narrowed, widened
 from pldp.tallies.pairs import Pair
+from pldp.tallies.spark_files import tally_shares
 from pldp.tallies.spark_fusion import FrameService, fuse
 from pldp.tallies.spark_items import baskets
 from pldp.tallies.tally import Tally, unreadable_reports
@@ -43,10 +47,10 @@ def tally(survey: Survey, frame: DataFrame, *, patterns: bool = False, pairs: Se
 
     def count(batches: Iterator[pa.RecordBatch]) -> Any:
         reports = _texts(batches) if texts else widened(survey, batches)
-        return _bare(kernel.tally(survey, reports, patterns=patterns, pairs=pairs))
+        return kernel.tally(survey, reports, patterns=patterns, pairs=pairs).bare
 
     def merge(parts: Sequence[Any]) -> Any:
-        return _bare(Tally.merge([Tally(survey, *part) for part in parts]))
+        return Tally.merge([Tally(survey, *part) for part in parts]).bare
 
     return Tally(survey, *summed(frame if texts else narrowed(survey, frame), count, merge))
 
@@ -62,54 +66,64 @@ def tally_files(
 ) -> Tally:
     """Count the reports of Parquet files, or of folders of them, at any address that Spark reads.
 
-    Nothing is dropped in silence: a truncated or corrupt file is an error, one of no length too, which Spark itself
-    would pass over. With `unreadable`, that is called with the error, and all reports of the file are rejected instead
-    (as many as its footer says; one where that is lost too).
+    Files of a folder that all machines share are read by the executors' own Python, like on one machine; all others by
+    Spark. Nothing is dropped in silence: a truncated or corrupt file is an error, one of no length too. With
+    `unreadable`, that is called with the error, and all reports of the file are rejected instead (as many as its footer
+    says; one where that is lost too).
     """
+    how: dict[str, Any] = {"patterns": patterns, "pairs": pairs}
+    counted = Tally.empty(survey, **how)
     with one_line():
         files = data_files(spark, paths)
-    rejected = 0
-    while True:
-        try:
-            counted = _tally_readable(survey, spark, files, patterns=patterns, pairs=pairs)
-        except UnreadableError as error:
-            if unreadable is None or error.path not in files:
-                raise
-            unreadable(error)
-            rejected += _rows(spark, error.path)
-            del files[error.path]
-        else:
-            return counted + unreadable_reports(survey, rejected)
+    shared = {file: size for file, size in files.items() if Path(file).is_absolute()}
+    for left, count, rows in (
+        (shared, tally_shares, rows_of_parquet),
+        ({file: size for file, size in files.items() if file not in shared}, _tally_read, partial(_rows, spark)),
+    ):
+        while left:
+            part, wrong = count(survey, spark, left, **how)
+            if not wrong:
+                counted += part
+                break
+            for file, error in wrong.items():
+                if unreadable is None or not isinstance(error, UnreadableError):
+                    raise error
+                unreadable(error)
+                counted += unreadable_reports(survey, rows(file) or 1)
+                del left[file]
+    return counted
 
 
-def _tally_readable(
+def _tally_read(
     survey: Survey, spark: SparkSession, files: Mapping[str, int], *, patterns: bool, pairs: Sequence[Pair]
-) -> Tally:
-    for file, size in files.items():
-        if not size:
-            raise UnreadableError(file, "it is empty")
-    if not files:
-        return Tally.empty(survey, patterns=patterns, pairs=pairs)
-    with one_line():
-        frame = spark.read.parquet(*files)
-    return tally(survey, frame, patterns=patterns, pairs=pairs)
+) -> tuple[Tally, dict[str, ReportError]]:
+    """Let Spark read the files; it stops at the first that is broken, and would pass over empty ones."""
+    nothing = Tally.empty(survey)
+    empty: dict[str, ReportError] = {
+        file: UnreadableError(file, "it is empty") for file, size in files.items() if not size
+    }
+    if empty:
+        return nothing, empty
+    try:
+        with one_line():
+            frame = spark.read.parquet(*files)
+        return tally(survey, frame, patterns=patterns, pairs=pairs), {}
+    except UnreadableError as error:
+        if error.path not in files:
+            raise
+        return nothing, {error.path: error}
 
 
-def _rows(spark: SparkSession, file: str) -> int:
-    """Return how many reports a file says that it has; 1 where it does not."""
+def _rows(spark: SparkSession, file: str) -> int | None:
+    """Return how many reports a file says that it has; none where that is lost."""
     try:
         with one_line():
             return spark.read.parquet(file).count()
     except PldpError:
-        return 1
+        return None
 
 
 def _texts(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
     """Yield the lines that are not empty."""
     for batch in batches:
         yield from (text for text in batch.column(0).to_pylist() if text and text.strip())
-
-
-def _bare(counted: Tally) -> tuple[Any, ...]:
-    """Return what travels of a tally: all but the survey, which every machine has."""
-    return counted.counts, counted.reports, counted.rejections, counted.pairs

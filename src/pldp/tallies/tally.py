@@ -116,6 +116,11 @@ class Tally:
         """Pairs of questions that were counted together."""
         return tuple(dict.fromkeys((first[0], second[0]) for first, second in self.pairs))
 
+    @property
+    def bare(self) -> tuple[Any, ...]:
+        """All but the survey: what travels between machines that have it."""
+        return self.counts, self.reports, self.rejections, self.pairs
+
     def save(self, path: str | Path) -> None:
         """Write the tally to one file (a ZIP of NumPy arrays and the survey; no pickles)."""
         header = {
