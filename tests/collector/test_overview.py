@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from senders import make_reports, packed
 
+from pldp.cli import main
 from pldp.collector import Collector, Packing, Settings, Store, Tokens
 from pldp.collector.answers import estimate, hide_small, overview
 from pldp.collector.arrivals import HOURS, Arrivals
@@ -27,6 +28,7 @@ from pldp.collector.formats import encode
 from pldp.collector.live import Live
 from pldp.errors import StoreError, UsageError
 from pldp.estimates import Estimate, frequencies, mean, supports
+from pldp.estimates.density import HEAPED
 from pldp.estimates.itemsets import baskets_of
 from pldp.reports.columns import from_batch
 from pldp.simulate import Population, simulate_reports
@@ -292,6 +294,20 @@ def test_every_kind_of_question_has_its_view(shopping: tuple[Survey, Tally]) -> 
     assert all(a < b < c for a, b, c in zip(low, shares, high, strict=True))
     assert sum(shares) == pytest.approx(1)
     assert len(spent["quantiles"]) == 5
+
+
+def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    survey = loads(
+        'pldp=1\ntitle="t"\nlevels={a=1,b=2}\nquestions=[{name="q",kind="number",low=0,high=1,mechanism="sw"}]'
+    )
+    for numbers, heaped in ((np.full(20_000, 0.7), True), (np.random.default_rng(1).beta(2, 5, 20_000), False)):
+        people = Population.of_values(survey, {"q": numbers}, seed=1)
+        counted = tally(survey, simulate_reports(survey, people, seed=1))
+        (shown,) = overview(counted, 1, [], [], 50)["questions"]
+        assert (HEAPED in shown["warnings"]) == heaped
+        counted.save(tmp_path / "q.tally")
+        main(["estimate", str(tmp_path / "q.tally")])
+        assert (HEAPED in " ".join(capsys.readouterr().out.split())) == heaped
 
 
 def test_a_forged_report_moves_the_mean_by_no_more_than_is_said(shopping: tuple[Survey, Tally]) -> None:

@@ -27,6 +27,7 @@ from rich.progress import (
 from rich.table import Table
 
 from pldp.estimates import Density, Estimate, Itemsets, Mean, TwoWay
+from pldp.estimates.density import HEAPED
 from pldp.estimates.number_mapping import QUANTILES
 from pldp.survey import Question
 from pldp.tallies import Tally
@@ -226,6 +227,8 @@ def show_number(console: Console, question: Question, found: Mean, fitted: Densi
         value, lower, upper = fitted.quantile(share, confidence)
         table.add_row(f"{share:.0%}", f"{value:,.5g}", f"{lower:,.5g} to {upper:,.5g}")
     console.print(table)
+    if fitted.roughness:
+        console.print(f"! {HEAPED}", markup=False)
     for start, end, mass in _coarse(fitted):
         console.print(f"{start:>12,.5g} to {end:<12,.5g} {mass:6.1%} {'█' * round(60 * mass)}", markup=False)
 

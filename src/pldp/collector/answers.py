@@ -12,6 +12,7 @@ from pldp.collector.arrivals import Hour
 from pldp.collector.store import Round
 from pldp.errors import EstimateError, TallyError
 from pldp.estimates import Homogeneity, baskets_of, density, frequencies, itemsets, mean, supports, two_way
+from pldp.estimates.density import HEAPED
 from pldp.estimates.fusion import unbiased_numbers
 from pldp.estimates.number_mapping import number_mapping
 from pldp.estimates.pooling import TEST_LEVEL
@@ -155,6 +156,8 @@ def _number(counted: Tally, question: Question) -> dict[str, Any]:
     warnings = _differ(found.homogeneity)
     if differ:
         warnings.append("the curve still takes all levels to be alike")
+    if fitted["roughness"]:
+        warnings.append(HEAPED)
     if not fitted["converged"]:
         warnings.append("the fit of the curve did not converge")
     return {

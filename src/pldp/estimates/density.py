@@ -13,7 +13,7 @@ Sun, Loader, "Simultaneous Confidence Bands for Linear Regression and Smoothing"
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
 from typing import Any, Final
@@ -38,6 +38,9 @@ _DOUBT: Final = 2.0
 
 _START_STEPS: Final = 20
 
+HEAPED: Final = "people seem to share exact numbers; spikes may stand beside their true places, by as much as the band"
+"""What to tell whoever reads a rough density."""
+
 
 @dataclass(frozen=True, eq=False)
 class Density:
@@ -59,9 +62,9 @@ class Density:
     converged, steps
         Whether the chosen fit reached its maximum, and the number of steps of all fits.
     smooth
-        Where the density is rough, the best smooth one. A spike has a height and a place; the normal law around the
-        log-shares knows only of the height, so errors of the cumulative curve, quantiles and the mean are taken from
-        the smooth curve, which is as wide as the place is unsure.
+        Where the density is rough, the best smooth one, from which all errors are taken. A spike has a height and a
+        place; a normal law around its log-shares knows only of the height, and the smooth curve is as wide as the place
+        is unsure.
     """
 
     bounds: tuple[float, float]
@@ -122,9 +125,13 @@ class Density:
         """Return a band around `density`: for each bucket, or with `simultaneous` for the whole curve.
 
         The band is symmetric on the logarithmic scale. For the whole curve the reach solves Sun and Loader's tube
-        formula, κ/π·e^{−c²/2} + 2(1−Φ(c)) = 1 − confidence, κ being the length of the standardised curve.
+        formula, κ/π·e^{−c²/2} + 2(1−Φ(c)) = 1 − confidence, κ being the length of the standardised curve. The band of a
+        rough density is that of the smooth one, drawn out to the spikes.
         """
         _check(confidence)
+        if self.smooth is not None:
+            low, high = self.smooth.band(confidence, simultaneous=simultaneous)
+            return Interval(np.minimum(low, self.density), np.maximum(high, self.density))
         reach = self._tube_reach(1 - confidence) if simultaneous else NormalDist().inv_cdf((1 + confidence) / 2)
         factor = np.exp(reach * self.log_standard_error)
         return Interval(self.density / factor, self.density * factor)
@@ -246,7 +253,7 @@ class _Search:
             self._climb(fit)
         rough = max(self.rough, key=_evidence, default=None)
         if rough is not None and rough.evidence > self._best.evidence + _DOUBT:
-            return self._result(rough, self._result(self._best))
+            return self._rough_result(rough)
         for number in tried[len(few) :]:
             if self._best is self.smooth[-1]:
                 self._try_smooth(number)
@@ -264,20 +271,31 @@ class _Search:
     def _climb(self, fit: LogDensity) -> None:
         self.steps = fit.climb(self.steps, self.progress)
 
-    def _result(self, fit: LogDensity, smooth: Density | None = None) -> Density:
+    def _result(self, fit: LogDensity) -> Density:
         return Density(
             self.model.bounds,
             fit.shares,
             self.model.people,
             fit.splines,
             fit.smoothness,
-            math.sqrt(fit.variance),
+            0.0,
             {each.splines: each.evidence for each in self.smooth},
             max(map(_evidence, self.rough), default=None),
             fit.converged,
             self.steps,
             fit.error_root(),
+        )
+
+    def _rough_result(self, fit: LogDensity) -> Density:
+        smooth = self._result(self._best)
+        return replace(
             smooth,
+            shares=fit.shares,
+            splines=fit.splines,
+            smoothness=fit.smoothness,
+            roughness=math.sqrt(fit.variance),
+            converged=fit.converged,
+            smooth=smooth,
         )
 
 

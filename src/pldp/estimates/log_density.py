@@ -222,16 +222,9 @@ class LogDensity:
         )
 
     def error_root(self) -> FloatArray:
-        """Return W with WWᵀ the covariance of the log-shares, size × some."""
+        """Return W with WWᵀ the covariance of the log-shares of a smooth fit, size × splines."""
         local = _Quadratic(self)
-        if not self.variance:
-            return local.slopes(self.basis) @ np.linalg.cholesky(self._curve_covariance(local))
-        kept = local.shrunk(self.variance)
-        single = -(local.directions.T * (1 - np.sqrt(1 - kept))) @ local.directions
-        single[np.diag_indices_from(single)] += 1
-        inverse = np.linalg.inv(local.precision(self.smoothness, self.variance))
-        shared = (self.basis - (local.directions.T * kept) @ local.along) @ np.linalg.cholesky(inverse)
-        return local.slopes(np.hstack([math.sqrt(self.variance) * single, shared]))
+        return local.slopes(self.basis) @ np.linalg.cholesky(self._curve_covariance(local))
 
     def _curve_covariance(self, local: _Quadratic) -> FloatArray:
         """Return the covariance of β around the fit, averaged over the λ that the data leave possible.

@@ -36,6 +36,7 @@ def number_mapping(found: Mean, fitted: Density, confidence: float) -> dict[str,
             "shares": fitted.shares.tolist(),
             "low": (band.low * fitted.width).tolist(),
             "high": (band.high * fitted.width).tolist(),
+            "roughness": fitted.roughness,
             "converged": fitted.converged,
         },
     }

@@ -32,6 +32,7 @@ def plot_density(fitted: Density, confidence: float, *, truth: FloatArray | None
     axes.set_ylim(bottom=0)
     axes.grid(color="#e4e7ec", zorder=0)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(f"density from {fitted.people:,} people, {fitted.splines} splines", loc="left", fontsize=11)
+    kind = "rough density" if fitted.roughness else "density"
+    axes.set_title(f"{kind} from {fitted.people:,} people, {fitted.splines} splines", loc="left", fontsize=11)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
     return axes
