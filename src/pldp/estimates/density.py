@@ -58,7 +58,7 @@ class Density:
         What was chosen: number of splines, λ and √v, the standard deviation of log-shares around the smooth curve; 0
         where the curve is enough.
     evidence, rough_evidence
-        The marginal log-likelihood of every number of splines tried, and with roughness; none if that was not tried.
+        The marginal log-likelihood of every number of splines tried, and with roughness; none where that did not help.
     converged, steps
         Whether the chosen fit reached its maximum, and the number of steps of all fits.
     smooth
@@ -248,9 +248,10 @@ class _Search:
         few = [number for number in tried if number <= _ALWAYS]
         for number in few:
             self._try_smooth(number)
-        self.rough = self._best.roughened(self.start)
-        for fit in self.rough:
+        for fit in self._best.roughened(self.start):
             self._climb(fit)
+            if not fit.given_up:
+                self.rough.append(fit)
         rough = max(self.rough, key=_evidence, default=None)
         if rough is not None and rough.evidence > self._best.evidence + _DOUBT:
             return self._rough_result(rough)

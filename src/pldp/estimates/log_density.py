@@ -46,10 +46,12 @@ _WEAKEST: Final = 1e-4
 _ROUGH_RATE: Final = 2.0
 """√v has an exponential prior of this rate."""
 _ROUGHNESS: Final = 2.0 ** np.arange(-6, 4)
+_HINT: Final = 1.5
 _STARTS: Final = (1.0, 3.0)
-"""√v of the first look for roughness, and where searches for the best one start: there may be several hills."""
+"""√v of the first look for roughness, the gain in evidence that makes it worth a search (smooth numbers showed up to
+1 in simulations, spikes 1.6 and more), and where searches for the best one start: there may be several hills."""
 _SMOOTH: Final = 0.3
-"""√v below which a search is given up: it is on its way to a smooth curve."""
+"""√v below which a search is given up."""
 _LEAST, _MOST = -14.0, 7.0
 """Logarithms between which v is sought."""
 _FAINT: Final = 1e-2
@@ -116,7 +118,7 @@ class LogDensity:
         self.shares, self.value = self._evaluate(self.curve, self.rough)
 
     def roughened(self, start: FloatArray) -> list[LogDensity]:
-        """Return fits from these shares that may be rough; none where smooth seems likelier, whatever the prior."""
+        """Return fits from these shares that may be rough; none where nothing hints at it, whatever the prior."""
         looked = copy(self)
         looked.root = self.model.sampled.information_root(self.shares)
         if looked.root is None:
@@ -124,7 +126,8 @@ class LogDensity:
         looked.variance = max(_STARTS) ** 2
         local = _Quadratic(looked)
         smooth = local.evidence(self.smoothness, 0.0)
-        if all(local.evidence(self.smoothness, each**2) + _ROUGH_RATE * each <= smooth for each in _ROUGHNESS):
+        hints = [local.evidence(self.smoothness, each**2) + _ROUGH_RATE * each - smooth for each in _ROUGHNESS]
+        if max(hints) < _HINT:
             return []
         made = []
         for deviation in _STARTS:
@@ -132,6 +135,11 @@ class LogDensity:
             fit.root, fit.variance = looked.root, deviation**2
             made.append(fit)
         return made
+
+    @property
+    def given_up(self) -> bool:
+        """Whether a fit that might be rough is on its way to a smooth one."""
+        return 0 < self.variance < _SMOOTH**2
 
     def _evaluate(self, curve: FloatArray, rough: FloatArray) -> tuple[FloatArray, float]:
         logs = self.basis @ curve + rough
@@ -166,7 +174,7 @@ class LogDensity:
             if settled and (gain < _TOLERANCE or not moved):
                 self.converged = gain < 10 * _TOLERANCE
                 break
-            if 0 < self.variance < _SMOOTH**2:
+            if self.given_up:
                 break
         self._look_again()
         return steps
