@@ -45,11 +45,11 @@ _WEAKEST: Final = 1e-4
 """Precision of a weak prior of β: channels with two outputs (SR) say nothing but the mean."""
 _ROUGH_RATE: Final = 2.0
 """√v has an exponential prior of this rate."""
-_ROUGHNESS: Final = 2.0 ** np.arange(-6, 4)
+_ROUGHNESS: Final = (2.0, 4.0, 8.0)
 _HINT: Final = 1.5
 _STARTS: Final = (1.0, 3.0)
-"""√v of the first look for roughness, the gain in evidence that makes it worth a search (smooth numbers showed up to
-1 in simulations, spikes 1.6 and more), and where searches for the best one start: there may be several hills."""
+"""√v of the first look for roughness, the gain in evidence that makes it worth a search, and where searches for the best
+one start: there may be several hills."""
 _SMOOTH: Final = 0.3
 """√v below which a search is given up."""
 _LEAST, _MOST = -14.0, 7.0
