@@ -48,8 +48,8 @@ _ROUGH_RATE: Final = 2.0
 _ROUGHNESS: Final = (2.0, 4.0, 8.0)
 _HINT: Final = 1.5
 _STARTS: Final = (1.0, 3.0)
-"""√v of the first look for roughness, the gain in evidence that makes it worth a search, and where searches for the best
-one start: there may be several hills."""
+"""√v of the first look for roughness, the gain in evidence that makes it worth a search, and where searches
+for the best one start: there may be several hills."""
 _SMOOTH: Final = 0.3
 """√v below which a search is given up."""
 _LEAST, _MOST = -14.0, 7.0
