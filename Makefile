@@ -57,7 +57,7 @@ docs: $(VENV)/docs.done ## build the pages in docs/ to site/
 	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . site
 
 clean: ## remove environments and results
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench site demo-report.html
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench site jupyter_execute demo-report.html
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "pldp needs Python 3.11 or newer")'
