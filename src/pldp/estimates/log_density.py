@@ -9,8 +9,8 @@ different buckets are independent with variance v; v = 0 leaves the smooth curve
 hold many people: heaped answers, a few exact values, everybody at 0. λ and v maximise the marginal likelihood in
 Laplace's approximation, between the steps by that of the quadratic model.
 
-With H the observed information of η (of rank far below the number of buckets: under local privacy few directions are
-seen) and H = UΛUᵀ, the rough part is eliminated by formulas in Λ,
+With H = UΛUᵀ the observed information of η (under local privacy few directions are seen well, and only the sum of Λ is
+kept of those hardly seen), the rough part is eliminated by formulas in Λ,
 
     information of β given v:   M = Bᵀ U diag(Λ/(1+Λv)) Uᵀ B
     log-evidence:               ℓ − penalties + ½ log|λP|₊ − ½ log|M + λP| − ½ Σ log(1 + Λv),    P = D³ᵀD³.
