@@ -14,8 +14,8 @@ import numpy as np
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from pldp.datasets import load_counts
 from pldp.estimates.consistency import norm_sub
-from pldp.estimates.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
-from pldp.estimates.likelihood import interior
+from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
+from pldp.estimates.solver.likelihood import interior
 from pldp.experiments.febsf import BUDGETS, hide
 from pldp.mechanisms import channel
 from pldp.simulate import perturb

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from pldp.estimates import density, likelihood_fit, mean
-from pldp.estimates.fusion import FusedLikelihood, OutputRows
+from pldp.estimates.numbers.fusion import FusedLikelihood, OutputRows
 from pldp.mechanisms import Grid, micro_epsilon, number_channel
 from pldp.papers.multiservice import js
 from pldp.simulate import perturb_numbers, to_buckets

@@ -80,7 +80,7 @@ def frames(folder: str, mechanism: str, size: int, reports: int) -> dict[str, An
 
 
 def _on_cluster(count: Callable[[Survey, Any], Tally], survey: Survey, reports: int) -> dict[str, Any]:
-    from pldp.tallies.cluster import connect  # noqa: PLC0415 - only cases of Spark need it
+    from pldp.tallies.spark.cluster import connect  # noqa: PLC0415 - only cases of Spark need it
 
     os.setsid()
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"

@@ -66,7 +66,7 @@ def cluster(folder: Path, **settings: str) -> Iterator[Any]:
     """
     if not os.environ.get("PLDP_CI") or os.environ.get("PLDP_OLDEST"):
         pytest.importorskip("pyspark", reason="install 'pldp[spark]'")
-    from pldp.tallies.cluster import connect  # noqa: PLC0415
+    from pldp.tallies.spark.cluster import connect  # noqa: PLC0415
 
     home = java_home(folder / "java")
     settings |= {

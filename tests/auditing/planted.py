@@ -10,7 +10,7 @@ from typing import Any
 from pldp import Device, Survey
 from pldp.auditing import Audit, AuditSettings, Row, audit, mechanism_survey, read_table, sampler_fault
 from pldp.mechanisms import RandomizedResponse, channel
-from pldp.mechanisms.randomized_response import draw_53_bits
+from pldp.mechanisms.response.channel import draw_53_bits
 from pldp.reports import Report
 
 UNTIMED = AuditSettings(timed=False)

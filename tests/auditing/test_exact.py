@@ -93,7 +93,7 @@ def test_a_set_that_tells_more_than_its_items_promise_is_seen() -> None:
 
 @pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "lh"])
 def test_what_tells_the_level_is_what_the_channels_state(mechanism: str) -> None:
-    from pldp.mechanisms.linear_hashing import LinearHashing  # noqa: PLC0415
+    from pldp.mechanisms.hashing.channel import LinearHashing  # noqa: PLC0415
 
     micros = (200_000, 900_000)
     make = (

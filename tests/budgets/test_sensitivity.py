@@ -20,7 +20,7 @@ from pldp.budgets import (
 )
 from pldp.errors import EpsilonError
 from pldp.mechanisms import ItemSet, ValueResponse
-from pldp.mechanisms.unary_encoding import TOTAL
+from pldp.mechanisms.unary.channel import TOTAL
 
 TABLE_2 = {1: (0.92, 0.77), 2: (0.86, 0.71), 3: (0.77, 0.65), 4: (0.65, 0.57)}
 BUDGETS = st.lists(st.one_of(st.none(), st.integers(1000, 6_000_000)), min_size=2, max_size=6).filter(any)

@@ -28,8 +28,8 @@ from pldp.collector.formats import encode
 from pldp.collector.live import Live
 from pldp.errors import StoreError, UsageError
 from pldp.estimates import Estimate, frequencies, mean, supports
-from pldp.estimates.density import HEAPED
-from pldp.estimates.itemsets import baskets_of
+from pldp.estimates.numbers.density import HEAPED
+from pldp.estimates.sets.itemsets import baskets_of
 from pldp.reports.columns import from_batch
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import Survey, loads

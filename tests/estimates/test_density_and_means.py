@@ -11,8 +11,8 @@ from claims import Z, mean_is
 from conftest import runs
 from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
-from pldp.estimates.fusion import OutputRows, centres, em, unbiased_numbers
-from pldp.estimates.log_density import LogDensity, _Quadratic
+from pldp.estimates.numbers.fusion import OutputRows, centres, em, unbiased_numbers
+from pldp.estimates.numbers.log_density import LogDensity, _Quadratic
 from pldp.experiments.multiservice import Setting, collect, numbers
 from pldp.mechanisms import NUMBER_MECHANISMS, Channel, Grid, channel, number_channel
 from pldp.papers.multiservice import js

@@ -12,7 +12,7 @@ from conftest import runs
 from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import norm_sub
-from pldp.estimates.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
+from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
 from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, channel, micro_epsilon
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.survey import loads

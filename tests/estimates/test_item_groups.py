@@ -14,8 +14,8 @@ from item_channels import CHANNELS
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub
 from pldp.estimates.groups import ValueResponseGroup
-from pldp.estimates.pooling import has_enough_support, homogeneity_test, precision_weights
-from pldp.estimates.separable import separable_maximum
+from pldp.estimates.shares.pooling import has_enough_support, homogeneity_test, precision_weights
+from pldp.estimates.solver.separable import separable_maximum
 from pldp.mechanisms import CategoricalChannel, ItemResponse, ItemUnaryEncoding, RandomizedResponse, ValueResponse
 from pldp.simulate import perturb, perturb_counts
 from pldp.tallies import BitCounts, OutputCounts

@@ -18,8 +18,8 @@ from claims import mean_is, mean_is_at_most
 from conftest import runs
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates import PLAIN_RATES, Rates, itemsets, supports
-from pldp.estimates.item_groups import ItemGroups
-from pldp.estimates.set_search import Search
+from pldp.estimates.sets.groups import ItemGroups
+from pldp.estimates.sets.search import Search
 from pldp.mechanisms import ItemSet
 from pldp.simulate import pack_baskets, perturb_item_sets
 from pldp.tallies import PatternCounts
@@ -258,7 +258,7 @@ def test_a_search_stops_where_no_larger_set_could_be_reported() -> None:
 
 
 def test_too_many_candidates_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pldp.estimates.set_search.MOST_CANDIDATES", 3)
+    monkeypatch.setattr("pldp.estimates.sets.search.MOST_CANDIDATES", 3)
     with pytest.raises(EstimateError, match="leaves more than 3 sets of 2 items"):
         plain(people(100, np.random.default_rng(1)), ITEMS, 0.01)
 
@@ -273,7 +273,7 @@ def test_small_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.packbits(generator.random((400, 12)) < 0.5, axis=1, bitorder="little")
     items = [str(place) for place in range(12)]
     whole = plain(rows, items, 0.1, 4)
-    monkeypatch.setattr("pldp.estimates.set_search._CHUNK", 7)
+    monkeypatch.setattr("pldp.estimates.sets.search._CHUNK", 7)
     again = plain(rows, items, 0.1, 4)
     assert again.sets == whole.sets
     assert again.examined == whole.examined

@@ -12,7 +12,7 @@ from conftest import runs
 from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub
-from pldp.estimates.pooling import pooled_shares, precision_weights
+from pldp.estimates.shares.pooling import pooled_shares, precision_weights
 from pldp.mechanisms import MECHANISMS, channel, micro_epsilon
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads

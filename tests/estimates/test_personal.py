@@ -10,7 +10,7 @@ from claims import mean_is
 from conftest import runs
 from pldp.errors import EstimateError
 from pldp.estimates import personal_frequencies
-from pldp.estimates.personal import PERSONAL, personal_support
+from pldp.estimates.shares.personal import PERSONAL, personal_support
 from pldp.mechanisms import channel, micro_epsilon
 from pldp.simulate import perturb_personal
 

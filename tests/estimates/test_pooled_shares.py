@@ -11,7 +11,7 @@ from claims import FALSE_ALARM, mean_is
 from conftest import runs
 from pldp import Estimate, Survey, frequencies, tally
 from pldp.errors import AnswerError, EstimateError
-from pldp.estimates.pooling import homogeneity_test
+from pldp.estimates.shares.pooling import homogeneity_test
 from pldp.mechanisms import MECHANISMS
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads

@@ -11,8 +11,9 @@ from samples import counted
 from claims import mean_is_at_most
 from conftest import runs
 from pldp.errors import EstimateError
-from pldp.estimates import group, maximum_likelihood, norm_sub, shrink, shrinkage
-from pldp.estimates.hidden import HiddenFit, HiddenReports, joint_likelihood
+from pldp.estimates import group, maximum_likelihood, norm_sub, shrink
+from pldp.estimates.shares import shrinkage
+from pldp.estimates.shares.hidden import HiddenFit, HiddenReports, joint_likelihood
 from pldp.mechanisms import RandomizedResponse, channel
 from pldp.simulate import perturb
 from pldp.tallies import OutputCounts

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pldp.mechanisms.barrier import Part, Vector, minimise
+from pldp.mechanisms.unary.barrier import Part, Vector, minimise
 
 
 def below(point: Vector, bound: float) -> Part:

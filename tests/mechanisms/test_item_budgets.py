@@ -36,7 +36,7 @@ from pldp.mechanisms import (
     report_promise,
     value_promise,
 )
-from pldp.mechanisms.item_unary_optimum import MODELS, MOST_LEVELS
+from pldp.mechanisms.unary.optimum import MODELS, MOST_LEVELS
 
 PURE = {f"{name} (pure)": channel(name, 4, 900_000) for name in MECHANISMS}
 BUDGET = st.integers(1000, 20_000_000)
@@ -221,7 +221,7 @@ def test_no_start_of_a_general_optimiser_finds_a_better_opt0(epsilons: list[floa
 
 
 def test_an_optimum_that_integers_cannot_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pldp.mechanisms.item_unary_encoding.idue_optimum", lambda *_: ([0.6, 0.7], [0.4, 0.3]))
+    monkeypatch.setattr("pldp.mechanisms.unary.items.idue_optimum", lambda *_: ([0.6, 0.7], [0.4, 0.3]))
     with pytest.raises(EpsilonError, match="epsilon 0.5 is too small for 32-bit weights"):
         ItemUnaryEncoding.of([500_000, 1_000_000])
 

@@ -16,8 +16,8 @@ from scipy.optimize import linprog
 from claims import follows
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import INFINITE, ItemSet, micro_epsilon_of_ratio, set_of
-from pldp.mechanisms.item_set import pair_weights
-from pldp.mechanisms.unary_encoding import TOTAL
+from pldp.mechanisms.sets.channel import pair_weights
+from pldp.mechanisms.unary.channel import TOTAL
 
 BUDGET = st.one_of(st.none(), st.integers(100, 8_000_000))
 UNEVEN = ItemSet.of_probabilities([0.77, 0.9, 0.6], [0.92, 0.55, 0.9])
@@ -169,7 +169,7 @@ def test_what_is_no_channel_is_refused_in_one_line(make, line: str) -> None:
 
 
 def test_budgets_below_the_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pldp.mechanisms.item_set.TOTAL", 1000)
+    monkeypatch.setattr("pldp.mechanisms.sets.channel.TOTAL", 1000)
     with pytest.raises(EpsilonError, match="too small"):
         pair_weights(1, 1)
 

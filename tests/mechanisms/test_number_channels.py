@@ -30,7 +30,7 @@ from pldp.mechanisms import (
     number_channel_from_weights,
 )
 from pldp.mechanisms.continuous import CONTINUOUS, Continuous, printed_square_wave
-from pldp.mechanisms.randomized_response import TOTAL
+from pldp.mechanisms.response.channel import TOTAL
 
 SIZES = (2, 3, 4, 5, 9, 16, 31)
 EPSILONS = ("0.01", "0.1", "0.3", "1", "2.5", "6", "12")

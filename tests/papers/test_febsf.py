@@ -12,7 +12,7 @@ from conftest import runs
 from pldp.cli import main
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import group
-from pldp.estimates.hidden import moments
+from pldp.estimates.shares.hidden import moments
 from pldp.experiments import reproduce
 from pldp.experiments.febsf import BUDGETS, DATASETS, Setting, _one_run, counted, hide, printed_variance
 from pldp.mechanisms import SymmetricUnaryEncoding, channel

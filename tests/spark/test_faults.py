@@ -23,9 +23,9 @@ from pldp.simulate import Partitions
 from pldp.tallies import kernel
 
 pytestmark = pytest.mark.xdist_group("spark")
-cluster = pytest.importorskip("pldp.tallies.cluster", reason="install 'pldp[spark]'")
+cluster = pytest.importorskip("pldp.tallies.spark.cluster", reason="install 'pldp[spark]'")
 engine = pytest.importorskip("pldp.tallies.spark", reason="install 'pldp[spark]'")
-spark_files = pytest.importorskip("pldp.tallies.spark_files", reason="install 'pldp[spark]'")
+spark_files = pytest.importorskip("pldp.tallies.spark.files", reason="install 'pldp[spark]'")
 FULL = pytest.mark.skipif(not os.environ.get("PLDP_LONG"), reason="in `make test-spark`")
 
 

@@ -15,8 +15,8 @@ from pldp.reports.columns import read_parquet, rows_of_parquet, write_parquet
 from pldp.simulate import Partitions
 
 pytestmark = pytest.mark.xdist_group("spark")
-files = pytest.importorskip("pldp.tallies.spark_files", reason="install 'pldp[spark]'")
-cluster = pytest.importorskip("pldp.tallies.cluster", reason="install 'pldp[spark]'")
+files = pytest.importorskip("pldp.tallies.spark.files", reason="install 'pldp[spark]'")
+cluster = pytest.importorskip("pldp.tallies.spark.cluster", reason="install 'pldp[spark]'")
 engine = pytest.importorskip("pldp.tallies.spark", reason="install 'pldp[spark]'")
 
 

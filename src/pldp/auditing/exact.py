@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from pldp.auditing.tables import Bits, Direct, Ratio, Response, Table, plain_odds, read_table
+from pldp.epsilon import INFINITE, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
 from pldp.mechanisms.channel import largest
-from pldp.mechanisms.epsilon import INFINITE, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 
 SHOWN = 32
 """Values and outputs for which numbers are listed one by one."""

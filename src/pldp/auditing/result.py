@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pldp.auditing.sampled import Bound
 from pldp.auditing.timing import Timing
-from pldp.mechanisms.epsilon import MICRO
+from pldp.epsilon import MICRO
 
 TIMING_ALARM: Final = 7e-6
 """Chance that the times of a sound mechanism look different: two tails of a normal beyond 4.5."""

@@ -26,7 +26,7 @@ from pldp.budgets.sensitivity import (
     true_epsilons,
     without_outliers,
 )
-from pldp.mechanisms.epsilon import MICRO, epsilon_text, micro_epsilon
+from pldp.epsilon import MICRO, epsilon_text, micro_epsilon
 
 __all__ = [
     "LEVEL_FRACTIONS",

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pldp.budgets.levels import Level
 from pldp.errors import EpsilonError
 from pldp.mechanisms import MICRO, epsilon_text
-from pldp.mechanisms.linear_hashing import PRIMES
+from pldp.mechanisms.hashing.channel import PRIMES
 
 Cost = Callable[[float], float]
 """Error of one question as a function of its ε: falling and convex."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from pldp.epsilon import MICRO, epsilon_text, micro_epsilon
 from pldp.errors import EpsilonError
-from pldp.mechanisms.epsilon import MICRO, epsilon_text, micro_epsilon
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from statistics import fmean, quantiles
 
+from pldp.epsilon import INFINITE, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms import Channel, ItemResponse
 from pldp.mechanisms.channel import largest
-from pldp.mechanisms.epsilon import INFINITE, epsilon_text, micro_epsilon_of_ratio
 
 FENCE = 1.5
 """A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences)."""

@@ -38,7 +38,7 @@ from pldp.estimates import (
     mean,
     two_way,
 )
-from pldp.estimates.number_mapping import number_mapping
+from pldp.estimates.numbers.number_mapping import number_mapping
 from pldp.survey import Survey
 from pldp.survey.model import KINDS
 from pldp.tallies import Tally, fused_of

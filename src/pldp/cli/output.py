@@ -27,8 +27,8 @@ from rich.progress import (
 from rich.table import Table
 
 from pldp.estimates import Density, Estimate, Itemsets, Mean, TwoWay
-from pldp.estimates.density import HEAPED
-from pldp.estimates.number_mapping import QUANTILES
+from pldp.estimates.numbers.density import HEAPED
+from pldp.estimates.numbers.number_mapping import QUANTILES
 from pldp.survey import Question
 from pldp.tallies import Tally
 

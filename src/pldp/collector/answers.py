@@ -12,10 +12,10 @@ from pldp.collector.arrivals import Hour
 from pldp.collector.store import Round
 from pldp.errors import EstimateError, TallyError
 from pldp.estimates import Homogeneity, baskets_of, density, frequencies, itemsets, mean, supports, two_way
-from pldp.estimates.density import HEAPED
-from pldp.estimates.fusion import unbiased_numbers
-from pldp.estimates.number_mapping import number_mapping
-from pldp.estimates.pooling import TEST_LEVEL
+from pldp.estimates.numbers.density import HEAPED
+from pldp.estimates.numbers.fusion import unbiased_numbers
+from pldp.estimates.numbers.number_mapping import number_mapping
+from pldp.estimates.shares.pooling import TEST_LEVEL
 from pldp.reports import Rejection
 from pldp.survey import Question
 from pldp.tallies import Fused, Tally, fused_of

@@ -16,7 +16,7 @@ from pldp.mechanisms import (
     report_promise,
     value_promise,
 )
-from pldp.mechanisms.unary_encoding import TOTAL
+from pldp.mechanisms.unary.channel import TOTAL
 from pldp.survey import Question, Survey
 
 MOST_LINES = 8

@@ -1,18 +1,18 @@
 """From tallies to shares with errors: inversion, pooling, likelihood, consistency."""
 
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
-from pldp.estimates.density import Density, density
-from pldp.estimates.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
-from pldp.estimates.frequencies import frequencies
-from pldp.estimates.fusion import FusedLikelihood, likelihood_fit
 from pldp.estimates.groups import Group, group
-from pldp.estimates.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, baskets_of, itemsets, supports
-from pldp.estimates.likelihood import Fit, maximum_likelihood
-from pldp.estimates.means import Mean, mean, mean_bound
-from pldp.estimates.personal import personal_frequencies
-from pldp.estimates.rules import Rule
-from pldp.estimates.shrinkage import shrink
-from pldp.estimates.two_way import TwoWay, two_way
+from pldp.estimates.numbers.density import Density, density
+from pldp.estimates.numbers.fusion import FusedLikelihood, likelihood_fit
+from pldp.estimates.numbers.means import Mean, mean, mean_bound
+from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, baskets_of, itemsets, supports
+from pldp.estimates.sets.rules import Rule
+from pldp.estimates.shares.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
+from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.shares.personal import personal_frequencies
+from pldp.estimates.shares.shrinkage import shrink
+from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
+from pldp.estimates.tables.two_way import TwoWay, two_way
 
 __all__ = [
     "PLAIN_RATES",

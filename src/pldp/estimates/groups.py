@@ -32,7 +32,7 @@ from pldp.mechanisms import (
     UnaryEncoding,
     ValueResponse,
 )
-from pldp.mechanisms.randomized_response import TOTAL
+from pldp.mechanisms.response.channel import TOTAL
 from pldp.tallies import BitCounts, Counts, OutputCounts
 from pldp.tallies.counts import BIT_OF_BYTE
 

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from pldp import __version__
 from pldp.budgets.sensitivity import level_budget, split_budget
 from pldp.datasets import data_file
-from pldp.estimates.itemsets import Baskets
+from pldp.estimates.sets.itemsets import Baskets
 from pldp.experiments.verdicts import Verdict
 from pldp.mechanisms import MICRO, ItemSet, epsilon_text
-from pldp.mechanisms.unary_encoding import TOTAL
+from pldp.mechanisms.unary.channel import TOTAL
 from pldp.papers import aprr
 from pldp.simulate import perturb_item_sets
 

@@ -20,7 +20,7 @@ from pldp import __version__
 from pldp.datasets import load_counts
 from pldp.estimates import norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
-from pldp.estimates.hidden import HiddenReports, joint_likelihood, moments
+from pldp.estimates.shares.hidden import HiddenReports, joint_likelihood, moments
 from pldp.experiments.parallel import in_parallel
 from pldp.experiments.verdicts import Verdict
 from pldp.mechanisms import MICRO, PureChannel, RandomizedResponse, SymmetricUnaryEncoding

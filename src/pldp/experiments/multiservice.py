@@ -26,8 +26,8 @@ import numpy.typing as npt
 from pldp import __version__
 from pldp.datasets import load_counts
 from pldp.estimates import density, mean
-from pldp.estimates.fusion import FusedLikelihood
 from pldp.estimates.groups import FloatArray
+from pldp.estimates.numbers.fusion import FusedLikelihood
 from pldp.experiments.parallel import in_parallel
 from pldp.experiments.verdicts import Verdict
 from pldp.mechanisms import Grid, micro_epsilon, number_channel

@@ -6,6 +6,14 @@
 (1.0, 'krr')
 """
 
+from pldp.epsilon import (
+    INFINITE,
+    LARGEST_EPSILON,
+    MICRO,
+    epsilon_text,
+    micro_epsilon,
+    micro_epsilon_of_ratio,
+)
 from pldp.mechanisms.catalogue import (
     ITEM_MECHANISMS,
     MECHANISMS,
@@ -17,30 +25,22 @@ from pldp.mechanisms.catalogue import (
     most_accurate,
 )
 from pldp.mechanisms.channel import CategoricalChannel, Channel, Output, PureChannel, RandomBytes, SupportChannel
-from pldp.mechanisms.epsilon import (
-    INFINITE,
-    LARGEST_EPSILON,
-    MICRO,
-    epsilon_text,
-    micro_epsilon,
-    micro_epsilon_of_ratio,
-)
-from pldp.mechanisms.hybrid import HybridMechanism
-from pldp.mechanisms.item_response import ItemResponse
-from pldp.mechanisms.item_set import ItemEpsilon, ItemSet, set_of
-from pldp.mechanisms.item_unary_encoding import ItemUnaryEncoding
-from pldp.mechanisms.item_unary_optimum import idue_error, idue_optimum
-from pldp.mechanisms.laplace import DiscreteLaplace
+from pldp.mechanisms.hashing.channel import LinearHashing
+from pldp.mechanisms.hybrid.channel import HybridMechanism
+from pldp.mechanisms.laplace.channel import DiscreteLaplace
 from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
-from pldp.mechanisms.linear_hashing import LinearHashing
 from pldp.mechanisms.number import Grid, NumberChannel
 from pldp.mechanisms.numbers import NUMBER_MECHANISMS, number_channel, number_channel_from_weights
 from pldp.mechanisms.promises import report_promise, value_promise
-from pldp.mechanisms.randomized_response import RandomizedResponse
-from pldp.mechanisms.stochastic_rounding import StochasticRounding
-from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
-from pldp.mechanisms.value_response import ValueResponse, WeightedResponse
-from pldp.mechanisms.window import PiecewiseMechanism, SquareWave, WindowChannel
+from pldp.mechanisms.response.channel import RandomizedResponse
+from pldp.mechanisms.response.items import ItemResponse
+from pldp.mechanisms.response.values import ValueResponse, WeightedResponse
+from pldp.mechanisms.rounding.channel import StochasticRounding
+from pldp.mechanisms.sets.channel import ItemEpsilon, ItemSet, set_of
+from pldp.mechanisms.unary.channel import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
+from pldp.mechanisms.unary.items import ItemUnaryEncoding
+from pldp.mechanisms.unary.optimum import idue_error, idue_optimum
+from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave, WindowChannel
 
 __all__ = [
     "INFINITE",

@@ -7,12 +7,12 @@ from typing import Final
 
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import CategoricalChannel, PureChannel
-from pldp.mechanisms.item_response import ItemResponse
-from pldp.mechanisms.item_unary_encoding import ItemUnaryEncoding
-from pldp.mechanisms.linear_hashing import PRIMES, LinearHashing
-from pldp.mechanisms.randomized_response import RandomizedResponse
-from pldp.mechanisms.unary_encoding import OptimisedUnaryEncoding, SymmetricUnaryEncoding
-from pldp.mechanisms.value_response import ValueResponse, WeightedResponse
+from pldp.mechanisms.hashing.channel import PRIMES, LinearHashing
+from pldp.mechanisms.response.channel import RandomizedResponse
+from pldp.mechanisms.response.items import ItemResponse
+from pldp.mechanisms.response.values import ValueResponse, WeightedResponse
+from pldp.mechanisms.unary.channel import OptimisedUnaryEncoding, SymmetricUnaryEncoding
+from pldp.mechanisms.unary.items import ItemUnaryEncoding
 
 _BUILDERS: Final[Mapping[str, Callable[[int, int], PureChannel]]] = {
     "krr": RandomizedResponse.of,

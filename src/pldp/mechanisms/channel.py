@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
+from pldp.epsilon import INFINITE, MICRO, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.epsilon import INFINITE, MICRO, micro_epsilon_of_ratio
 
 RandomBytes = Callable[[int], bytes]
 """A source of randomness: `os.urandom` on a device; a seeded one only in tests."""

@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.hybrid import LEAST_EPSILON
-from pldp.mechanisms.window import PiecewiseMechanism as GridPiecewise
-from pldp.mechanisms.window import SquareWave as GridSquareWave
+from pldp.mechanisms.hybrid.channel import LEAST_EPSILON
+from pldp.mechanisms.window.channel import PiecewiseMechanism as GridPiecewise
+from pldp.mechanisms.window.channel import SquareWave as GridSquareWave
 
 
 @dataclass(frozen=True)

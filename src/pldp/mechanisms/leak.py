@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import permutations
 
+from pldp.epsilon import micro_epsilon_of_powers
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import PureChannel
-from pldp.mechanisms.epsilon import micro_epsilon_of_powers
-from pldp.mechanisms.linear_hashing import LinearHashing
-from pldp.mechanisms.randomized_response import RandomizedResponse
-from pldp.mechanisms.unary_encoding import UnaryEncoding
+from pldp.mechanisms.hashing.channel import LinearHashing
+from pldp.mechanisms.response.channel import RandomizedResponse
+from pldp.mechanisms.unary.channel import UnaryEncoding
 
 
 def level_leak(channels: Sequence[PureChannel]) -> int:

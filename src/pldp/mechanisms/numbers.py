@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Final
 
+from pldp.epsilon import MICRO
 from pldp.errors import EpsilonError
-from pldp.mechanisms.epsilon import MICRO
-from pldp.mechanisms.hybrid import LEAST_EPSILON, HybridMechanism
-from pldp.mechanisms.laplace import DiscreteLaplace
+from pldp.mechanisms.hybrid.channel import LEAST_EPSILON, HybridMechanism
+from pldp.mechanisms.laplace.channel import DiscreteLaplace
 from pldp.mechanisms.number import NumberChannel
-from pldp.mechanisms.stochastic_rounding import StochasticRounding
-from pldp.mechanisms.window import PiecewiseMechanism, SquareWave
+from pldp.mechanisms.rounding.channel import StochasticRounding
+from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave
 
 _BUILDERS: Final[Mapping[str, Callable[[int, int], NumberChannel]]] = {
     "laplace": DiscreteLaplace.of,

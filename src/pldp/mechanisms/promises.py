@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from pldp.epsilon import INFINITE, MICRO, epsilon_text
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import CategoricalChannel, Output
-from pldp.mechanisms.epsilon import INFINITE, MICRO, epsilon_text
 
 _LISTED = 4
 """Labels named before the rest is counted."""

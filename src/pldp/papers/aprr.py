@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from pldp.budgets.sensitivity import level_budget, split_budget
 from pldp.errors import EstimateError
-from pldp.estimates.itemsets import PLAIN_RATES, Baskets, itemsets
+from pldp.estimates.sets.itemsets import PLAIN_RATES, Baskets, itemsets
 from pldp.mechanisms import INFINITE, ItemSet, ValueResponse
-from pldp.mechanisms.item_set import Pair
+from pldp.mechanisms.sets.channel import Pair
 
 __all__ = [
     "IdentityError",

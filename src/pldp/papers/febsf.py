@@ -27,8 +27,8 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates import maximum_likelihood, norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
-from pldp.estimates.hidden import HiddenReports, joint_likelihood, moments
-from pldp.estimates.pooling import pooled_shares, precision_weights
+from pldp.estimates.shares.hidden import HiddenReports, joint_likelihood, moments
+from pldp.estimates.shares.pooling import pooled_shares, precision_weights
 from pldp.mechanisms import PureChannel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
 from pldp.tallies import BitCounts
 

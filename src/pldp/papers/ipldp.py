@@ -35,7 +35,7 @@ from pldp.errors import EstimateError
 from pldp.estimates import maximum_likelihood, norm_sub
 from pldp.estimates.groups import FloatArray, Group
 from pldp.mechanisms import MICRO, ItemResponse, ItemUnaryEncoding, RandomizedResponse, SupportChannel
-from pldp.mechanisms.item_unary_optimum import MODELS
+from pldp.mechanisms.unary.optimum import MODELS
 
 __all__ = [
     "ESTIMATORS",

@@ -13,7 +13,7 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.groups import FloatArray, Group
-from pldp.estimates.pooling import pooled_shares, size_weights
+from pldp.estimates.shares.pooling import pooled_shares, size_weights
 
 __all__ = ["brr_sum", "oc", "op"]
 

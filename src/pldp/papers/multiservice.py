@@ -26,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates import likelihood as _likelihood
-from pldp.estimates.fusion import FusedLikelihood, OutputRows, centres, em, unbiased_numbers
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.means import posterior_weights
+from pldp.estimates.numbers.fusion import FusedLikelihood, OutputRows, centres, em, unbiased_numbers
+from pldp.estimates.numbers.means import posterior_weights
+from pldp.estimates.solver import likelihood as _likelihood
 from pldp.mechanisms import DiscreteLaplace, NumberChannel
 from pldp.tallies.fusion import ABSENT, Fused
 

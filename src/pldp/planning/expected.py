@@ -9,8 +9,8 @@ import numpy as np
 
 from pldp.errors import PlanError
 from pldp.estimates.groups import LARGEST_DENSE, FloatArray, Group, group
-from pldp.estimates.hidden import HiddenReports, expected_covariance
-from pldp.estimates.pooling import precision_weights
+from pldp.estimates.shares.hidden import HiddenReports, expected_covariance
+from pldp.estimates.shares.pooling import precision_weights
 from pldp.mechanisms import Channel, PureChannel
 from pldp.simulate import perturb
 from pldp.tallies.counts import BitCounts, OutputCounts, no_counts

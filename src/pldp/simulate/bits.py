@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from pldp.mechanisms.unary_encoding import BITS
+from pldp.mechanisms.unary.channel import BITS
 
 DENSE_ROUNDS = 5
 """Binary digits compared for all words before only the undecided ones are followed."""

@@ -8,8 +8,8 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
-from pldp.mechanisms.item_set import ItemSet, item_places, places_of
-from pldp.mechanisms.unary_encoding import TOTAL
+from pldp.mechanisms.sets.channel import ItemSet, item_places, places_of
+from pldp.mechanisms.unary.channel import TOTAL
 from pldp.simulate.bits import DigitMask, bernoulli_words, word_weights
 from pldp.tallies.patterns import ItemColumns, WordArray, transposed_bits
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.estimates.personal import checked_epsilons, personal_support
+from pldp.estimates.shares.personal import checked_epsilons, personal_support
 from pldp.mechanisms import (
     Channel,
     ItemResponse,
@@ -22,7 +22,7 @@ from pldp.mechanisms import (
     UnaryEncoding,
     ValueResponse,
 )
-from pldp.mechanisms.unary_encoding import BITS
+from pldp.mechanisms.unary.channel import BITS
 from pldp.simulate.bits import bernoulli_words, one_weight, word_weights
 from pldp.simulate.item_sets import perturb_item_sets
 from pldp.simulate.numbers import perturb_numbers

@@ -8,7 +8,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from pldp.simulate.partitions import Partitions, Written
-from pldp.tallies.cluster import summed_tasks
+from pldp.tallies.spark.cluster import summed_tasks
 
 
 def write_partitions(spark: SparkSession, partitions: Partitions, folder: Path) -> Written:

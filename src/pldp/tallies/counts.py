@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
-from pldp.mechanisms.linear_hashing import LARGEST_TABLE
+from pldp.mechanisms.hashing.channel import LARGEST_TABLE
 
 IntArray = npt.NDArray[np.int64]
 ByteArray = npt.NDArray[np.uint8]

@@ -1,0 +1,1 @@
+"""Means, quantiles and densities of numbers."""

@@ -1,0 +1,304 @@
+"""The distribution of a number: a log-density whose smoothness, detail and roughness are chosen from the reports.
+
+The fits are those of `log_density`: a smooth curve of a few numbers of splines and, beside the best of
+them, the same with a roughness of its own in every bucket. The one of greatest marginal likelihood is taken; the rough
+one only if it is far more likely, as hardly any number needs it. Around it the log-shares are about normal, from which
+come bands, quantiles and their errors.
+
+References
+----------
+Sun, Loader, "Simultaneous Confidence Bands for Linear Regression and Smoothing" (1994).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+from scipy.optimize import brentq
+
+from pldp.errors import EstimateError
+from pldp.estimates.groups import FloatArray
+from pldp.estimates.numbers.fusion import FusedLikelihood, em
+from pldp.estimates.numbers.log_density import DensityProgress, LogDensity
+from pldp.estimates.shares.estimate import Interval
+from pldp.tallies.fusion import Fused
+
+SPLINES: Final = (24, 48, 96, 192, 384)
+"""Numbers of splines tried, up to half the number of buckets; those above 96 only where 96 is the best so far."""
+
+_ALWAYS: Final = 96
+
+_DOUBT: Final = 2.0
+"""Logarithm of how much more likely a rough density must be."""
+
+_START_STEPS: Final = 20
+
+HEAPED: Final = "people seem to share exact numbers; spikes may stand beside their true places, by as much as the band"
+"""What to tell whoever reads a rough density."""
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """A fitted distribution over the buckets, with errors.
+
+    Attributes
+    ----------
+    bounds
+        The numbers that the ends of the grid stand for.
+    shares
+        Share of each bucket; positive, sums to 1.
+    people
+        Number of people behind it.
+    splines, smoothness, roughness
+        What was chosen: number of splines, λ and √v, the standard deviation of log-shares around the smooth curve; 0
+        where the curve is enough.
+    evidence, rough_evidence
+        The marginal log-likelihood of every number of splines tried, and with roughness; none where that did not help.
+    converged, steps
+        Whether the chosen fit reached its maximum, and the number of steps of all fits.
+    smooth
+        Where the density is rough, the best smooth one, from which all errors are taken. A spike has a height and a
+        place; a normal law around its log-shares knows only of the height, and the smooth curve is as wide as the place
+        is unsure.
+    """
+
+    bounds: tuple[float, float]
+    shares: FloatArray
+    people: int
+    splines: int
+    smoothness: float
+    roughness: float
+    evidence: dict[int, float]
+    rough_evidence: float | None
+    converged: bool
+    steps: int
+    _error_root: FloatArray = field(repr=False)
+    smooth: Density | None = field(default=None, repr=False)
+
+    @property
+    def width(self) -> float:
+        """Width of a bucket."""
+        return (self.bounds[1] - self.bounds[0]) / len(self.shares)
+
+    @property
+    def edges(self) -> FloatArray:
+        """Ends of the buckets."""
+        return np.linspace(*self.bounds, len(self.shares) + 1)
+
+    @property
+    def centres(self) -> FloatArray:
+        """Middles of the buckets."""
+        return np.asarray((self.edges[1:] + self.edges[:-1]) / 2)
+
+    @property
+    def density(self) -> FloatArray:
+        """Shares per unit of the number."""
+        return np.asarray(self.shares / self.width)
+
+    @property
+    def cumulative(self) -> FloatArray:
+        """Share of people at most at each edge: from 0 to 1."""
+        return np.concatenate([[0.0], np.cumsum(self.shares)])
+
+    @cached_property
+    def log_standard_error(self) -> FloatArray:
+        """Standard error of the logarithm of each share."""
+        return np.asarray(np.linalg.norm(self._error_root, axis=1))
+
+    @cached_property
+    def cumulative_standard_error(self) -> FloatArray:
+        """Standard error of `cumulative`."""
+        if self.smooth is not None:
+            return self.smooth.cumulative_standard_error
+        return np.concatenate([[0.0], np.linalg.norm(self._share_root.cumsum(axis=0), axis=1)])
+
+    @property
+    def _share_root(self) -> FloatArray:
+        return np.asarray(self.shares[:, None] * self._error_root)
+
+    def band(self, confidence: float = 0.95, *, simultaneous: bool = False) -> Interval:
+        """Return a band around `density`: for each bucket, or with `simultaneous` for the whole curve.
+
+        The band is symmetric on the logarithmic scale. For the whole curve the reach solves Sun and Loader's tube
+        formula, κ/π·e^{−c²/2} + 2(1−Φ(c)) = 1 − confidence, κ being the length of the standardised curve. The band of a
+        rough density is that of the smooth one, drawn out to the spikes.
+        """
+        _check(confidence)
+        if self.smooth is not None:
+            low, high = self.smooth.band(confidence, simultaneous=simultaneous)
+            return Interval(np.minimum(low, self.density), np.maximum(high, self.density))
+        reach = self._tube_reach(1 - confidence) if simultaneous else NormalDist().inv_cdf((1 + confidence) / 2)
+        factor = np.exp(reach * self.log_standard_error)
+        return Interval(self.density / factor, self.density * factor)
+
+    def _tube_reach(self, outside: float) -> float:
+        curve = self._error_root / self.log_standard_error[:, None]
+        length = float(np.linalg.norm(np.diff(curve, axis=0), axis=1).sum())
+
+        def excess(reach: float) -> float:
+            return length / np.pi * math.exp(-(reach**2) / 2) + 2 * (1 - NormalDist().cdf(reach)) - outside
+
+        return float(brentq(excess, 0, 40))
+
+    def quantile(self, share: float, confidence: float = 0.95) -> tuple[float, float, float]:
+        """Return the number below which this share of people lies, and the ends of its interval.
+
+        The ends are where the cumulative curve, moved by its error, crosses the share: they need no density.
+        """
+        _check(confidence)
+        if not 0 < share < 1:
+            raise EstimateError(f"share must be between 0 and 1, not {share}")
+        if self.smooth is not None:
+            found = float(np.interp(share, self.cumulative, self.edges))
+            _, low, high = self.smooth.quantile(share, confidence)
+            return found, min(low, found), max(high, found)
+        reach = NormalDist().inv_cdf((1 + confidence) / 2) * self.cumulative_standard_error
+        ends = (self.cumulative, self.cumulative + reach, self.cumulative - reach)
+        middle, low, high = (float(np.interp(share, np.maximum.accumulate(curve), self.edges)) for curve in ends)
+        return middle, low, high
+
+    @property
+    def mean(self) -> float:
+        """Mean of the fitted distribution."""
+        return float(self.shares @ self.centres)
+
+    @property
+    def mean_standard_error(self) -> float:
+        """Standard error of the mean, for the people who reported.
+
+        The delta method gives the error for the population they came from; the variance of the numbers themselves over
+        the number of people is what sampling adds to it.
+        """
+        if self.smooth is not None:
+            return self.smooth.mean_standard_error
+        total = float(np.sum((self.centres @ self._share_root) ** 2))
+        spread = float(self.shares @ self.centres**2) - self.mean**2
+        return float(np.sqrt(max(total - spread / self.people, 0.0)))
+
+    def plot(self, confidence: float = 0.95, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the density with both bands (needs the extra `plots`); `truth` adds true shares of the buckets."""
+        from pldp.estimates.numbers.plot import plot_density  # noqa: PLC0415 - matplotlib is optional
+
+        return plot_density(self, confidence, truth=truth, axes=axes)
+
+
+def _check(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise EstimateError(f"confidence must be between 0 and 1, not {confidence}")
+
+
+def density(
+    fused: Fused | FusedLikelihood, *, splines: int | None = None, progress: DensityProgress | None = None
+) -> Density:
+    """Fit a distribution to a fused tally: smooth, and rough only where the reports leave no other way.
+
+    Parameters
+    ----------
+    fused
+        The tally.
+    splines
+        The number of splines of a smooth density; this and roughness are chosen from the data if it is not given.
+    progress
+        Called with the number of splines and of steps.
+
+    Examples
+    --------
+    >>> from pldp.mechanisms import Grid, number_channel
+    >>> from pldp.simulate import perturb_numbers, to_buckets
+    >>> from pldp.tallies import Service, fuse
+    >>> generator = np.random.default_rng(1)
+    >>> values = to_buckets(Grid(0, 1, 64), generator.beta(2, 5, 20_000))
+    >>> channels = [number_channel(name, 64, 1_000_000) for name in ("pm", "sw")]
+    >>> keys = np.arange(20_000)
+    >>> services = [Service(c.mechanism, c, keys, perturb_numbers(c, values, generator), (0, 1)) for c in channels]
+    >>> fitted = density(fuse(services))
+    >>> fitted.splines, round(fitted.mean, 2), round(fitted.quantile(0.5)[0], 2)
+    (24, 0.28, 0.27)
+    """
+    if isinstance(fused, Fused) and fused.people < 10:
+        raise EstimateError(f"a density needs at least 10 people, not {fused.people}")
+    if splines is not None and splines < 4:
+        raise EstimateError(f"splines must be at least 4, not {splines}")
+    model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
+    return _Search(model, progress).found(splines)
+
+
+class _Search:
+    """The fits that are tried, and the choice among them."""
+
+    def __init__(self, model: FusedLikelihood, progress: DensityProgress | None) -> None:
+        self.model, self.progress = model, progress
+        self.start = em(model.sampled, smoothing=True, most_steps=_START_STEPS).shares
+        self.smooth: list[LogDensity] = []
+        self.rough: list[LogDensity] = []
+        self.steps = 0
+
+    def found(self, splines: int | None) -> Density:
+        """Try so many splines, or all that may be best, and return the best density."""
+        if splines is not None:
+            self._try_smooth(splines)
+            return self._result(self._best)
+        most = max(4, self.model.size // 2)
+        tried = [number for number in SPLINES if number <= most] or [most]
+        few = [number for number in tried if number <= _ALWAYS]
+        for number in few:
+            self._try_smooth(number)
+        for fit in self._best.roughened(self.start):
+            self._climb(fit)
+            if not fit.given_up:
+                self.rough.append(fit)
+        rough = max(self.rough, key=_evidence, default=None)
+        if rough is not None and rough.evidence > self._best.evidence + _DOUBT:
+            return self._rough_result(rough)
+        for number in tried[len(few) :]:
+            if self._best is self.smooth[-1]:
+                self._try_smooth(number)
+        return self._result(self._best)
+
+    @property
+    def _best(self) -> LogDensity:
+        return max(self.smooth, key=_evidence)
+
+    def _try_smooth(self, splines: int) -> None:
+        fit = LogDensity(self.model, splines, self.start, self._best if self.smooth else None)
+        self._climb(fit)
+        self.smooth.append(fit)
+
+    def _climb(self, fit: LogDensity) -> None:
+        self.steps = fit.climb(self.steps, self.progress)
+
+    def _result(self, fit: LogDensity) -> Density:
+        return Density(
+            self.model.bounds,
+            fit.shares,
+            self.model.people,
+            fit.splines,
+            fit.smoothness,
+            0.0,
+            {each.splines: each.evidence for each in self.smooth},
+            max(map(_evidence, self.rough), default=None),
+            fit.converged,
+            self.steps,
+            fit.error_root(),
+        )
+
+    def _rough_result(self, fit: LogDensity) -> Density:
+        smooth = self._result(self._best)
+        return replace(
+            smooth,
+            shares=fit.shares,
+            splines=fit.splines,
+            smoothness=fit.smoothness,
+            roughness=math.sqrt(fit.variance),
+            converged=fit.converged,
+            smooth=smooth,
+        )
+
+
+def _evidence(fit: LogDensity) -> float:
+    return fit.evidence

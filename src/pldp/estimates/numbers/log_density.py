@@ -1,0 +1,363 @@
+"""A log-density made of a smooth curve and, where the reports ask for it, of a roughness of its own in every bucket.
+
+The shares of the buckets are f = exp(η)/Σexp(η), η = Bβ + r, where B holds cubic B-splines with equal knots, and
+
+    log-likelihood(f) − λ/2·|D³β|² − |r|²/(2v)
+
+is maximised by Gauss–Newton steps. D³ takes third differences: a log-density that is a parabola costs nothing. The r of
+different buckets are independent with variance v; v = 0 leaves the smooth curve alone, a large v lets single buckets
+hold many people: heaped answers, a few exact values, everybody at 0. λ and v maximise the marginal likelihood in
+Laplace's approximation, between the steps by that of the quadratic model.
+
+With H = UΛUᵀ the observed information of η (under local privacy few directions are seen well, and only the sum of Λ is
+kept of those hardly seen), the rough part is eliminated by formulas in Λ,
+
+    information of β given v:   M = Bᵀ U diag(Λ/(1+Λv)) Uᵀ B
+    log-evidence:               ℓ − penalties + ½ log|λP|₊ − ½ log|M + λP| − ½ Σ log(1 + Λv),    P = D³ᵀD³.
+
+References
+----------
+Eilers, Marx, "Flexible Smoothing with B-splines and Penalties" (1996); Wood, "Fast Stable Restricted Maximum Likelihood
+and Marginal Likelihood Estimation of Semiparametric Generalized Linear Models" (2011); Nychka, "Bayesian Confidence
+Intervals for Smoothing Splines" (1988) for the errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from scipy.interpolate import BSpline
+from scipy.linalg import cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from pldp.estimates.groups import FloatArray
+from pldp.estimates.numbers.fusion import FusedLikelihood
+
+_ORDER: Final = 3
+_RATE: Final = 0.02
+"""λ of 12 splines has an exponential prior of this rate: hardly any log-density is an exact parabola (λ = ∞)."""
+_WEAKEST: Final = 1e-4
+"""Precision of a weak prior of β: channels with two outputs (SR) say nothing but the mean."""
+_ROUGH_RATE: Final = 2.0
+"""√v has an exponential prior of this rate."""
+_ROUGHNESS: Final = (2.0, 4.0, 8.0)
+_HINT: Final = 1.5
+_STARTS: Final = (1.0, 3.0)
+"""√v of the first look for roughness, the gain in evidence that makes it worth a search, and where searches
+for the best one start: there may be several hills."""
+_SMOOTH: Final = 0.3
+"""√v below which a search is given up."""
+_LEAST, _MOST = -14.0, 7.0
+"""Logarithms between which v is sought."""
+_FAINT: Final = 1e-2
+"""Λv of directions whose information is so faint that only its sum counts: log(1 + Λv) is Λv there."""
+_FARTHEST: Final = 1.5
+"""Change of the logarithms of λ and v in one step, at most."""
+_ROUGHLY: Final = {"maxiter": 8, "ftol": 1e-6}
+_MOST_STEPS: Final = 80
+_HELD_STEPS: Final = 6
+"""Steps before v is chosen anew: near the smooth curve single buckets seem to need less than they do."""
+_FRESH_STEPS: Final = 12
+"""Steps after which the information is computed anew; between them it only follows the shares."""
+_LOG_SMOOTHNESS: Final = np.linspace(-9, 6, 31)
+"""Logarithms of λ, relative to the best one, over which errors are averaged."""
+_TOLERANCE: Final = 1e-4
+_SETTLED: Final = 1e-2
+"""Log-likelihood (of all people together), and evidence of other λ and v, that may remain to be gained."""
+
+DensityProgress = Callable[[int, int], None]
+"""Called with the number of splines and of steps."""
+
+
+def spline_basis(size: int, splines: int) -> FloatArray:
+    """Return cubic B-splines with equal knots at the centres of the buckets, size × splines."""
+    inner = splines - _ORDER
+    knots = np.arange(-_ORDER, inner + _ORDER + 1) / inner
+    places = (np.arange(size) + 0.5) / size
+    return np.asarray(BSpline.design_matrix(places, knots, _ORDER).toarray())
+
+
+class LogDensity:
+    """One number of splines, with or without roughness: the climb to the best β, r, λ and v.
+
+    Attributes
+    ----------
+    splines, smoothness, variance
+        Number of splines, λ and v.
+    shares
+        The shares of the buckets.
+    converged
+        Whether the maximum was reached.
+    """
+
+    def __init__(self, model: FusedLikelihood, splines: int, start: FloatArray, like: LogDensity | None) -> None:
+        """Start at these shares; or at those of another fit, and about as smooth as that."""
+        self.model, self.splines = model, splines
+        self.basis = spline_basis(model.size, splines)
+        differences = np.diff(np.eye(splines), _ORDER, axis=0)
+        self.penalty: FloatArray = differences.T @ differences
+        self.rank = splines - _ORDER
+        # The logarithm of the product of the penalty's eigenvalues, and what a unit of its free directions measures.
+        self.log_penalty = float(np.linalg.slogdet(differences @ differences.T)[1]) - _ORDER * np.log(splines)
+        logs = np.log(np.maximum(start if like is None else like.shares, 1e-4 / model.size))
+        self.curve: FloatArray = np.linalg.lstsq(self.basis, logs - logs.mean(), rcond=None)[0]
+        self.rough: FloatArray = np.zeros(model.size)
+        # K splines give one curve K third differences of size K⁻³: its penalty is proportional to K⁻⁵.
+        self.rate = _RATE * (12 / splines) ** 5
+        self.smoothness: float = 1.0 if like is None else like.smoothness * (splines / like.splines) ** 5
+        self.variance = 0.0
+        self.root: FloatArray | None = None
+        self.converged = False
+        self.shares: FloatArray
+        self.value: float
+        self.shares, self.value = self._evaluate(self.curve, self.rough)
+
+    def roughened(self, start: FloatArray) -> list[LogDensity]:
+        """Return fits from these shares that may be rough; none where nothing hints at it, whatever the prior."""
+        looked = copy(self)
+        looked.root = self.model.sampled.information_root(self.shares)
+        if looked.root is None:
+            return []
+        looked.variance = max(_STARTS) ** 2
+        local = _Quadratic(looked)
+        smooth = local.evidence(self.smoothness, 0.0)
+        hints = [local.evidence(self.smoothness, each**2) + _ROUGH_RATE * each - smooth for each in _ROUGHNESS]
+        if max(hints) < _HINT:
+            return []
+        made = []
+        for deviation in _STARTS:
+            fit = LogDensity(self.model, self.splines, start, None)
+            fit.root, fit.variance = looked.root, deviation**2
+            made.append(fit)
+        return made
+
+    @property
+    def given_up(self) -> bool:
+        """Whether a fit that might be rough is on its way to a smooth one."""
+        return 0 < self.variance < _SMOOTH**2
+
+    def _evaluate(self, curve: FloatArray, rough: FloatArray) -> tuple[FloatArray, float]:
+        logs = self.basis @ curve + rough
+        shares = np.exp(logs - logs.max())
+        shares /= shares.sum()
+        return shares, self.model.objective(shares) * self.model.people
+
+    def _penalised(self, curve: FloatArray, rough: FloatArray, value: float) -> float:
+        own = float(rough @ rough) / self.variance if self.variance else 0.0
+        return value + 0.5 * (float(curve @ self._pull() @ curve) + own)
+
+    def climb(self, steps: int, progress: DensityProgress | None) -> int:
+        """Take Gauss–Newton steps, choosing λ and v anew before each, until nothing is left to gain."""
+        part, last = 1.0, np.zeros(2)
+        for own in range(_MOST_STEPS):
+            steps += 1
+            if progress is not None:
+                progress(self.splines, steps)
+            if own % _FRESH_STEPS == _FRESH_STEPS - 1:
+                self._look_again()
+            local = _Quadratic(self)
+            before = self._logs()
+            best = local.best(before, held=own < _HELD_STEPS)
+            settled = local.evidence(*self.choices(best)) - local.evidence(*self.choices(before)) < _SETTLED
+            # Steps and choices answer each other: where they turn around they go on with half the change, and later
+            # changes count less, so that they settle.
+            part = part / 2 if float((best - before) @ last) < 0 else min(1.2 * part, 1 / (1 + own / 20))
+            last = part * (best - before)
+            self.smoothness, self.variance = self.choices(before + last)
+            curve, rough = local.aim(self.smoothness, self.variance)
+            moved, gain = self._search(local, curve - self.curve, rough - self.rough)
+            if settled and (gain < _TOLERANCE or not moved):
+                self.converged = gain < 10 * _TOLERANCE
+                break
+            if self.given_up:
+                break
+        self._look_again()
+        return steps
+
+    def _logs(self) -> FloatArray:
+        return np.log([self.smoothness, self.variance or 1.0])
+
+    def choices(self, logs: FloatArray) -> tuple[float, float]:
+        """Return λ and v; v stays 0 where it is."""
+        return math.exp(logs[0]), math.exp(logs[1]) if self.variance else 0.0
+
+    def _look_again(self) -> None:
+        """Compute the information at the present shares."""
+        if self.root is not None:
+            self.root = self.model.sampled.information_root(self.shares)
+
+    def _search(self, local: _Quadratic, curve: FloatArray, rough: FloatArray) -> tuple[bool, float]:
+        """Go along the step as far as the penalised likelihood improves; never so far that logs leave their range.
+
+        Return whether there was a way, and what the quadratic model promised to gain.
+        """
+        slope = curve @ (self.basis.T @ local.downhill + self._pull() @ self.curve) + rough @ local.downhill
+        if self.variance:
+            slope += rough @ self.rough / self.variance
+        gain = -float(slope) / 2
+        length = min(1.0, 3.0 / float(np.abs(self.basis @ curve + rough).max() + 1e-12))
+        here = self._penalised(self.curve, self.rough, self.value)
+        while length > 1e-4:
+            aim = self.curve + length * curve, self.rough + length * rough
+            shares, value = self._evaluate(*aim)
+            if self._penalised(*aim, value) <= here - 1e-4 * length * gain:
+                (self.curve, self.rough), self.shares, self.value = aim, shares, value
+                return True, gain
+            length /= 3
+        return False, gain
+
+    def _pull(self) -> FloatArray:
+        return self.smoothness * self.penalty + _WEAKEST * np.eye(self.splines)
+
+    def doubt(self, smoothness: float, variance: float) -> float:
+        """Minus the logarithm of the prior of λ and v."""
+        return self.rate * smoothness + _ROUGH_RATE * math.sqrt(variance)
+
+    @cached_property
+    def evidence(self) -> float:
+        """The marginal log-likelihood, up to what all fits share."""
+        local = _Quadratic(self)
+        return float(
+            -self._penalised(self.curve, self.rough, self.value)
+            + 0.5 * (self.rank * math.log(self.smoothness) + self.log_penalty)
+            - self.doubt(self.smoothness, self.variance)
+            - 0.5 * local.log_determinant(self.smoothness, self.variance)
+        )
+
+    def error_root(self) -> FloatArray:
+        """Return W with WWᵀ the covariance of the log-shares of a smooth fit, size × splines."""
+        local = _Quadratic(self)
+        return local.slopes(self.basis) @ np.linalg.cholesky(self._curve_covariance(local))
+
+    def _curve_covariance(self, local: _Quadratic) -> FloatArray:
+        """Return the covariance of β around the fit, averaged over the λ that the data leave possible.
+
+        Around the maximum the likelihood is a parabola: every λ then has its own β(λ), covariance and evidence.
+        """
+        target = local.precision(self.smoothness, 0.0) @ self.curve
+        evidences, covariances = [], []
+        for smoothness in self.smoothness * np.exp(_LOG_SMOOTHNESS):
+            covariance = np.linalg.inv(local.precision(smoothness, 0.0))
+            curve = covariance @ target
+            away = curve - self.curve
+            evidences.append(
+                0.5 * float(target @ curve)
+                + 0.5 * self.rank * math.log(smoothness)
+                + 0.5 * float(np.linalg.slogdet(covariance)[1])
+                - self.doubt(smoothness, 0.0)
+            )
+            covariances.append(covariance + np.outer(away, away))
+        weights = np.exp(np.array(evidences) - max(evidences))
+        mixed = np.tensordot(weights / weights.sum(), covariances, axes=1)
+        return np.asarray((mixed + mixed.T) / 2)
+
+
+class _Quadratic:
+    """The likelihood around a fit as a parabola in η, −½ηᵀHη + bᵀη, with the rough part in the directions of H.
+
+    Attributes
+    ----------
+    downhill
+        Slopes of minus the log-likelihood with respect to η.
+    strength, directions, along
+        Λ, Uᵀ and UᵀB of the directions that r is seen in; empty for a fit that is not rough.
+    """
+
+    def __init__(self, fit: LogDensity) -> None:
+        self.fit, model, shares = fit, fit.model, fit.shares
+        self.downhill: FloatArray = -model.people * shares * (model.scores(shares) - 1)
+        self.strength: FloatArray = np.zeros(0)
+        self.directions: FloatArray = np.zeros((0, model.size))
+        self._faint = 0.0
+        if fit.root is None:
+            columns = shares[:, None] * self.slopes(fit.basis)
+            self._information: FloatArray = model.people * model.sampled.information(shares, columns)
+            self._aim_curve: FloatArray = self._information @ fit.curve - fit.basis.T @ self.downhill
+        else:
+            self._moved: FloatArray = math.sqrt(model.people) * fit.root * shares
+            self._moved -= np.outer(self._moved.sum(axis=1), shares)
+            self._aim: FloatArray = self._bent(fit.basis @ fit.curve + fit.rough) - self.downhill
+            self._decompose(fit.variance)
+            moved = self._moved @ fit.basis
+            self._information = moved.T @ moved
+            self._aim_curve = fit.basis.T @ self._aim
+        self.along: FloatArray = self.directions @ fit.basis
+        # Directions that reports say nothing about get a curvature of their own.
+        self._floor: FloatArray = 1.0 + _WEAKEST * np.eye(fit.splines)
+
+    def _bent(self, change: FloatArray) -> FloatArray:
+        """H times a change of η."""
+        return np.asarray(self._moved.T @ (self._moved @ change))
+
+    def _decompose(self, variance: float) -> None:
+        """Find the directions in which r is seen; of the faint ones only the sum of Λ is kept."""
+        weights = (self._moved**2).sum(axis=1)
+        seen = weights * variance > _FAINT
+        values, vectors = np.linalg.eigh(self._moved[seen] @ self._moved[seen].T)
+        kept = values * variance > _FAINT
+        self.strength = values[kept]
+        self.directions = (vectors[:, kept] / np.sqrt(self.strength)).T @ self._moved[seen]
+        self._faint = float(weights.sum() - self.strength.sum())
+        self._aim_along: FloatArray = self.directions @ self._aim
+        self._aim_rest: FloatArray = self._aim - self.directions.T @ self._aim_along
+
+    def slopes(self, columns: FloatArray) -> FloatArray:
+        """Derivatives of the log-shares along changes of η."""
+        return np.asarray(columns - self.fit.shares @ columns)
+
+    def shrunk(self, variance: float) -> FloatArray:
+        """Λv/(1+Λv): the part of each direction that r takes."""
+        return np.asarray(self.strength * variance / (1 + self.strength * variance))
+
+    def precision(self, smoothness: float, variance: float) -> FloatArray:
+        """M + λP: the precision of β."""
+        taken = (self.along.T * (self.strength * self.shrunk(variance))) @ self.along
+        return np.asarray(self._information - taken + smoothness * self.fit.penalty + self._floor)
+
+    def log_determinant(self, smoothness: float, variance: float) -> float:
+        """log|M + λP| + Σ log(1 + Λv)."""
+        curve = float(np.linalg.slogdet(self.precision(smoothness, variance))[1])
+        return curve + float(np.log1p(self.strength * variance).sum()) + variance * self._faint
+
+    def _target(self, variance: float) -> FloatArray:
+        """What (M + λP)⁻¹ turns into the best β."""
+        if not variance:
+            return self._aim_curve
+        return np.asarray(self._aim_curve - self.along.T @ (self.shrunk(variance) * self._aim_along))
+
+    def aim(self, smoothness: float, variance: float) -> tuple[FloatArray, FloatArray]:
+        """Return the β and r at the top of the penalised parabola."""
+        curve = cho_solve(cho_factor(self.precision(smoothness, variance)), self._target(variance))
+        if not variance:
+            return curve, np.zeros(self.fit.model.size)
+        left = self._aim - self._bent(self.fit.basis @ curve)
+        taken = self.directions.T @ (self.shrunk(variance) * (self.directions @ left))
+        return curve, variance * (left - taken)
+
+    def evidence(self, smoothness: float, variance: float) -> float:
+        """The marginal log-likelihood of λ and v, up to a constant, were the likelihood this parabola."""
+        target = self._target(variance)
+        reached = float(target @ cho_solve(cho_factor(self.precision(smoothness, variance)), target))
+        if variance:
+            along = float(self._aim_along**2 @ (1 - self.shrunk(variance)))
+            reached += variance * (float(self._aim_rest @ self._aim_rest) + along)
+        spread = self.fit.rank * math.log(smoothness) - self.log_determinant(smoothness, variance)
+        return 0.5 * (reached + spread) - self.fit.doubt(smoothness, variance)
+
+    def best(self, start: FloatArray, *, held: bool) -> FloatArray:
+        """Return the logarithms of the λ and v of greatest evidence near the start, or with v held."""
+        near = [(each - _FARTHEST, each + _FARTHEST) for each in start]
+        near[1] = (max(_LEAST, near[1][0]), min(_MOST, near[1][1]))
+        if held or not self.fit.variance:
+            near[1] = (start[1], start[1])
+
+        def lacking(logs: FloatArray) -> float:
+            return -self.evidence(*self.fit.choices(logs))
+
+        found = minimize(lacking, start, method="L-BFGS-B", bounds=near, options=_ROUGHLY)
+        return np.asarray(found.x)

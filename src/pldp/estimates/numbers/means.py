@@ -1,0 +1,273 @@
+"""The mean of a number from the reports of several services, and how close to the best possible each way comes.
+
+Every output of a number channel counts for an unbiased number z with mean v (see `NumberChannel.unbiased`). A person's
+numbers are combined as Σ_j w_j z_j with Σ w = 1; the ways differ in the weights:
+
+| method | weights of a person's services |
+| --- | --- |
+| `"weights"` | 1/V_j, V_j = Σ_t f_t Var(z_j given t), f the estimated population: constants, so unbiased |
+| `"average"` | equal (UA) |
+| `"posterior"` | 1/V_j with the person's own posterior instead of f (UWA): depends on the noise, so slightly biased |
+| `"fitted"` | none: the mean of the fitted density |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from pldp.errors import EstimateError
+from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE
+from pldp.estimates.groups import FloatArray
+from pldp.estimates.numbers.density import Density, density
+from pldp.estimates.numbers.fusion import FusedLikelihood, OutputRows, centres, unbiased_numbers
+from pldp.estimates.numbers.log_density import spline_basis
+from pldp.estimates.shares.estimate import Homogeneity
+from pldp.tallies.fusion import ABSENT, Fused
+
+MEAN_METHODS: Final = ("weights", "average", "posterior", "fitted")
+"""Names that `mean` takes."""
+
+POOLINGS: Final = ("precision", "size")
+
+_POPULATION_TUPLES: Final = 50_000
+"""Tuples that the population behind the weights is estimated from."""
+_TUPLES_AT_ONCE: Final = 1 << 18
+_FEW_PATTERNS: Final = 3
+_SPLINES: Final = 24
+"""Detail of the fitted density: a mean does not depend on finer detail."""
+_REJECT: Final = 0.01
+
+SAME_MEAN: Final = "people who gave to different services have the same mean (tested; see homogeneity)"
+ANY_SUBSET: Final = "none about who gave to which service: all people count alike"
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """A mean with its error.
+
+    Attributes
+    ----------
+    value, standard_error
+        In the units of the bounds.
+    people
+        Number of people behind it.
+    method, target
+        How it was made; and whether the error is that of the mean of these people (`"respondents"`) or of the
+        population that they were drawn from.
+    services
+        Mean and standard error of each service on its own.
+    weights
+        Weight of each service for a person who gave to all.
+    homogeneity
+        Test whether people who gave to different services have the same mean, where they did.
+    by_size
+        The mean pooled by size where that test rejects.
+    assumptions
+        What must hold for the error to be right.
+    """
+
+    value: float
+    standard_error: float
+    people: int
+    method: str
+    target: str
+    services: Mapping[str, tuple[float, float]]
+    weights: Mapping[str, float]
+    homogeneity: Homogeneity | None
+    by_size: float | None
+    assumptions: tuple[str, ...]
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the ends of a normal interval."""
+        if not 0 < confidence < 1:
+            raise EstimateError(f"confidence must be between 0 and 1, not {confidence}")
+        reach = NormalDist().inv_cdf((1 + confidence) / 2) * self.standard_error
+        return self.value - reach, self.value + reach
+
+
+def mean(fused: Fused, *, method: str = "weights", target: str = "respondents", pooling: str = "precision") -> Mean:
+    """Estimate the mean of the numbers behind a fused tally.
+
+    Parameters
+    ----------
+    fused
+        The tally; all services must have channels for numbers.
+    method
+        One of `MEAN_METHODS`.
+    target
+        `"respondents"` or `"population"`.
+    pooling
+        How people who gave to different services are weighed: by `"precision"` or all alike, by `"size"`. The methods
+        `"average"` and `"posterior"` weigh all people alike, as their paper does.
+
+    Examples
+    --------
+    >>> from pldp.mechanisms import number_channel
+    >>> from pldp.simulate import perturb_numbers
+    >>> from pldp.tallies import Service, fuse
+    >>> generator = np.random.default_rng(1)
+    >>> values, keys = np.full(10_000, 48), np.arange(10_000)
+    >>> channels = [number_channel(name, 64, 1_000_000) for name in ("sr", "sw")]
+    >>> fused = fuse([Service(c.mechanism, c, keys, perturb_numbers(c, values, generator), (0, 64)) for c in channels])
+    >>> found = mean(fused)
+    >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
+    (True, 0.46)
+    """
+    for name, given, known in (
+        ("method", method, MEAN_METHODS),
+        ("target", target, ("respondents", "population")),
+        ("pooling", pooling, POOLINGS),
+    ):
+        if given not in known:
+            raise EstimateError(f"{name} must be one of {', '.join(known)}, not {given!r}")
+    fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
+    tables = _Tables(fused, fitted)
+    chosen, error, by_size, homogeneity = _combined(tables, method, target, pooling)
+    assumptions = [SAMPLE] if target == "population" else []
+    assumptions.append(SAME_MEAN if pooling == "precision" and method in {"weights", "fitted"} else ANY_SUBSET)
+    scale = (fused.bounds[1] - fused.bounds[0]) / 2
+
+    def place(number: float) -> float:
+        return fused.bounds[0] + (number + 1) * scale
+
+    precision = 1 / tables.variances
+    equal = np.full(len(precision), 1 / len(precision))
+    return Mean(
+        place(chosen),
+        scale * error,
+        fused.people,
+        method,
+        target,
+        {name: (place(value), scale * error) for name, value, error in tables.single(target)},
+        dict(zip(tables.names, (equal if method == "average" else precision / precision.sum()).tolist(), strict=True)),
+        homogeneity,
+        None if by_size is None else place(by_size),
+        (*assumptions, HONEST_DEVICES),
+    )
+
+
+class _Tables:
+    """Unbiased numbers and variances of every service, the estimated population, and sums over the tuples."""
+
+    def __init__(self, fused: Fused, fitted: Density | None) -> None:
+        self.fused, self.fitted = fused, fitted
+        self.names = [source.name for source in fused.sources]
+        self.numbers = [unbiased_numbers(source.channel) for source in fused.sources]
+        rows = [OutputRows.of(source.channel) for source in fused.sources]
+        middle = centres(fused.size)
+        self.by_value = np.array([row.expectation(z**2) - middle**2 for row, z in zip(rows, self.numbers, strict=True)])
+        if fitted is None:
+            fitted = density(_simplest(fused, rows).thin(_POPULATION_TUPLES), splines=_SPLINES)
+        population = fitted.shares
+        self.variances: FloatArray = self.by_value @ population
+        self.spread = float(population @ middle**2 - (population @ middle) ** 2)
+        self.people = fused.people
+
+    def single(self, target: str) -> list[tuple[str, float, float]]:
+        """Mean and standard error of each service alone."""
+        found = []
+        for place, (name, z) in enumerate(zip(self.names, self.numbers, strict=True)):
+            outputs = self.fused.cells[:, place]
+            counts = np.bincount(outputs + 1, weights=self.fused.counts, minlength=len(z) + 1)[1:]
+            reports = counts.sum()
+            variance = self.variances[place] + (self.spread if target == "population" else 0)
+            found.append((name, float(counts @ z / reports), float(np.sqrt(variance / reports))))
+        return found
+
+    def subsets(self) -> npt.NDArray[np.intp]:
+        """Number of the subset of services of each tuple."""
+        flags = (self.fused.cells != ABSENT) @ (1 << np.arange(len(self.names)))
+        return np.asarray(np.unique(flags, return_inverse=True)[1])
+
+    def per_tuple(self, weights: FloatArray) -> FloatArray:
+        """Return Σ w z / Σ w over the services of each tuple; weights are services, or tuples × services."""
+        result = np.empty(len(self.fused.counts))
+        for start in range(0, len(result), _TUPLES_AT_ONCE):
+            part = slice(start, start + _TUPLES_AT_ONCE)
+            total, norm = np.zeros(len(result[part])), np.zeros(len(result[part]))
+            for place, z in enumerate(self.numbers):
+                outputs = self.fused.cells[part, place]
+                own = np.where(outputs == ABSENT, 0.0, weights[place] if weights.ndim == 1 else weights[part, place])
+                total += own * z[outputs]
+                norm += own
+            result[part] = total / norm
+        return result
+
+
+def _simplest(fused: Fused, rows: list[OutputRows]) -> Fused:
+    """Leave services with many patterns (Laplace) out where there are others: the weights need no exact population."""
+    names = [source.name for source, row in zip(fused.sources, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
+    return fused.only(*names) if 0 < len(names) < len(rows) else fused
+
+
+def _combined(
+    tables: _Tables, method: str, target: str, pooling: str
+) -> tuple[float, float, float | None, Homogeneity | None]:
+    """Return value and standard error on [−1, 1], the mean pooled by size where it matters, and the test."""
+    counts, people = tables.fused.counts, tables.people
+    sampling = tables.spread / people if target == "population" else 0.0
+    if tables.fitted is not None:
+        fitted = tables.fitted
+        scale = 2 / (fitted.bounds[1] - fitted.bounds[0])
+        value = (fitted.mean - fitted.bounds[0]) * scale - 1
+        return value, float(np.sqrt((fitted.mean_standard_error * scale) ** 2 + sampling)), None, None
+    if method == "posterior":
+        numbers = tables.per_tuple(posterior_weights(tables.fused, tables.by_value))
+        value = float(counts @ numbers / people)
+        total = float(counts @ (numbers - value) ** 2 / people)
+        return value, float(np.sqrt(max(total - tables.spread, 0) / people + sampling)), None, None
+    weights = np.ones(len(tables.names)) if method == "average" else 1 / tables.variances
+    numbers, subset = tables.per_tuple(weights), tables.subsets()
+    sizes = np.bincount(subset, weights=counts)
+    sums = np.bincount(subset, weights=counts * numbers)
+    first = np.unique(subset, return_index=True)[1]
+    given = tables.fused.cells[first] != ABSENT
+    noise = (given * weights**2) @ tables.variances / (given @ weights) ** 2
+    by_size = float(sums.sum() / people)
+    share = sizes / people
+    if method == "weights" and pooling == "precision":
+        precision = sizes / (noise + tables.spread)
+        share = precision / precision.sum()
+    value = float(share @ (sums / sizes))
+    # A share that is not a subset's size leaves part of the spread between people in the error.
+    variance = share**2 @ (noise / sizes) + ((share / sizes - 1 / people) ** 2 * sizes).sum() * tables.spread + sampling
+    if len(sizes) < 2:
+        return value, float(np.sqrt(variance)), None, None
+    statistic = float((((sums / sizes) - value) ** 2 * sizes / (noise + tables.spread)).sum())
+    chance = float(stats.chi2.sf(statistic, len(sizes) - 1))
+    test = Homogeneity(statistic, len(sizes) - 1, chance, chance < _REJECT)
+    return value, float(np.sqrt(variance)), by_size if test.rejected else None, test
+
+
+def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
+    """Return 1/V_j of every tuple and service, V_j averaged over the posterior from equal shares (UWA)."""
+    model = FusedLikelihood(fused)
+    evidence = model.forward(model.uniform)
+    weights = np.empty((len(fused.counts), len(variances)))
+    for place, variance in enumerate(variances):
+        weights[model.order, place] = evidence / model.forward(model.uniform * variance)
+    return weights
+
+
+def mean_bound(fused: Fused, shares: FloatArray, *, target: str = "respondents", splines: int = 48) -> float:
+    """Return the Cramér–Rao bound: the least standard error of an unbiased mean from these reports.
+
+    The information is that of the distribution along so many smooth directions at the given shares.
+    """
+    model = FusedLikelihood(fused)
+    basis = spline_basis(model.size, splines)
+    directions = shares[:, None] * (basis - shares @ basis)
+    information = model.people * model.sampled.information(shares, directions) + 1.0
+    numbers = centres(model.size)
+    slope = numbers @ directions
+    variance = float(slope @ np.linalg.solve(information, slope))
+    if target == "respondents":
+        variance -= float(shares @ numbers**2 - (shares @ numbers) ** 2) / model.people
+    return float(np.sqrt(variance)) * (fused.bounds[1] - fused.bounds[0]) / 2

@@ -1,0 +1,1 @@
+"""Shares of items and of sets of items."""

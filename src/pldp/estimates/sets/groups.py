@@ -1,0 +1,241 @@
+"""Supports of sets of items from perturbed patterns: inversion item by item, variances, pooling over groups.
+
+Item i has p_i = Pr(1|present) and q_i = Pr(1|absent). The report's bit y turns into the weight
+w_i(y) = (y − q_i)/(p_i − q_i), whose mean is 1 for a present and 0 for an absent item. Items are perturbed
+independently, so the mean over reports of Π_i w_i(y_i) is the support of a set, without bias: this is the inverse of
+the Kronecker product of the items' 2 × 2 channels, applied one factor at a time to the counts of the 2^m patterns. The
+second moment needs the same contraction with w² in the place of w.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from pldp.errors import EstimateError
+from pldp.estimates.groups import FloatArray
+from pldp.estimates.shares.estimate import Homogeneity
+from pldp.estimates.shares.pooling import TEST_LEVEL
+from pldp.mechanisms.sets.channel import ItemSet
+from pldp.mechanisms.unary.channel import TOTAL
+from pldp.tallies.counts import ByteArray, IntArray
+from pldp.tallies.patterns import Columns, ItemColumns
+
+Pool = Literal["precision", "size"]
+Target = Literal["respondents", "population"]
+
+
+class Supports(NamedTuple):
+    """Estimated support of each set and its variance."""
+
+    support: FloatArray
+    variance: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroup:
+    """The reports of people who used one channel."""
+
+    channel: ItemSet
+    columns: Columns
+
+    @property
+    def reports(self) -> int:
+        """Number of reports."""
+        return self.columns.reports
+
+    @cached_property
+    def supports(self) -> tuple[FloatArray, FloatArray]:
+        """p and q of each item."""
+        return np.array(self.channel.kept) / TOTAL, np.array(self.channel.raised) / TOTAL
+
+    @cached_property
+    def bit_weights(self) -> FloatArray:
+        """w of each item (rows) for a 0 and for a 1 (columns)."""
+        p, q = self.supports
+        return np.stack([-q / (p - q), (1 - q) / (p - q)], axis=1)
+
+    def moment(self, sets: IntArray, patterns: npt.NDArray[Any], powers: Sequence[int]) -> FloatArray:
+        """Return the mean over reports of Π_j w_j^power_j for each set; powers are those of the set's items."""
+        table = patterns / self.reports
+        for item in reversed(range(len(powers))):
+            weights = self.bit_weights[sets[:, item]] ** powers[item]
+            half = table.shape[1] // 2
+            table = weights[:, :1] * table[:, :half] + weights[:, 1:] * table[:, half:]
+        return np.asarray(table[:, 0])
+
+    def squares(self, item_supports: FloatArray) -> FloatArray:
+        """Return the mean of w² of each item if the items have these supports."""
+        p, q = self.supports
+        present, absent = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
+        return np.asarray(item_supports * (1 + present) + (1 - item_supports) * absent)
+
+    def expected_variance(self, sets: IntArray, item_supports: FloatArray, target: Target) -> FloatArray:
+        """Return the variance of the support of each set, were items independent with the given supports."""
+        squares = self.squares(item_supports)
+        support = item_supports[sets].prod(axis=1)
+        known = support**2 if target == "population" else support
+        return np.asarray(np.maximum(squares[sets].prod(axis=1) - known, 0) / self.reports)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemGroups:
+    """All groups of people, and how they are put together.
+
+    Attributes
+    ----------
+    groups
+        One per channel; at least one.
+    pool
+        Weights by `precision` (inverse variance at the pooled supports of the items, items taken as independent, so
+        that a set's weights hardly depend on its own noise) or by `size`.
+    target
+        Supports among the `respondents` themselves, or in the `population` they are a random sample of.
+    """
+
+    groups: tuple[ItemGroup, ...]
+    pool: Pool
+    target: Target
+
+    @classmethod
+    def of(
+        cls, groups: Sequence[tuple[ItemSet, ByteArray | Columns]], size: int, pool: Pool, target: Target
+    ) -> ItemGroups:
+        """Pair channels with columns; groups without reports are left out."""
+        for argument, given, known in (
+            ("pool", pool, ("precision", "size")),
+            ("target", target, ("respondents", "population")),
+        ):
+            if given not in known:
+                raise EstimateError(f"{argument} must be one of {', '.join(known)}, not {given!r}")
+        for channel, _ in groups:
+            if channel.size != size:
+                raise EstimateError(f"items must be as many as the channel has bits ({channel.size}), not {size}")
+        every = (
+            ItemGroup(channel, ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows)
+            for channel, rows in groups
+        )
+        made = tuple(group for group in every if group.reports)
+        if not made:
+            raise EstimateError("groups must hold at least one report, not none")
+        return cls(made, pool, target)
+
+    @cached_property
+    def reports(self) -> int:
+        """Number of reports of all groups."""
+        return sum(group.reports for group in self.groups)
+
+    @cached_property
+    def sizes(self) -> FloatArray:
+        """Share of each group in the reports."""
+        return np.array([group.reports / self.reports for group in self.groups])
+
+    @cached_property
+    def item_supports(self) -> FloatArray:
+        """Supports of all items pooled by size, within 1/n and 1 − 1/n: what expected variances are computed at."""
+        return np.clip(self.sizes @ self._own_supports(), 1 / self.reports, 1 - 1 / self.reports)
+
+    def _own_supports(self) -> FloatArray:
+        """Return the unbiased support of every item in every group (rows)."""
+        singles = np.arange(self.groups[0].channel.size)[:, None]
+        ones = [group.columns.joint_counts(singles) for group in self.groups]
+        pairs = zip(self.groups, ones, strict=True)
+        return np.array([own.moment(singles, np.stack([own.reports - one, one], axis=1), [1]) for own, one in pairs])
+
+    @cached_property
+    def growth(self) -> float:
+        """The least factor, at most 1, by which one more item changes an expected standard error."""
+        return min(1.0, *(float(np.sqrt(group.squares(self.item_supports).min())) for group in self.groups))
+
+    def weights(self, sets: IntArray) -> FloatArray:
+        """Return the weight of every group (rows) in the support of every set; they sum to 1 over the groups."""
+        if self.pool == "size" or len(self.groups) == 1:
+            return np.repeat(self.sizes[:, None], len(sets), axis=1)
+        precisions = [1 / group.expected_variance(sets, self.item_supports, "population") for group in self.groups]
+        return np.asarray(precisions / np.sum(precisions, axis=0))
+
+    @property
+    def manipulation(self) -> float:
+        """People that one forged report can count as in an item's support: the largest weight·n/n_g·(1−q)/(p−q)."""
+        weights = self.weights(np.arange(self.groups[0].channel.size)[:, None])
+        ones = np.array([group.bit_weights[:, 1] for group in self.groups])
+        return float((weights / self.sizes[:, None] * ones).max())
+
+    def expected_error(self, sets: IntArray) -> FloatArray:
+        """Return the standard error to expect for each set before it is counted, items taken as independent."""
+        parts = [group.expected_variance(sets, self.item_supports, self.target) for group in self.groups]
+        return np.asarray(np.sqrt(np.sum(self.weights(sets) ** 2 * parts, axis=0)))
+
+    def estimate(self, sets: IntArray, patterns: Sequence[npt.NDArray[Any]]) -> Supports:
+        """Return supports and variances of sets of one size from the groups' pattern counts."""
+        weights, every = self.weights(sets), range(sets.shape[1])
+        support = self.mean(weights, sets, patterns, [1 for _ in every])
+        variance = self.covariance(weights, sets, patterns, every, every, (support, support, support))
+        return Supports(support, np.maximum(variance, 0))
+
+    def mean(
+        self, weights: FloatArray, sets: IntArray, patterns: Sequence[npt.NDArray[Any]], powers: Sequence[int]
+    ) -> FloatArray:
+        """Return the pooled mean of Π w^power."""
+        parts = [group.moment(sets, own, powers) for group, own in zip(self.groups, patterns, strict=True)]
+        return np.asarray(np.sum(weights * parts, axis=0))
+
+    def covariance(
+        self,
+        weights: FloatArray,
+        sets: IntArray,
+        patterns: Sequence[npt.NDArray[Any]],
+        one: Sequence[int],
+        two: Sequence[int],
+        pooled: tuple[FloatArray, FloatArray, FloatArray],
+    ) -> FloatArray:
+        """Return the covariance of the supports of two parts of each set (places of their items).
+
+        For a sample of the population a group's covariance is (mean of w_one·w_two − f_one·f_two)/n. For the
+        respondents themselves f of the union takes the place of the product, as only the perturbation is random. Where
+        groups are pooled by precision, who of the respondents is in which group is random as well: that adds
+        Cov(one, two)·(Σ weight²/n_g − 1/n). `pooled` are the pooled supports of one, of two and of their union.
+        """
+        every = range(sets.shape[1])
+        both = [(place in one) + (place in two) for place in every]
+        total = np.zeros(len(sets))
+        for group, own, weight in zip(self.groups, patterns, weights, strict=True):
+            product = group.moment(sets, own, both)
+            if self.target == "respondents":
+                known = group.moment(sets, own, [min(power, 1) for power in both])
+            else:
+                known = group.moment(sets, own, [int(place in one) for place in every]) * group.moment(
+                    sets, own, [int(place in two) for place in every]
+                )
+            total += weight**2 * (product - known) / group.reports
+        if self.target == "respondents" and self.pool == "precision" and len(self.groups) > 1:
+            first, second, union = (np.clip(support, 0, 1) for support in pooled)
+            sizes = np.array([group.reports for group in self.groups])[:, None]
+            total += (union - first * second) * ((weights**2 / sizes).sum(axis=0) - 1 / self.reports)
+        return total
+
+    def homogeneity(self) -> Homogeneity | None:
+        """Test whether every item has the same support in all groups: the worst item, times the number of items.
+
+        Per item Σ_g (f_g − f̄)²/V_g is referred to χ² with one degree less than groups; Bonferroni's correction holds
+        whatever the items have to do with each other.
+        """
+        if len(self.groups) < 2:
+            return None
+        singles = np.arange(self.groups[0].channel.size)[:, None]
+        shares = self._own_supports()
+        precisions = 1 / np.array(
+            [group.expected_variance(singles, self.item_supports, "population") for group in self.groups]
+        )
+        mean = (precisions * shares).sum(axis=0) / precisions.sum(axis=0)
+        statistics = (precisions * (shares - mean) ** 2).sum(axis=0)
+        degrees = len(self.groups) - 1
+        worst = float(statistics.max())
+        p_value = min(1.0, float(special.chdtrc(degrees, worst)) * len(singles))
+        return Homogeneity(worst, degrees, p_value, p_value < TEST_LEVEL)

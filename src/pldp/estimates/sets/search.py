@@ -1,0 +1,179 @@
+"""Level-wise search for frequent sets: candidates from kept subsets, counts reused, decisions by standard errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import EstimateError
+from pldp.estimates.sets.groups import ItemGroups, Supports
+from pldp.tallies.counts import IntArray
+from pldp.tallies.patterns import patterns_of
+
+MOST_CANDIDATES = 5_000_000
+"""Sets of one size that a search counts at most."""
+
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class SetPart:
+    """Sets of one size (sorted) with their supports and, per group, joint counts of all subsets."""
+
+    sets: IntArray
+    joint: list[npt.NDArray[np.int64]]
+    supports: Supports
+
+    @classmethod
+    def none(cls, size: int, groups: int) -> SetPart:
+        """Return no sets of this size."""
+        empty = np.zeros((0, 1 << size), np.int64)
+        return cls(np.zeros((0, size), np.int64), [empty] * groups, Supports(np.zeros(0), np.zeros(0)))
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> SetPart:
+        """Return some of the sets."""
+        return SetPart(
+            self.sets[chosen],
+            [own[chosen] for own in self.joint],
+            Supports(self.supports.support[chosen], self.supports.variance[chosen]),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[SetPart]) -> SetPart:
+        """Return the sets of all parts."""
+        return cls(
+            np.concatenate([part.sets for part in parts]),
+            [np.concatenate(own) for own in zip(*(part.joint for part in parts), strict=True)],
+            Supports(*(np.concatenate(own) for own in zip(*(part.supports for part in parts), strict=True))),
+        )
+
+
+@dataclass(eq=False)
+class Search:
+    """Level-wise search: all sets of one size, then those of the next whose subsets were all kept."""
+
+    together: ItemGroups
+    min_support: float
+    report: list[float]
+    follow: float
+    keys: list[IntArray] = field(default_factory=list)
+
+    def run(self) -> tuple[list[SetPart], dict[int, int], tuple[str, ...]]:
+        """Return the reported sets by size, how many were examined, and where the search stopped early."""
+        columns = [group.columns for group in self.together.groups]
+        singles = np.arange(columns[0].size)[:, None]
+        joint = [np.stack([np.full(own.size, own.reports), own.joint_counts(singles)], axis=1) for own in columns]
+        kept, reported = self._judge(singles, joint)
+        found, examined = [reported], {1: len(singles)}
+        for size in range(2, len(self.report) + 1):
+            self._index(kept.sets)
+            parts, examined[size] = [], 0
+            hopeless, error = 0, 0.0
+            for sets, parents in self._candidates(kept):
+                upper = kept.supports.support + self.follow * np.sqrt(kept.supports.variance)
+                expected = self.together.expected_error(sets)
+                hope = upper[parents].min(axis=1) >= self.min_support + self._reach(size) * expected
+                hopeless += int((~hope).sum())
+                error = max(error, float(expected[~hope].max(initial=0)))
+                examined[size] += int(hope.sum())
+                if examined[size] > MOST_CANDIDATES:
+                    raise EstimateError(
+                        f"min_support {self.min_support:g} leaves more than {MOST_CANDIDATES:,} sets of {size} items "
+                        f"to count, with standard errors about {float(np.median(expected)):.2g}: raise min_support"
+                    )
+                parts.append(self._judge(sets[hope], self._joint(kept, sets[hope], parents[hope])))
+            empty = SetPart.none(size, len(columns))
+            kept = SetPart.joined([empty, *(part for part, _ in parts)])
+            found.append(SetPart.joined([empty, *(part for _, part in parts)]))
+            if not examined[size]:
+                return found, examined, _early_end(size, hopeless, error)
+        return found, examined, ()
+
+    def _reach(self, size: int) -> float:
+        """Return how many standard errors above min_support a set must seem, to be reported or to have such a superset.
+
+        Supersets count as well because their standard errors can be smaller, by `growth` for each further item.
+        """
+        later = enumerate(self.report[size - 1 :])
+        return min((report - self.follow) * self.together.growth**more for more, report in later)
+
+    def _judge(self, sets: IntArray, joint: list[npt.NDArray[np.int64]]) -> tuple[SetPart, SetPart]:
+        """Return the sets to follow and the sets to report."""
+        size = sets.shape[1]
+        part = SetPart(sets, joint, self.together.estimate(sets, [patterns_of(own) for own in joint]))
+        support, error = part.supports.support, np.sqrt(part.supports.variance)
+        follow = support + self.follow * error >= self.min_support
+        if size == len(self.report):
+            follow[:] = False
+        return part.where(follow), part.where(support - self.report[size - 1] * error >= self.min_support)
+
+    def _index(self, sets: IntArray) -> None:
+        """Make kept sets of one size findable: a set is its prefix's place among the kept ones, and its last item."""
+        self.keys.append(self._place(sets[:, :-1]) * self._width + sets[:, -1])
+
+    @property
+    def _width(self) -> int:
+        return self.together.groups[0].channel.size
+
+    def _place(self, sets: IntArray) -> IntArray:
+        """Return the place of each set among the kept ones of its size; −1 where it is not one of them."""
+        place, known = np.zeros(len(sets), np.int64), np.ones(len(sets), bool)
+        for keys, item in zip(self.keys, sets.T, strict=False):
+            wanted = place * self._width + item
+            place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            known &= keys[place] == wanted
+        return np.where(known, place, -1)
+
+    def _candidates(self, kept: SetPart) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield sets with one item more, all of whose subsets were kept, and the subsets' places by missing item."""
+        count, size = kept.sets.shape[0], kept.sets.shape[1] + 1
+        if not count:
+            return
+        prefix = self.keys[-1] // self._width
+        partners = np.searchsorted(prefix, prefix, side="right") - np.arange(count) - 1
+        ends = np.cumsum(partners)
+        start = 0
+        while start < count:
+            before = int(ends[start - 1]) if start else 0
+            stop = max(start + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
+            first = np.repeat(np.arange(start, stop), partners[start:stop])
+            offset = np.arange(len(first)) - np.repeat(
+                ends[start:stop] - partners[start:stop] - before, partners[start:stop]
+            )
+            second = first + 1 + offset
+            start = stop
+            sets = np.concatenate([kept.sets[first], kept.sets[second, -1:]], axis=1)
+            parents = np.empty(sets.shape, np.int64)
+            parents[:, -1], parents[:, -2] = first, second
+            for missing in range(size - 2):
+                parents[:, missing] = self._place(np.delete(sets, missing, axis=1))
+            complete = (parents >= 0).all(axis=1)
+            if complete.any():
+                yield sets[complete], parents[complete]
+
+    def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> list[npt.NDArray[np.int64]]:
+        """Take the joint counts of proper subsets from the kept sets; count only the whole sets."""
+        size = sets.shape[1]
+        whole = (1 << size) - 1
+        joint = []
+        for group, known in zip(self.together.groups, kept.joint, strict=True):
+            table = np.empty((len(sets), whole + 1), np.int64)
+            for subset in range(whole):
+                missing = (~subset & subset + 1).bit_length() - 1
+                low = subset & (1 << missing) - 1
+                table[:, subset] = known[parents[:, missing], low | subset >> missing + 1 << missing]
+            table[:, whole] = group.columns.joint_counts(sets)
+            joint.append(table)
+        return joint
+
+
+def _early_end(size: int, hopeless: int, error: float) -> tuple[str, ...]:
+    if not hopeless:
+        return ()
+    return (
+        f"no set of {size} items could be reported: {hopeless:,} were left uncounted, as their supports would have "
+        f"standard errors up to {error:.2g}",
+    )

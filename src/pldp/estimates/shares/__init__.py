@@ -1,0 +1,1 @@
+"""Shares of the values of a choice."""

@@ -1,0 +1,1 @@
+"""The likelihood solver that all kinds share."""

@@ -1,0 +1,208 @@
+"""Two questions together: the share of every pair of values, with errors, and a table that fits the margins.
+
+A report whose answers support value i of the first question (s_i = 1) and value j of the second (t_j = 1) speaks for
+the pair. Both answers are perturbed independently, so
+
+    f̂_ij = mean of (s_i − q)(t_j − q') / ((p − q)(p' − q'))
+
+is unbiased, and its variance follows from Pr(s_i), Pr(t_j) and Pr(s_i t_j). The counts of supports, one by one and in
+pairs, are all it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+
+from pldp.errors import EstimateError
+from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, about_people
+from pldp.estimates.consistency import with_margins
+from pldp.estimates.groups import FloatArray, group
+from pldp.estimates.shares.estimate import Estimate, Interval
+from pldp.estimates.shares.frequencies import frequencies
+from pldp.mechanisms import Channel
+from pldp.tallies import Tally
+from pldp.tallies.counts import no_counts
+from pldp.tallies.pairs import PairCounts
+
+
+@dataclass(frozen=True, eq=False)
+class TwoWay:
+    """Shares of pairs of values.
+
+    Attributes
+    ----------
+    rows, columns
+        The estimates of both questions on their own: the margins.
+    shares
+        Unbiased share of each pair, values of the first question × values of the second.
+    standard_error
+        Of each share.
+    reports
+        Number of reports that answer both questions.
+    pool
+        How pairs of levels are weighted.
+    assumptions, warnings
+        What must hold for the errors to be right; what a reader must know first.
+    """
+
+    rows: Estimate
+    columns: Estimate
+    shares: FloatArray
+    standard_error: FloatArray
+    reports: int
+    pool: str
+    assumptions: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def interval(self, confidence: float = 0.95) -> Interval:
+        """Return normal intervals for each share; their ends are not cut at 0."""
+        if not 0 < confidence < 1:
+            raise EstimateError(f"confidence must be between 0 and 1, not {confidence}")
+        reach = NormalDist().inv_cdf((1 + confidence) / 2) * self.standard_error
+        return Interval(self.shares - reach, self.shares + reach)
+
+    @cached_property
+    def consistent(self) -> FloatArray:
+        """The nearest table that could be true: at least 0, with the consistent margins of both questions."""
+        return with_margins(self.shares, self.rows.consistent(), self.columns.consistent())
+
+    def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Return everything as plain data for JSON, one record per pair of values."""
+        low, high = self.interval(confidence)
+        columns = (self.shares, self.standard_error, low, high, self.consistent)
+        names = ("estimate", "standard_error", "low", "high", "consistent")
+        return {
+            "questions": [self.rows.question, self.columns.question],
+            "reports": self.reports,
+            "pool": self.pool,
+            "confidence": confidence,
+            "warnings": list(self.warnings),
+            "assumptions": list(self.assumptions),
+            "rows": [
+                {
+                    self.rows.question: first,
+                    self.columns.question: second,
+                    **{name: float(array[i, j]) for name, array in zip(names, columns, strict=True)},
+                }
+                for i, first in enumerate(self.rows.values)
+                for j, second in enumerate(self.columns.values)
+            ],
+        }
+
+
+def two_way(tally: Tally, first: str, second: str, *, pool: Literal["precision", "size"] = "precision") -> TwoWay:
+    """Return the share of every pair of values of two questions that were tallied as a pair.
+
+    Parameters
+    ----------
+    tally
+        The counted reports, tallied with `pairs=[(first, second)]`.
+    first, second
+        Names of the questions: rows and columns.
+    pool
+        How pairs of levels are weighted: `precision` (assumes that the choice of levels does not depend on the values)
+        or `size`.
+
+    Examples
+    --------
+    >>> from pldp import Survey, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> people = Population.of_shares(survey, 50_000, seed=2)
+    >>> counted = tally(survey, simulate_reports(survey, people, seed=2), pairs=[("late", "mode")])
+    >>> table = two_way(counted, "late", "mode")
+    >>> table.shares.shape, bool(np.allclose(table.consistent.sum(axis=1), table.rows.consistent()))
+    ((2, 6), True)
+    """
+    if pool not in {"precision", "size"}:
+        raise EstimateError(f"pool must be one of precision, size, not {pool!r}")
+    turned = (second, first) in tally.paired
+    if not turned and (first, second) not in tally.paired:
+        tally.survey.question(first), tally.survey.question(second)
+        raise EstimateError(f"questions {first!r} and {second!r} were not tallied as a pair: name them in pairs")
+    rows, columns = (frequencies(tally, name, pool=pool) for name in (first, second))
+    groups = _groups(tally, (second, first) if turned else (first, second))
+    if not groups:
+        raise EstimateError(f"no report answers both {first!r} and {second!r}, so there is nothing to estimate")
+    weights = _weights(groups, pool)
+    shares = np.sum([weight * each.shares() for each, weight in zip(groups, weights, strict=True)], axis=0)
+    margins = (columns.shares, rows.shares) if turned else (rows.shares, columns.shares)
+    variance = np.sum(
+        [weight**2 * each.variance(shares, *margins) for each, weight in zip(groups, weights, strict=True)], axis=0
+    )
+    warnings = tuple(dict.fromkeys((*rows.warnings, *columns.warnings)))
+    return TwoWay(
+        rows=rows,
+        columns=columns,
+        shares=shares.T if turned else shares,
+        standard_error=np.sqrt(variance.T if turned else variance),
+        reports=sum(each.counts.reports for each in groups),
+        pool=pool,
+        assumptions=(
+            about_people("population"),
+            SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE,
+            HONEST_DEVICES,
+        ),
+        warnings=warnings,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _PairGroup:
+    """Reports of one pair of levels with both channels."""
+
+    first: Channel
+    second: Channel
+    counts: PairCounts
+
+    @cached_property
+    def _supports(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """q and p − q of both channels, as a column and as a row."""
+        one, two = (group(channel, no_counts(channel)) for channel in (self.first, self.second))
+        column = (np.reshape(numbers, (-1, 1)) for numbers in (one.other_support, one.contrast))
+        row = (np.reshape(numbers, (1, -1)) for numbers in (two.other_support, two.contrast))
+        return (*column, *row)  # type: ignore[return-value] # two of each
+
+    def shares(self) -> FloatArray:
+        """Return the unbiased shares."""
+        q, d, other_q, other_d = self._supports
+        n = self.counts.reports
+        both, one, two = self.counts.both / n, self.counts.first / n, self.counts.second / n
+        return np.asarray((both - other_q * one[:, None] - q * two[None, :] + q * other_q) / (d * other_d))
+
+    def variance(self, shares: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return the variance of the unbiased shares if these shares and margins were true."""
+        q, d, other_q, other_d = self._supports
+        f, one, two = (np.clip(given, 0, 1) for given in (shares, rows[:, None], columns[None, :]))
+        supports_one, supports_two = q + d * one, other_q + other_d * two
+        both = q * other_q + q * other_d * two + other_q * d * one + d * other_d * f
+        square = (1 - 2 * q) * (1 - 2 * other_q) * both + (q * other_q) ** 2
+        square = square + (1 - 2 * q) * other_q**2 * supports_one + (1 - 2 * other_q) * q**2 * supports_two
+        return np.asarray((square / (d * other_d) ** 2 - f**2) / self.counts.reports)
+
+    def precision(self) -> float:
+        """Return 1/variance of a pair at equal shares."""
+        height, width = self.counts.both.shape
+        equal = self.variance(np.array([[1 / (height * width)]]), np.array([1 / height]), np.array([1 / width]))
+        return float(1 / equal.mean())
+
+
+def _groups(tally: Tally, pair: tuple[str, str]) -> list[_PairGroup]:
+    first, second = (tally.survey.question(name) for name in pair)
+    groups = []
+    for ((one, level), (two, other)), counts in tally.pairs.items():
+        if (one, two) == pair and counts.reports:
+            channels = first.channels[first.level_index[level]], second.channels[second.level_index[other]]
+            groups.append(_PairGroup(*channels, counts))
+    return groups
+
+
+def _weights(groups: Sequence[_PairGroup], pool: str) -> FloatArray:
+    weights = [each.precision() if pool == "precision" else float(each.counts.reports) for each in groups]
+    return np.asarray(weights) / sum(weights)

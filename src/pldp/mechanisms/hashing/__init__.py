@@ -1,0 +1,1 @@
+"""Local hashing: one small integer per report, whatever the number of values."""

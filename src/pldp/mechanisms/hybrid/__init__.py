@@ -1,0 +1,1 @@
+"""The piecewise mechanism or stochastic rounding, by a coin."""

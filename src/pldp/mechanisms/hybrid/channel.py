@@ -1,0 +1,150 @@
+"""The hybrid mechanism: the piecewise mechanism or stochastic rounding, by a coin that the output shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar, Final
+
+from pldp.epsilon import MICRO, epsilon_text, micro_epsilon_of_ratio
+from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import Output, RandomBytes
+from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.response.channel import TOTAL, draw_53_bits
+from pldp.mechanisms.rounding.channel import rounding_weights
+from pldp.mechanisms.window.channel import PiecewiseMechanism, int_output, solvable_width, window_weights
+
+LEAST_EPSILON: Final = 0.61
+"""Up to this ε the best mixture is stochastic rounding alone."""
+
+
+@dataclass(frozen=True)
+class HybridMechanism(NumberChannel):
+    """HM: PM with probability β = 1 − e^{−ε/2}, SR otherwise; its variance is the least of the three everywhere.
+
+    Outputs 0 … size+width−2 are those of PM, the last two those of SR. Given the coin each part has its own ε, and the
+    output shows the coin, so the channel's ε is the larger one. Both numbers are unbiased, so their mixture is.
+
+    Attributes
+    ----------
+    width, inside, outside
+        The window of PM; the weights are in units of 2⁻⁵³ and sum to β.
+    first, step
+        Weight of SR's upper output for the lowest bucket and what each bucket adds; they use what β leaves.
+
+    References
+    ----------
+    Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, "Collecting and Analyzing Multidimensional Data with Local Differential
+    Privacy" (2019).
+
+    Examples
+    --------
+    >>> channel = HybridMechanism.of(1024, 2_000_000)
+    >>> channel.micro_epsilon, channel.output_count, round(float(channel.piecewise_share), 3)
+    (2000000, 1401, 0.632)
+    """
+
+    width: int
+    inside: int
+    outside: int
+    first: int
+    step: int
+
+    mechanism: ClassVar[str] = "hm"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.width < 1 or not 0 < self.outside < self.inside or min(self.first, self.step) <= 0:
+            raise EpsilonError("weights must be positive, the inside weight larger than the outside one")
+        if self.piecewise_weight + 2 * self.first + self.step * (self.size - 1) != TOTAL:
+            raise EpsilonError("weights must sum to 2^53")
+
+    @classmethod
+    def of(cls, size: int, micro_epsilon: int) -> HybridMechanism:
+        """Build the channel whose true ε is at most the given one."""
+        epsilon = micro_epsilon / MICRO
+        if epsilon <= LEAST_EPSILON:
+            raise EpsilonError(
+                f"epsilon of hm must be above {LEAST_EPSILON}, not {epsilon_text(micro_epsilon)}: sr is better there"
+            )
+        width = solvable_width(size, PiecewiseMechanism.ideal_width(epsilon) * (size - 1))
+        unit = 2 * math.gcd(width, size - 1)  # what both parts can sum up to exactly
+        share = int(-math.expm1(-epsilon / 2) * TOTAL) // unit * unit
+        return cls(
+            size,
+            width,
+            *window_weights(size, width, micro_epsilon, share),
+            *rounding_weights(size, micro_epsilon, TOTAL - share),
+        )
+
+    @cached_property
+    def piecewise_weight(self) -> int:
+        """2⁵³·β."""
+        return self.width * self.inside + (self.size - 1) * self.outside
+
+    @property
+    def piecewise_share(self) -> Fraction:
+        """β, the probability of PM."""
+        return Fraction(self.piecewise_weight, TOTAL)
+
+    @property
+    def piecewise_outputs(self) -> int:
+        """Number of outputs of PM: size + width − 1."""
+        return self.size + self.width - 1
+
+    @property
+    def output_count(self) -> int:
+        """Outputs of PM and two of SR."""
+        return self.piecewise_outputs + 2
+
+    @property
+    def micro_epsilon(self) -> int | None:
+        """The larger ε of the two parts."""
+        rest = TOTAL - self.piecewise_weight - self.first
+        worst = max(Fraction(self.inside, self.outside), Fraction(rest, self.first))
+        return micro_epsilon_of_ratio(worst.numerator, worst.denominator)
+
+    def draw(self, value: int, random: RandomBytes) -> int:
+        """Return an output from seven random bytes, without a branch on the outcome."""
+        number = draw_53_bits(random)
+        beyond = number - self.width * self.inside
+        other = beyond // self.outside
+        rounded = number - self.piecewise_weight
+        upper = self.piecewise_outputs + (rounded < self.first + self.step * value)
+        window = (value + number // self.inside, other + self.width * (other >= value))[beyond >= 0]
+        return (window, upper)[rounded >= 0]
+
+    def probability(self, output: Output, value: int) -> Fraction:
+        """Weights of PM, or linear in the value."""
+        reported = int_output(output)
+        upper = self.first + self.step * value
+        if reported >= self.piecewise_outputs:
+            lower = TOTAL - self.piecewise_weight - upper
+            return Fraction(upper if reported > self.piecewise_outputs else lower, TOTAL)
+        return Fraction(self.inside if value <= reported < value + self.width else self.outside, TOTAL)
+
+    def outputs(self) -> Iterator[int]:
+        """Enumerate 0 … size+width."""
+        return iter(range(self.output_count))
+
+    def weights(self) -> Mapping[str, int]:
+        """Return the three weights of PM and the two of SR."""
+        return {
+            "width": self.width,
+            "inside": self.inside,
+            "outside": self.outside,
+            "first": self.first,
+            "step": self.step,
+        }
+
+    def unbiased(self, output: Output) -> Fraction:
+        """The unbiased number of the part that the output belongs to, given the coin."""
+        reported = int_output(output)
+        if reported >= self.piecewise_outputs:
+            sign = 2 * (reported - self.piecewise_outputs) - 1
+            return sign * Fraction(TOTAL - self.piecewise_weight, self.step * self.size)
+        slope = Fraction(self.width * (self.inside - self.outside), self.piecewise_weight)
+        return (2 * reported + 1 - self.piecewise_outputs) / (slope * self.size)

@@ -1,0 +1,1 @@
+"""Laplace noise on a grid, cut at the bounds."""

@@ -1,0 +1,1 @@
+"""Randomized response: the truth, or another value."""

@@ -1,0 +1,1 @@
+"""Stochastic rounding: one of two outputs."""

@@ -1,0 +1,96 @@
+"""Stochastic rounding: one of two outputs, the upper one the more likely the larger the number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from pldp.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import Output, RandomBytes
+from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.response.channel import TOTAL, draw_53_bits
+from pldp.mechanisms.window.channel import int_output
+
+
+@dataclass(frozen=True)
+class StochasticRounding(NumberChannel):
+    """SR (Duchi et al.): Pr(1 | t) = (first + step·t)/2⁵³, from 1/(e^ε+1) up to e^ε/(e^ε+1).
+
+    The weights are symmetric, 2·first + step·(size−1) = 2⁵³, so ε = ln((2⁵³ − first)/first).
+
+    Attributes
+    ----------
+    first, step
+        Weight of output 1 for the lowest bucket, and what each further bucket adds.
+
+    References
+    ----------
+    Duchi, Jordan, Wainwright, "Minimax Optimal Procedures for Locally Private Estimation" (2018).
+
+    Examples
+    --------
+    >>> channel = StochasticRounding.of(1024, 1_000_000)
+    >>> channel.micro_epsilon, round(float(channel.unbiased(1)), 4)
+    (1000000, 2.1618)
+    """
+
+    first: int
+    step: int
+
+    mechanism: ClassVar[str] = "sr"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if min(self.first, self.step) <= 0 or 2 * self.first + self.step * (self.size - 1) != TOTAL:
+            raise EpsilonError("weights must be positive and symmetric: 2·first + step·(size−1) = 2^53")
+
+    @classmethod
+    def of(cls, size: int, micro_epsilon: int) -> StochasticRounding:
+        """Build the most accurate channel whose true ε is at most the given one."""
+        return cls(size, *rounding_weights(size, micro_epsilon, TOTAL))
+
+    @property
+    def micro_epsilon(self) -> int | None:
+        """Odds of the two extreme buckets, rounded up."""
+        return micro_epsilon_of_ratio(TOTAL - self.first, self.first)
+
+    @property
+    def output_count(self) -> int:
+        """Two."""
+        return 2
+
+    def draw(self, value: int, random: RandomBytes) -> int:
+        """Return 0 or 1 from seven random bytes."""
+        return int(draw_53_bits(random) < self.first + self.step * value)
+
+    def probability(self, output: Output, value: int) -> Fraction:
+        """Linear in the value."""
+        upper = self.first + self.step * value
+        return Fraction(upper if output == 1 else TOTAL - upper, TOTAL)
+
+    def outputs(self) -> Iterator[int]:
+        """Enumerate 0 and 1."""
+        return iter(range(2))
+
+    def weights(self) -> Mapping[str, int]:
+        """Return `first` and `step`."""
+        return {"first": self.first, "step": self.step}
+
+    def unbiased(self, output: Output) -> Fraction:
+        """Plus or minus the same number, 2⁵³/(step·size): (e^ε+1)/(e^ε−1) for the centres of the outermost buckets."""
+        return (2 * int_output(output) - 1) * Fraction(TOTAL, self.step * self.size)
+
+
+def rounding_weights(size: int, micro_epsilon: int, total: int) -> tuple[int, int]:
+    """Return first and step with 2·first + step·(size−1) = total and ε as promised."""
+    step = (total - 2 * share_rounded_up(total, exp_micro(micro_epsilon), 1)) // (size - 1)
+    step -= (total - step * (size - 1)) % 2
+    if step <= 0:
+        raise EpsilonError(
+            f"epsilon {epsilon_text(micro_epsilon)} is too small for {size} buckets: "
+            "integer weights cannot tell them apart"
+        )
+    return (total - step * (size - 1)) // 2, step

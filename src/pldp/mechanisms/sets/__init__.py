@@ -1,0 +1,1 @@
+"""Sets of items: one bit per item."""

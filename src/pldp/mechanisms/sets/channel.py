@@ -1,0 +1,275 @@
+"""A set of items: one bit per item, each perturbed by a channel of its own."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+from pldp.epsilon import (
+    INFINITE,
+    checked_budgets,
+    micro_epsilon_of_powers,
+    micro_epsilon_of_ratio,
+    noise_weights,
+)
+from pldp.errors import AnswerError, EpsilonError
+from pldp.mechanisms.channel import Channel, Output, PackedBits, RandomBytes, as_int
+from pldp.mechanisms.unary.channel import BITS, TOTAL
+
+Pair = tuple[int | None, int | None]
+"""Budgets of one item in micro-ε: what a report may tell for "present" and for "absent"; `None` sets no limit."""
+
+
+class ItemEpsilon(NamedTuple):
+    """What an observer learns about one item, in micro-ε rounded up; `INFINITE` where a bit proves something.
+
+    Attributes
+    ----------
+    present
+        ln Pr(1|present)/Pr(1|absent): how far a 1 moves the odds towards "present".
+    absent
+        ln Pr(0|absent)/Pr(0|present): how far a 0 moves the odds towards "absent".
+    """
+
+    present: int | None
+    absent: int | None
+
+    @property
+    def micro_epsilon(self) -> int | None:
+        """The larger of both: the ε of this item's bit."""
+        return INFINITE if self.present is None or self.absent is None else max(self.present, self.absent)
+
+
+@dataclass(frozen=True)
+class ItemSet(PackedBits, Channel):
+    """A set of items as packed bits; the bit of item i is 1 with p_i if the set has the item, with q_i if not.
+
+    Q(y|x) = Π_i p_i^{y_i}(1−p_i)^{1−y_i} over the items of the set x, with q_i in the place of p_i for the others.
+    Items are perturbed independently, so ε of the whole set is the sum over items of ln max(p_i/q_i, (1−q_i)/(1−p_i)).
+    A value is the set as an integer: bit i stands for item i (`set_of`); an output is packed as in `UnaryEncoding`.
+
+    Attributes
+    ----------
+    size
+        Number of items (and of bits); there are 2^size values.
+    kept, raised
+        2³²·p_i and 2³²·q_i of each item; 2³² and 0 where a bit is never perturbed.
+
+    References
+    ----------
+    Rizvi, Haritsa, "Maintaining Data Privacy in Association Rule Mining" (2002), for p_i = 1 − q_i = p.
+
+    Examples
+    --------
+    >>> import os
+    >>> channel = ItemSet.of([1_000_000, 2_000_000, None])
+    >>> output = channel.draw(0b101, os.urandom)
+    >>> len(output), channel.item_micro_epsilon(0), channel.micro_epsilon
+    (1, ItemEpsilon(present=1000000, absent=1000000), None)
+    """
+
+    kept: tuple[int, ...]
+    raised: tuple[int, ...]
+
+    mechanism: ClassVar[str] = "item_set"
+    needs_rows: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise EpsilonError(f"size must be at least 1 item, not {self.size}")
+        if not len(self.kept) == len(self.raised) == self.size:
+            raise EpsilonError(
+                f"kept and raised must hold {self.size} weights, not {len(self.kept)}, {len(self.raised)}"
+            )
+        for place, (kept, raised) in enumerate(zip(self.kept, self.raised, strict=True)):
+            if not 0 <= raised < kept <= TOTAL:
+                raise EpsilonError(
+                    f"item {place}: a present item must be reported more often than an absent one, so weights must "
+                    f"satisfy 0 <= raised < kept <= 2^32, not {raised}, {kept}"
+                )
+
+    @classmethod
+    def of(cls, micro_epsilons: Sequence[int | None]) -> ItemSet:
+        """Build symmetric randomized response with a budget per item; `None` leaves an item as it is."""
+        return cls.of_pairs([(micro, micro) for micro in micro_epsilons])
+
+    @classmethod
+    def of_pairs(cls, budgets: Sequence[Pair]) -> ItemSet:
+        """Build the most accurate channel within a budget for "present" and one for "absent" of every item.
+
+        >>> channel = ItemSet.of_pairs([(1_200_000, 2_400_000)])
+        >>> channel.item_micro_epsilon(0)
+        ItemEpsilon(present=1200000, absent=2400000)
+        """
+        return cls._of_weights([pair_weights(present, absent) for present, absent in budgets])
+
+    @classmethod
+    def of_probabilities(cls, one: Sequence[float | Fraction], zero: Sequence[float | Fraction]) -> ItemSet:
+        """Build a channel that keeps the 1 of item i with probability one[i] and its 0 with zero[i].
+
+        Probabilities are rounded down to whole 2⁻³², i.e. towards more noise. What the channel promises is computed.
+
+        >>> ItemSet.of_probabilities([0.77], [0.92]).item_micro_epsilon(0)
+        ItemEpsilon(present=2264364, absent=1386295)
+        """
+        if len(one) != len(zero):
+            raise EpsilonError(f"one and zero must have one probability per item, not {len(one)} and {len(zero)}")
+        if not all(0 <= probability <= 1 for probability in (*one, *zero)):
+            raise EpsilonError("probabilities must be between 0 and 1; some are not")
+        whole = [
+            (math.floor(Fraction(p) * TOTAL), math.floor(Fraction(r) * TOTAL)) for p, r in zip(one, zero, strict=True)
+        ]
+        return cls._of_weights([(kept, TOTAL - rest) for kept, rest in whole])
+
+    @classmethod
+    def _of_weights(cls, weights: Sequence[tuple[int, int]]) -> ItemSet:
+        return cls(len(weights), tuple(kept for kept, _ in weights), tuple(raised for _, raised in weights))
+
+    def item_micro_epsilon(self, item: int) -> ItemEpsilon:
+        """Return what a report tells about one item, exactly."""
+        kept, raised = self.kept[item], self.raised[item]
+        return ItemEpsilon(micro_epsilon_of_ratio(kept, raised), micro_epsilon_of_ratio(TOTAL - raised, TOTAL - kept))
+
+    def promised(self, value: int) -> int | None:
+        """A budget bounds what a report tells about one item, present or absent."""
+        return self.item_micro_epsilon(value).micro_epsilon
+
+    @cached_property
+    def micro_epsilon(self) -> int | None:
+        """Σ over items of ln max(p/q, (1−q)/(1−p)), rounded up once: what a report tells between any two sets."""
+        return self._sum(range(self.size))
+
+    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+        """Sum over the items in which two sets differ: what any report tells between them."""
+        return self._sum(item for item in range(self.size) if (one ^ two) >> item & 1)
+
+    def value_micro_epsilon(self, value: int) -> int | None:  # noqa: ARG002 - the same for every set
+        """The channel's ε: the set that differs in every item is the easiest to tell apart from any set."""
+        return self.micro_epsilon
+
+    def output_micro_epsilon(self, output: Output) -> int | None:
+        """Sum over items of what the bit tells: ln p/q for a 1, ln (1−q)/(1−p) for a 0."""
+        bits = as_int(output)
+        odds = Counter(
+            (kept, raised) if bits >> item & 1 else (TOTAL - raised, TOTAL - kept)
+            for item, (kept, raised) in enumerate(zip(self.kept, self.raised, strict=True))
+        )
+        if any(less == 0 for _, less in odds):
+            return INFINITE
+        return micro_epsilon_of_powers((Fraction(more, less), count) for (more, less), count in odds.items())
+
+    def _sum(self, items: Iterable[int]) -> int | None:
+        """Σ of the items' ln max(p/q, (1−q)/(1−p)), rounded up once."""
+        kinds = Counter((self.kept[item], self.raised[item]) for item in items)
+        if any(kept == TOTAL or raised == 0 for kept, raised in kinds):
+            return INFINITE
+        return micro_epsilon_of_powers(
+            (max(Fraction(kept, raised), Fraction(TOTAL - raised, TOTAL - kept)), count)
+            for (kept, raised), count in kinds.items()
+        )
+
+    @cached_property
+    def _digits(self) -> list[tuple[int, int]]:
+        """For each binary digit, lowest first: the items whose raised weight has it, and where the kept one differs."""
+        raised, differ = [0] * BITS, [0] * BITS
+        for item, (own_kept, own_raised) in enumerate(zip(self.kept, self.raised, strict=True)):
+            for digit in range(BITS):
+                raised[digit] |= (own_raised >> digit & 1) << item
+                differ[digit] |= ((own_kept ^ own_raised) >> digit & 1) << item
+        return list(zip(raised, differ, strict=True))
+
+    @cached_property
+    def _always_kept(self) -> int:
+        """Items whose 1 is never lost: 2³² itself has no digit among the 32."""
+        return sum(1 << item for item, kept in enumerate(self.kept) if kept == TOTAL)
+
+    def draw(self, value: int, random: RandomBytes) -> bytes:
+        """Return the packed bits from 32·⌈size/8⌉ random bytes, in a time that does not depend on the set.
+
+        Every bit compares a 32-bit random number with its threshold, p or q of its item, all bits side by side from the
+        lowest digit: below = the majority of (digit of the threshold, opposite of the number's digit, below so far).
+        """
+        if not 0 <= value < 1 << self.size:
+            raise AnswerError(f"value must be a set of {self.size} items as an integer below 2^{self.size}")
+        length = self.output_bytes
+        noise = random(BITS * length)
+        below, start = 0, 0
+        read = int.from_bytes
+        for raised, differ in self._digits:
+            end = start + length
+            drawn = read(noise[start:end], "little")
+            below = drawn & below | (raised ^ differ & value) & (drawn ^ below)
+            start = end
+        return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")
+
+    def probability(self, output: Output, value: int) -> Fraction:
+        """Multiply the probabilities of all bits."""
+        bits = as_int(output)
+        product = Fraction(1)
+        for item in range(self.size):
+            one = Fraction((self.kept if value >> item & 1 else self.raised)[item], TOTAL)
+            product *= one if bits >> item & 1 else 1 - one
+        return product
+
+    def weights(self) -> Mapping[str, Any]:
+        """Return the lists `kept` and `raised`, in units of 2⁻³²."""
+        return {"kept": list(self.kept), "raised": list(self.raised)}
+
+
+def pair_weights(present: int | None, absent: int | None) -> tuple[int, int]:
+    """Return (2³²·p, 2³²·q) of the most accurate bit within a budget for "present" and one for "absent".
+
+    The promises p ≤ e^{ε₁}·q and 1−q ≤ e^{ε₀}·(1−p) are two half-planes in (q, 1−p). Both errors are smallest together
+    where both promises are used up: q = (b−1)/(ab−1) and 1−p = (a−1)/(ab−1) with a = e^{ε₁}, b = e^{ε₀}. Every other
+    channel that keeps them is this one with noise added. Rounding q and 1−p up keeps both promises: they ask for
+    a·q + (1−p) ≥ 1 and q + b·(1−p) ≥ 1. Equal budgets give randomized response; note that the "1" is protected by how
+    often a "0" is raised, not by how seldom a "1" is kept.
+
+    >>> kept, raised = pair_weights(1_200_000, 2_400_000)
+    >>> round(kept / 2**32, 4), round(raised / 2**32, 4)
+    (0.9348, 0.2816)
+    """
+    lost, raised = noise_weights(TOTAL, checked_budgets((absent, present)))
+    if lost + raised >= TOTAL:
+        raise EpsilonError("budgets are too small: 32-bit weights cannot tell a present item from an absent one")
+    return TOTAL - lost, raised
+
+
+def set_of(basket: Iterable[str], items: Sequence[str]) -> int:
+    """Return a basket as an integer, bit i for items[i]; unknown and repeated items are refused, never repeated.
+
+    >>> bin(set_of(["milk", "beer"], ["beer", "bread", "milk"]))
+    '0b101'
+    """
+    return sum(1 << place for place in places_of(basket, item_places(items)))
+
+
+def item_places(items: Sequence[str]) -> dict[str, int]:
+    """Return the place of each item; refuse an empty list and names that occur twice."""
+    places = {name: place for place, name in enumerate(items)}
+    if not places:
+        raise AnswerError("items must name at least one item, not none")
+    if len(places) < len(items):
+        twice = next(name for name, count in Counter(items).items() if count > 1)
+        raise AnswerError(f"items must be named once each; {twice!r} is there twice")
+    return places
+
+
+def places_of(basket: Iterable[str], places: Mapping[str, int]) -> set[int]:
+    """Return the places of a basket's items; refuse unknown and repeated ones without repeating them."""
+    if isinstance(basket, str):
+        raise AnswerError("a basket must be several item names, not one text")
+    named = list(basket)
+    found = {places[name] for name in named if name in places}
+    if len(found) == len(named):
+        return found
+    if any(name not in places for name in named):
+        raise AnswerError(
+            f"a basket must contain known items only; some of its {len(named)} are not among {len(places)}"
+        )
+    raise AnswerError(f"a basket must name each item once; some of its {len(named)} are there twice")

@@ -1,0 +1,1 @@
+"""Unary encoding: one bit per value."""

@@ -1,0 +1,187 @@
+"""Unary encoding with bit probabilities per value: a budget per value that holds between any two values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from math import ceil, floor
+from typing import ClassVar
+
+from pldp.epsilon import INFINITE, MICRO, checked_budgets, epsilon_text, micro_epsilon_of_ratio
+from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import (
+    Output,
+    PackedBits,
+    RandomBytes,
+    SupportChannel,
+    as_int,
+    largest,
+    micro_epsilon_between,
+)
+from pldp.mechanisms.unary.channel import BITS, TOTAL
+from pldp.mechanisms.unary.optimum import Model, idue_optimum
+
+
+@dataclass(frozen=True)
+class ItemUnaryEncoding(PackedBits, SupportChannel):
+    """IDUE: one-hot bits; bit i is sent as 1 with a_i if i is the value, else with b_i.
+
+    Two values x and x' differ in two bits, so a report changes the odds between them at most by the larger of
+    a_x(1−b_x')/(b_x(1−a_x')) and the same with x and x' exchanged. `of` keeps this within the *smaller* of the two
+    budgets (MinID-LDP): a value's budget holds against every other value, whatever is reported. Plain ε is therefore at
+    most twice the smallest budget. Outputs are packed as in `UnaryEncoding`.
+
+    Attributes
+    ----------
+    size
+        k, the number of values and of bits.
+    truth_weights, other_weights
+        2³²·a and 2³²·b of each value.
+
+    References
+    ----------
+    Gu, Li, Xiong, Cao, "Providing Input-Discriminative Protection for Local Differential Privacy" (2020).
+
+    Examples
+    --------
+    >>> channel = ItemUnaryEncoding.of([500_000, 1_000_000, 2_000_000, 2_000_000], "opt1")
+    >>> channel.pair_micro_epsilon(0, 3), channel.pair_micro_epsilon(2, 3), channel.micro_epsilon
+    (500000, 590540, 590540)
+    """
+
+    truth_weights: tuple[int, ...]
+    other_weights: tuple[int, ...]
+
+    mechanism: ClassVar[str] = "idue"
+
+    def __post_init__(self) -> None:
+        if self.size < 2:
+            raise EpsilonError(f"size must be at least 2 values, not {self.size}")
+        if not len(self.truth_weights) == len(self.other_weights) == self.size:
+            raise EpsilonError(f"weights must be {self.size} integers each")
+        if not all(0 < b < a < TOTAL for a, b in zip(self.truth_weights, self.other_weights, strict=True)):
+            raise EpsilonError("weights of every value must satisfy 0 < other < truth < 2^32")
+
+    @classmethod
+    def of(cls, micro_epsilons: Sequence[int | None], model: Model = "opt0") -> ItemUnaryEncoding:
+        """Build the channel of least error whose true ε between two values is at most the smaller of their budgets.
+
+        Probabilities come from `idue_optimum`; a is rounded down and b up, and both steps lower every ratio above. The
+        bounds are then checked on the integers.
+        """
+        budgets = [micro for micro in checked_budgets(micro_epsilons) if micro is not INFINITE]
+        if len(budgets) < len(micro_epsilons):
+            raise EpsilonError("budgets must be given for every value for idue; iprr takes values without one")
+        count = Counter(budgets)
+        levels = sorted(count)
+        keep, raised = idue_optimum([micro / MICRO for micro in levels], [count[micro] for micro in levels], model)
+        weights = {m: (floor(a * TOTAL), ceil(b * TOTAL)) for m, a, b in zip(levels, keep, raised, strict=True)}
+        for one, two in product(levels, repeat=2):
+            found = _micro_epsilon(weights[one], weights[two])
+            if found is INFINITE or found > min(one, two):
+                raise EpsilonError(f"epsilon {epsilon_text(min(one, two))} is too small for 32-bit weights to keep it")
+        return cls(len(budgets), tuple(weights[m][0] for m in budgets), tuple(weights[m][1] for m in budgets))
+
+    @cached_property
+    def truth_supports(self) -> tuple[Fraction, ...]:
+        """a of each value."""
+        return tuple(Fraction(weight, TOTAL) for weight in self.truth_weights)
+
+    @cached_property
+    def other_supports(self) -> tuple[Fraction, ...]:
+        """b of each value."""
+        return tuple(Fraction(weight, TOTAL) for weight in self.other_weights)
+
+    def _bits(self, value: int) -> tuple[int, int]:
+        return self.truth_weights[value], self.other_weights[value]
+
+    @property
+    def micro_epsilon(self) -> int | None:
+        """The largest ε between two values."""
+        pairs = ((one, two) for one, two in product(self._kinds, repeat=2) if one != two or self._kinds[one] > 1)
+        return largest(_micro_epsilon(one, two) for one, two in pairs)
+
+    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+        """The larger of ln a_x(1−b_x')/(b_x(1−a_x')) and the same with the values exchanged."""
+        first, second = self._bits(one), self._bits(two)
+        return 0 if one == two else largest((_micro_epsilon(first, second), _micro_epsilon(second, first)))
+
+    def value_micro_epsilon(self, value: int) -> int | None:
+        """The largest ε between the value and another one."""
+        own = self._bits(value)
+        return largest(
+            _micro_epsilon(one, two) for other in self._other_kinds(value) for one, two in ((own, other), (other, own))
+        )
+
+    def evidence_micro_epsilon(self, value: int) -> int | None:
+        """The largest ln a_x(1−b_x')/(b_x(1−a_x')) of another value x'."""
+        own = self._bits(value)
+        return largest(_micro_epsilon(own, other) for other in self._other_kinds(value))
+
+    def _other_kinds(self, value: int) -> Counter[tuple[int, int]]:
+        """The different weights of the other values."""
+        return self._kinds - Counter([self._bits(value)])
+
+    @cached_property
+    def _kinds(self) -> Counter[tuple[int, int]]:
+        return Counter(zip(self.truth_weights, self.other_weights, strict=True))
+
+    def output_micro_epsilon(self, output: Output) -> int | None:
+        """The odds of the value that the bits speak for most against the one they speak for least."""
+        ratios = {
+            (a, b, one): Fraction(a, b) if one else Fraction(TOTAL - a, TOTAL - b)
+            for a, b, one in set(zip(self.truth_weights, self.other_weights, self._ones(output), strict=True))
+        }
+        return micro_epsilon_between(min(ratios.values()), max(ratios.values()))
+
+    def _ones(self, output: Output) -> list[int]:
+        bits = as_int(output)
+        return [bits >> value & 1 for value in range(self.size)]
+
+    @cached_property
+    def _other_digits(self) -> list[int]:
+        """Binary digits of all bits' thresholds side by side, lowest digit first."""
+        return [
+            sum((weight >> digit & 1) << place for place, weight in enumerate(self.other_weights))
+            for digit in range(BITS)
+        ]
+
+    def draw(self, value: int, random: RandomBytes) -> bytes:
+        """Return the packed bits from 32·⌈k/8⌉ + 4 random bytes, as `UnaryEncoding.draw` with a threshold per bit."""
+        length = self.output_bytes
+        noise = random(BITS * length + 4)
+        below, start = 0, 0
+        read = int.from_bytes
+        for digits in self._other_digits:
+            end = start + length
+            drawn = read(noise[start:end], "little")
+            below = drawn & below | digits & (drawn | below)
+            start = end
+        true_bit = read(noise[start:], "little") < self.truth_weights[value]
+        below = below & ((1 << self.size) - 1 ^ 1 << value) | true_bit << value
+        return below.to_bytes(length, "little")
+
+    def probability(self, output: Output, value: int) -> Fraction:
+        """Multiply the probabilities of all bits."""
+        chance = Fraction(1)
+        for place, one in enumerate(self._ones(output)):
+            rate = (self.other_supports, self.truth_supports)[place == value][place]
+            chance *= rate if one else 1 - rate
+        return chance
+
+    def supports(self, output: Output, value: int) -> bool:
+        """A value is supported when its bit is 1."""
+        return bool(as_int(output) >> value & 1)
+
+    def weights(self) -> Mapping[str, list[int]]:
+        """Return `truth` and `other` of each value, in units of 2⁻³²."""
+        return {"other": list(self.other_weights), "truth": list(self.truth_weights)}
+
+
+def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> int | None:
+    """ln a(1−b')/(b(1−a')): how much a report with bit 1 of the one and bit 0 of the other speaks for the one."""
+    return micro_epsilon_of_ratio(one[0] * (TOTAL - two[1]), one[1] * (TOTAL - two[0]))

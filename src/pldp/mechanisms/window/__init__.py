@@ -1,0 +1,1 @@
+"""Windows on a grid of numbers: outputs near the value are more likely."""

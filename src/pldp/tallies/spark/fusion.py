@@ -1,0 +1,93 @@
+"""Several services on Spark: Spark brings a person's reports together, executors count tuples and drop the key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+
+from pldp.errors import TallyError
+from pldp.mechanisms import Channel
+from pldp.tallies.fusion import Fused, require_stated
+from pldp.tallies.joining import Design, FusedPart
+from pldp.tallies.spark.cluster import one_line, summed
+from pldp.tallies.spark.narrow import arrow_type
+
+
+@dataclass(frozen=True, eq=False)
+class FrameService:
+    """The reports of one service on Spark: what `pldp.tallies.Service` is on one machine.
+
+    Attributes
+    ----------
+    name
+        What the service is called in messages and results.
+    channel
+        The channel that all its reports come from.
+    frame
+        One row per report: a `key`, unique within the service, and an `output`; `mechanism` and `epsilon`, where
+        present, must be the channel's.
+    bounds
+        The numbers that the first and the last bucket end at; all services must share them.
+    """
+
+    name: str
+    channel: Channel
+    frame: DataFrame
+    bounds: tuple[float, float] = (-1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        missing = {"key", "output"} - set(self.frame.columns)
+        if missing:
+            raise TallyError(f"service {self.name!r}: the frame must have a column {' and '.join(sorted(missing))}")
+
+    @property
+    def types(self) -> tuple[pa.DataType, ...]:
+        """Types of key and output."""
+        return tuple(arrow_type(name, self.frame.schema[name].dataType) for name in ("key", "output"))
+
+    def require_stated(self) -> None:
+        """Refuse a mechanism or ε that is not the channel's."""
+        for column in {"mechanism", "epsilon"} & set(self.frame.columns):
+            with one_line():
+                found = [row[0] for row in self.frame.select(column).distinct().collect()]
+            require_stated(self.name, self.channel, column, found)
+
+
+def fuse(services: Sequence[FrameService], *, outside: str = "refuse") -> Fused:
+    """Join the reports of several services by their keys and count tuples: `pldp.tallies.fuse` on a cluster.
+
+    Spark brings the reports of a person together by the key. The executor that gets them counts their tuples and drops
+    the key; no key comes to this machine.
+    """
+    design = Design.of(services, outside)
+    design.require_types(*zip(*(service.types for service in services), strict=True))
+    for service in services:
+        service.require_stated()
+    rows = [
+        service.frame.select(sql.lit(place).alias("service"), "key", sql.col("output").cast("double"))
+        for place, service in enumerate(services)
+    ]
+    numbers = range(len(services))
+
+    def count(batches: Iterator[pa.RecordBatch]) -> FusedPart:
+        found = list(batches)
+        nobody = (pa.array([], pa.int64()), pa.array([], pa.float64()))
+        table = pa.Table.from_batches(found) if found else None
+        return design.part([nobody if table is None else _of_service(table, number) for number in numbers])
+
+    return design.finish(summed(reduce(DataFrame.union, rows).repartition("key"), count, design.merge))
+
+
+def _of_service(table: pa.Table, number: int) -> tuple[pa.Array, pa.Array]:
+    """Return keys and outputs of one service."""
+    own = table.filter(pc.equal(table.column(0), number)).combine_chunks()
+    keys, outputs = (
+        own.column(place).chunk(0) if len(own) else pa.array([], own.column(place).type) for place in (1, 2)
+    )
+    return keys, outputs

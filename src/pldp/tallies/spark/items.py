@@ -1,0 +1,109 @@
+"""Sets of items on Spark: executors turn rows into bit columns and count; a search is a few passes over the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pldp.errors import TallyError
+from pldp.mechanisms.sets.channel import ItemSet
+from pldp.reports.columns import to_batch
+from pldp.survey import Survey
+from pldp.tallies.counts import IntArray
+from pldp.tallies.kernel import accepted_rows
+from pldp.tallies.patterns import ItemColumns, PatternCounts, checked_sets
+from pldp.tallies.spark.cluster import summed
+from pldp.tallies.spark.narrow import narrowed, widened
+
+ByLevel = dict[str, IntArray]
+
+
+def baskets(
+    survey: Survey, frame: DataFrame, question: str
+) -> tuple[list[tuple[ItemSet, FrameColumns]], tuple[str, ...]]:
+    """Return what `itemsets` and `supports` take for a question of kind `choices`: groups and items.
+
+    Unlike a tally, which keeps every distinct row of such a question, this leaves the rows where they are: each size of
+    sets is one pass over the reports, and only counts come back.
+    """
+    asked = survey.question(question)
+    channels = {
+        level.name: channel
+        for level, channel in zip(asked.levels, asked.channels, strict=True)
+        if isinstance(channel, ItemSet)
+    }
+    if asked.kind != "choices" or not channels:
+        raise TallyError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
+    passes = _Passes(survey, narrowed(survey, frame), question, len(asked.values))
+    return [(channel, FrameColumns(passes, name)) for name, channel in channels.items()], asked.values
+
+
+@dataclass(frozen=True, eq=False)
+class FrameColumns:
+    """The reports of one level on Spark: what `pldp.tallies.ItemColumns` is on one machine."""
+
+    passes: _Passes
+    level: str
+
+    @property
+    def reports(self) -> int:
+        """Number of reports."""
+        return int(self.passes.joint(np.zeros((1, 0), np.int64))[self.level][0])
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return self.passes.size
+
+    def joint_counts(self, sets: IntArray) -> IntArray:
+        """Return how many reports have all items of each set (sets × items)."""
+        return self.passes.joint(sets)[self.level]
+
+    def pattern_counts(self, sets: IntArray) -> PatternCounts:
+        """Return how often the items of each set show each pattern."""
+        chosen = checked_sets(sets, self.size)
+        return PatternCounts(chosen, self.passes.patterns(chosen)[self.level])
+
+
+@dataclass(eq=False)
+class _Passes:
+    """Counts of all levels, one pass each; what was counted is not counted again."""
+
+    survey: Survey
+    frame: DataFrame
+    question: str
+    size: int
+    known: dict[tuple[str, bytes, tuple[int, ...]], ByLevel] = field(default_factory=dict)
+
+    def joint(self, sets: IntArray) -> ByLevel:
+        return self._counted("joint", sets, lambda columns: columns.joint_counts(sets))
+
+    def patterns(self, sets: IntArray) -> ByLevel:
+        return self._counted("patterns", sets, lambda columns: columns.pattern_counts(sets).counts)
+
+    def _counted(self, what: str, sets: IntArray, work: Callable[[ItemColumns], IntArray]) -> ByLevel:
+        key = (what, sets.tobytes(), sets.shape)
+        if key not in self.known:
+            self.known[key] = self._run(work)
+        return self.known[key]
+
+    def _run(self, work: Callable[[ItemColumns], IntArray]) -> ByLevel:
+        survey, question, size = self.survey, self.question, self.size
+
+        def count(batches: Iterator[pa.RecordBatch]) -> ByLevel:
+            nobody = to_batch(survey, [])
+            rows = (accepted_rows(survey, batch, question) for batch in chain([nobody], widened(survey, batches)))
+            counted = ({level: work(ItemColumns.of_rows(own, size)) for level, own in each.items()} for each in rows)
+            return reduce(lambda one, two: _added([one, two]), counted)
+
+        return summed(self.frame, count, _added)
+
+
+def _added(parts: Sequence[ByLevel]) -> ByLevel:
+    return {level: np.sum([part[level] for part in parts], axis=0, dtype=np.int64) for level in parts[0]}
