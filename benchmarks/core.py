@@ -30,7 +30,7 @@ from benchmarks.measure import (
 )
 from pldp import Device, Estimate, Survey, frequencies, tally
 from pldp.estimates import Group, group, maximum_likelihood
-from pldp.mechanisms import channel
+from pldp.mechanisms import build
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
 from pldp.survey import survey_from_mapping
 
@@ -63,7 +63,7 @@ def krr(values: str, size: int, repeats: int) -> dict[str, Any]:
 
 def oue(values: str, size: int, repeats: int) -> dict[str, Any]:
     """OUE with one ε; the reports are packed bits, kept in memory."""
-    encoding, generator = channel("oue", size, MILLION), np.random.default_rng(SEED)
+    encoding, generator = build("oue", size, MILLION), np.random.default_rng(SEED)
     perturb(encoding, np.arange(size), generator)
     clock = Clock()
     own = np.load(values)

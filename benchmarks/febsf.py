@@ -17,7 +17,7 @@ from pldp.estimates.consistency import norm_sub
 from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
 from pldp.estimates.solver.likelihood import interior
 from pldp.experiments.febsf import BUDGETS, hide
-from pldp.mechanisms import channel
+from pldp.mechanisms import build
 from pldp.simulate import perturb
 
 TITLE = "Hidden levels: joint likelihood of shares and ten levels (ε .1 … 1.0, label ε .3)"
@@ -54,7 +54,7 @@ def _hidden(mechanism: str, people: int, size: int) -> HiddenReports:
         np.array(list(load_counts("adult_education").values()), float) if size == 16 else 1 / np.arange(1.0, size + 1)
     )
     values = generator.choice(size, people, p=shares / shares.sum())
-    channels = [channel(mechanism, size, micro) for micro in BUDGETS]
+    channels = [build(mechanism, size, micro) for micro in BUDGETS]
     level = generator.integers(0, len(BUDGETS), people)
     return hide(channels, perturb(channels, values, generator, level=level), level, LABEL, generator)
 

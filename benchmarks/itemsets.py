@@ -6,6 +6,7 @@ baskets of the same size are simulated, and the rows say so.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +48,7 @@ def baskets() -> tuple[list[tuple[str, ...]], list[str], str]:
 def mine(repeats: int) -> dict[str, Any]:
     """Mine unperturbed baskets, packing included."""
     found, items, origin = baskets()
-    channel = ItemSet.of([None] * ITEMS)
+    channel = ItemSet.of([math.inf] * ITEMS)
     clock = Clock()
     result = clock.time(
         lambda: itemsets([(channel, pack_baskets(found, items))], items, MIN_SUPPORT, largest=LARGEST), repeats=repeats
@@ -67,7 +68,7 @@ def mine_perturbed(micro_epsilon: int, control: str, repeats: int) -> dict[str, 
     """Mine perturbed reports; what was reported is compared with what is truly frequent."""
     found, items, origin = baskets()
     rows = pack_baskets(found, items)
-    truth = set(itemsets([(ItemSet.of([None] * ITEMS), rows)], items, MIN_SUPPORT, largest=LARGEST).sets)
+    truth = set(itemsets([(ItemSet.of([math.inf] * ITEMS), rows)], items, MIN_SUPPORT, largest=LARGEST).sets)
     channel = ItemSet.of([micro_epsilon] * ITEMS)
     reports = perturb_item_sets(channel, rows, np.random.default_rng(SEED))
     clock = Clock()

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from pldp.estimates import density, likelihood_fit, mean
 from pldp.estimates.numbers.fusion import FusedLikelihood, OutputRows
-from pldp.mechanisms import Grid, micro_epsilon, number_channel
+from pldp.mechanisms import Grid, build, micro_epsilon
 from pldp.papers.multiservice import js
 from pldp.simulate import perturb_numbers, to_buckets
 from pldp.tallies import Fused, Service, fuse
@@ -31,7 +31,7 @@ def services(names: list[str], epsilon: float, people: int) -> tuple[list[Servic
     generator = np.random.default_rng(SEED)
     values = to_buckets(Grid(0, 1, SIZE), generator.beta(2, 5, people))
     keys = generator.permutation(people)
-    channels = [number_channel(name, SIZE, micro_epsilon(epsilon)) for name in names]
+    channels = [build(name, SIZE, micro_epsilon(epsilon)) for name in names]
     made = [
         Service(f"{channel.mechanism}{place}", channel, keys, perturb_numbers(channel, values, generator), (0, 1))
         for place, channel in enumerate(channels)

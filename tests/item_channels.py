@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 from pldp.mechanisms import CategoricalChannel, ItemResponse, ItemUnaryEncoding, ValueResponse, WeightedResponse
 
 MIXED = (100_000, 500_000, 1_000_000, 1_000_000, 3_000_000)
-OPEN = (100_000, 500_000, 1_000_000, None, None)
+OPEN = (100_000, 500_000, 1_000_000, math.inf, math.inf)
 
 CHANNELS: dict[str, CategoricalChannel] = {
     "iprr": ItemResponse.of(MIXED),
     "iprr with open values": ItemResponse.of(OPEN),
     "urr": ItemResponse.utility_optimised(4, {1, 2}, 700_000),
-    "mangat": ItemResponse.of((500_000, None, None)),
+    "mangat": ItemResponse.of((500_000, math.inf, math.inf)),
     "idue opt0": ItemUnaryEncoding.of(MIXED, "opt0"),
     "idue opt1": ItemUnaryEncoding.of(MIXED, "opt1"),
     "idue opt2": ItemUnaryEncoding.of(MIXED, "opt2"),
     "aprr": ValueResponse.of(MIXED),
     "aprr with open values": ValueResponse.of(OPEN),
-    "aprr with one open value": ValueResponse.of((500_000, 1_000_000, None)),
+    "aprr with one open value": ValueResponse.of((500_000, 1_000_000, math.inf)),
     "prr": WeightedResponse.of_sensitivities(1_000_000, (1.0, 2.5, 0.3, 4.0)),
 }
 """Every form, and every way of being infinite."""

@@ -2,10 +2,12 @@
 
 A privacy budget is an integer number of micro-ε (`1_000_000` is ε = 1), so that budgets add up without rounding.
 What a channel really costs is the logarithm of a ratio of two integers; `micro_epsilon_of_ratio` rounds it *up*.
+An ε without a limit is `math.inf`, which compares and adds like any other.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
@@ -16,11 +18,14 @@ from pldp.errors import EpsilonError
 MICRO = 1_000_000
 """Micro-ε in one unit of ε."""
 
-LARGEST_EPSILON = 20
-"""Larger budgets protect nothing (odds of 485 million to one) and are refused as typing errors."""
+Micro = int | float
+"""Whole micro-ε, or `math.inf` where there is no limit."""
 
-INFINITE = None
-"""The ε of a channel that can rule a value out: there is no finite one."""
+LARGEST_EPSILON = 20
+"""Larger budgets of one answer protect nothing (odds of 485 million to one) and are refused as typing errors."""
+
+LARGEST_TOTAL = 1000
+"""The same for what many answers may cost together: totals and lifetime caps."""
 
 # 60 digits: weights have 16 to 20, so a logarithm is known far beyond the six decimals that are kept.
 # Never the caller's context: its precision and rounding are not ours.
@@ -30,8 +35,8 @@ _GUARD = Decimal(1).scaleb(-40)
 _UPWARD = Decimal("1e-50")
 
 
-def micro_epsilon(epsilon: float | str | Decimal) -> int:
-    """Return ε in whole micro-ε, rounded down, i.e. towards more protection.
+def micro_epsilon(epsilon: float | str | Decimal, *, largest: int = LARGEST_EPSILON) -> int:
+    """Return ε in whole micro-ε, rounded down, i.e. towards more protection; at most `largest` is allowed.
 
     >>> micro_epsilon(0.1), micro_epsilon("1.5"), micro_epsilon(2)
     (100000, 1500000, 2000000)
@@ -40,7 +45,7 @@ def micro_epsilon(epsilon: float | str | Decimal) -> int:
     ...
     pldp.errors.EpsilonError: epsilon must be a number above 0 and at most 20, not -1
     """
-    rule = f"epsilon must be a number above 0 and at most {LARGEST_EPSILON}, not"
+    rule = f"epsilon must be a number above 0 and at most {largest:,}, not"
     if isinstance(epsilon, bool):
         raise EpsilonError(f"{rule} {epsilon}")
     try:
@@ -48,7 +53,7 @@ def micro_epsilon(epsilon: float | str | Decimal) -> int:
         exact = Decimal(str(epsilon))
     except (InvalidOperation, ValueError):
         raise EpsilonError(f"{rule} {str(epsilon)[:40]!r}") from None
-    if not exact.is_finite() or exact <= 0 or exact > LARGEST_EPSILON:
+    if not exact.is_finite() or exact <= 0 or exact > largest:
         raise EpsilonError(f"{rule} {str(epsilon)[:40]}")
     micro = int(exact.scaleb(6, _FLOOR).to_integral_value(ROUND_FLOOR, _FLOOR)) if exact.adjusted() >= -6 else 0
     if micro == 0:
@@ -56,18 +61,18 @@ def micro_epsilon(epsilon: float | str | Decimal) -> int:
     return micro
 
 
-def epsilon_text(micro: int | None) -> str:
+def epsilon_text(micro: Micro) -> str:
     """Write micro-ε as a plain decimal number without trailing zeros.
 
-    >>> epsilon_text(500_000), epsilon_text(2_000_000), epsilon_text(INFINITE)
+    >>> epsilon_text(500_000), epsilon_text(2_000_000), epsilon_text(math.inf)
     ('0.5', '2', 'infinite')
     """
-    if micro is None:
+    if micro == math.inf:
         return "infinite"
     return f"{_EXACT.normalize(_EXACT.divide(Decimal(micro), Decimal(MICRO))):f}"
 
 
-def exp_micro(micro: int, parts: int = 1) -> Decimal:
+def exp_micro(micro: Micro, parts: int = 1) -> Decimal:
     """Return e^(ε/parts) to 60 digits."""
     return _EXACT.exp(_EXACT.divide(Decimal(micro), Decimal(MICRO * parts)))
 
@@ -79,27 +84,29 @@ def share_rounded_up(total: int, odds: Decimal, others: int) -> int:
     )
 
 
-def checked_budgets(micro_epsilons: Sequence[int | None]) -> tuple[int | None, ...]:
-    """Return the budgets of the values of a channel; refuse what is neither a whole number of micro-ε nor `None`."""
+def checked_budgets(micro_epsilons: Sequence[Micro]) -> tuple[Micro, ...]:
+    """Return the budgets of the values of a channel; refuse what is neither whole micro-ε nor `math.inf`."""
     budgets = tuple(micro_epsilons)
     if len(budgets) < 2:
         raise EpsilonError(f"budgets must be given for at least 2 values, not {len(budgets)}")
     for place, micro in enumerate(budgets):
-        if micro is not INFINITE and (type(micro) is not int or not 0 < micro <= LARGEST_EPSILON * MICRO):
+        if micro != math.inf and (type(micro) is not int or not 0 < micro <= LARGEST_EPSILON * MICRO):
             raise EpsilonError(
-                f"budgets must be whole micro-ε from 1 to {LARGEST_EPSILON * MICRO}, or None; number {place} is not"
+                f"budgets must be whole micro-ε from 1 to {LARGEST_EPSILON * MICRO}, or math.inf; number {place} is not"
             )
     return budgets
 
 
-def noise_weights(total: int, budgets: Sequence[int | None]) -> tuple[int, ...]:
+def noise_weights(total: int, budgets: Sequence[Micro]) -> tuple[int, ...]:
     """Return the smallest integers that are at least total·r_y/(1 + Σ r), r_y = 1/(e^{ε_y}−1), and 0 without a budget.
 
-    >>> noise_weights(1000, [693_147, 693_147, None])           # ln 2: r = 1, twice
+    >>> noise_weights(1000, [693_147, 693_147, math.inf])           # ln 2: r = 1, twice
     (334, 334, 0)
     """
     ratios = {
-        micro: Decimal(0) if micro is None else _EXACT.divide(Decimal(1), _EXACT.subtract(exp_micro(micro), Decimal(1)))
+        micro: _EXACT.divide(Decimal(1), _EXACT.subtract(exp_micro(micro), Decimal(1)))
+        if micro < math.inf
+        else Decimal(0)
         for micro in set(budgets)
     }
     whole = Decimal(1)
@@ -115,16 +122,16 @@ def noise_weights(total: int, budgets: Sequence[int | None]) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=4096)
-def micro_epsilon_of_ratio(numerator: int, denominator: int) -> int | None:
-    """Return the smallest whole m with numerator/denominator ≤ e^(m/10⁶); `INFINITE` if the denominator is 0.
+def micro_epsilon_of_ratio(numerator: int, denominator: int) -> Micro:
+    """Return the smallest whole m with numerator/denominator ≤ e^(m/10⁶); `math.inf` if the denominator is 0.
 
     >>> micro_epsilon_of_ratio(3, 1)          # ln 3 = 1.0986122886…
     1098613
-    >>> micro_epsilon_of_ratio(1, 0) is INFINITE
-    True
+    >>> micro_epsilon_of_ratio(1, 0)
+    inf
     """
     if denominator == 0:
-        return INFINITE if numerator else 0
+        return math.inf if numerator else 0
     return micro_epsilon_of_powers(((Fraction(numerator, denominator), 1),))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pldp import Device, Survey
 from pldp.auditing import Audit, AuditSettings, Row, audit, mechanism_survey, read_table, sampler_fault
-from pldp.mechanisms import RandomizedResponse, channel
+from pldp.mechanisms import RandomizedResponse, build
 from pldp.mechanisms.response.channel import draw_53_bits
 from pldp.reports import Report
 
@@ -28,7 +28,7 @@ class Noise:
 
 def wrong_p(planted: bool) -> Audit:
     """The truth is kept as if ε were 1.3."""
-    response, noise = channel("krr", 4, 1_300_000 if planted else 1_000_000), Noise(1)
+    response, noise = build("krr", 4, 1_300_000 if planted else 1_000_000), Noise(1)
     return audit(lambda value: response.draw(value, noise), [0, 3], epsilon=1, settings=UNTIMED)
 
 
@@ -43,7 +43,7 @@ class OffByOne(RandomizedResponse):
 
 def off_by_one(planted: bool) -> Audit:
     """A threshold that is one too high: no sample of any size sees it, the law of the sampler does."""
-    response = channel("krr", 4, 1_000_000)
+    response = build("krr", 4, 1_000_000)
     fault = sampler_fault((OffByOne(4, response.other_weight) if planted else response).draw, table_of(response))
     return Audit("krr", "", (Row("krr", "", "", "python", 1.0, 1.0, refutations=(fault,) if fault else ()),))
 
@@ -54,7 +54,7 @@ def table_of(response: Any) -> Any:
 
 def reused_randomness(planted: bool) -> Audit:
     """Two answers of one person drawn from the same random bytes: either both are true or none is."""
-    response, noise = channel("krr", 4, 1_000_000), Noise(2)
+    response, noise = build("krr", 4, 1_000_000), Noise(2)
 
     def answers(values: tuple[int, int]) -> list[int]:
         first = noise(7)
@@ -69,7 +69,7 @@ def reused_randomness(planted: bool) -> Audit:
 def float_laplace(planted: bool) -> Audit:
     """Noise added in floating point: the last digits of a sum show what was added to what."""
     draws = random.Random(3)  # noqa: S311
-    fair = channel("krr", 2, 1_000_000)
+    fair = build("krr", 2, 1_000_000)
     noise = Noise(3)
 
     def number(value: float) -> float:
@@ -143,7 +143,7 @@ class Clock:
 
 def timing_leak(planted: bool) -> Audit:
     """The place of the answer is searched from the first label on."""
-    response, noise, clock = channel("krr", 4, 1_000_000), Noise(4), Clock()
+    response, noise, clock = build("krr", 4, 1_000_000), Noise(4), Clock()
 
     def draw(value: int) -> int:
         clock.now += 1_000 + (2 * value if planted else 0)
@@ -154,7 +154,7 @@ def timing_leak(planted: bool) -> Audit:
 
 def modulo_bias(planted: bool) -> Audit:
     """Another value is picked by a remainder: of eight numbers, five remainders are not equally frequent."""
-    response, draws = channel("krr", 6, 1_000_000), random.Random(5)  # noqa: S311
+    response, draws = build("krr", 6, 1_000_000), random.Random(5)  # noqa: S311
     truth = float(response.truth_support)
 
     def draw(value: int) -> int:
@@ -177,7 +177,7 @@ def rounded_down(planted: bool) -> Audit:
 
 def bounds_of_the_data(planted: bool) -> Audit:
     """Noise is cut at bounds that a person's own number sets."""
-    built, noise = channel("krr", 32, 1_000_000), Noise(6)
+    built, noise = build("krr", 32, 1_000_000), Noise(6)
 
     def number(value: int) -> int:
         drawn = built.draw(value, noise)

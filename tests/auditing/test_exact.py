@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import pytest
@@ -12,15 +13,11 @@ from pldp.auditing import audit, audit_channel, exact_epsilon, level_odds, read_
 from pldp.auditing.tables import FEW
 from pldp.errors import AuditError
 from pldp.mechanisms import (
-    INFINITE,
-    MECHANISMS,
-    NUMBER_MECHANISMS,
     Channel,
     ItemSet,
-    channel,
-    item_channel,
+    build,
     level_leak,
-    number_channel,
+    names,
     value_and_level_epsilon,
 )
 from pldp.survey import Survey, loads
@@ -33,16 +30,16 @@ def table(built: Channel):
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.sampled_from(MECHANISMS), st.sampled_from([2, 3, 7, FEW, FEW + 1, 1000]), MICRO)
+@given(st.sampled_from(names("labels", per_value=False)), st.sampled_from([2, 3, 7, FEW, FEW + 1, 1000]), MICRO)
 def test_one_budget_for_all_values(mechanism: str, size: int, micro: int) -> None:
-    built = channel(mechanism, size, micro)
+    built = build(mechanism, size, micro)
     assert exact_epsilon(mechanism, size, built.weights()) == built.micro_epsilon
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.sampled_from(NUMBER_MECHANISMS), st.sampled_from([2, 3, 9, FEW, FEW + 1, 256]), MICRO)
+@given(st.sampled_from(names("numbers")), st.sampled_from([2, 3, 9, FEW, FEW + 1, 256]), MICRO)
 def test_numbers(mechanism: str, size: int, micro: int) -> None:
-    built = number_channel(mechanism, size, micro)
+    built = build(mechanism, size, micro)
     found = audit_channel(built.mechanism, size, built.weights(), micro)
     assert (found.plain, found.broken) == (built.micro_epsilon, ())
 
@@ -53,7 +50,7 @@ def test_numbers(mechanism: str, size: int, micro: int) -> None:
     st.lists(st.sampled_from([300_000, 700_000, 1_500_000]), min_size=2, max_size=70),
 )
 def test_a_budget_per_value(mechanism: str, budgets: list[int]) -> None:
-    built = item_channel(mechanism, budgets)
+    built = build(mechanism, len(budgets), budgets)
     found = audit_channel(mechanism, len(budgets), built.weights(), max(budgets), budgets)
     assert found.plain == built.micro_epsilon
     assert found.by_value == tuple(built.promised(value) for value in range(min(32, len(budgets))))
@@ -62,16 +59,20 @@ def test_a_budget_per_value(mechanism: str, budgets: list[int]) -> None:
 
 def test_values_without_a_budget_are_infinite_and_hold() -> None:
     found = audit_channel(
-        "iprr", 3, item_channel("iprr", [500_000, 900_000, None]).weights(), 900_000, [500_000, 900_000, None]
+        "iprr",
+        3,
+        build("iprr", len([500_000, 900_000, math.inf]), [500_000, 900_000, math.inf]).weights(),
+        900_000,
+        [500_000, 900_000, math.inf],
     )
-    assert (found.plain, found.found, found.broken) == (INFINITE, 900_000, ())
-    assert found.by_output == (500_000, 900_000, INFINITE)
-    assert found.by_pair == ((0, 900_000, INFINITE), (900_000, 0, INFINITE), (INFINITE, INFINITE, 0))
+    assert (found.plain, found.found, found.broken) == (math.inf, 900_000, ())
+    assert found.by_output == (500_000, 900_000, math.inf)
+    assert found.by_pair == ((0, 900_000, math.inf), (900_000, 0, math.inf), (math.inf, math.inf, 0))
 
 
 def test_the_published_budgets_of_aprr_are_not_kept() -> None:
     budgets = [2_400_000, 1_200_000]
-    found = audit_channel("aprr", 2, item_channel("aprr", budgets).weights(), 2_400_000, budgets)
+    found = audit_channel("aprr", 2, build("aprr", len(budgets), budgets).weights(), 2_400_000, budgets)
     assert found.broken == ("a report tells 2.223554 about value number 1, above the claimed 1.2",)
 
 
@@ -99,10 +100,10 @@ def test_what_tells_the_level_is_what_the_channels_state(mechanism: str) -> None
     make = (
         (lambda micro: LinearHashing.of(16, micro, 3))
         if mechanism == "lh"
-        else lambda micro: channel(mechanism, 16, micro)
+        else lambda micro: build(mechanism, 16, micro)
     )
     channels = [make(micro) for micro in micros]
-    label = channel("krr", 2, 300_000)
+    label = build("krr", 2, 300_000)
     tables = [table(built) for built in channels]
     assert level_odds(tables) == level_leak(channels)
     assert level_odds(tables, table(label)) == level_leak(channels) + 300_000
@@ -160,7 +161,7 @@ def test_a_survey_of_a_hundred_questions_takes_seconds() -> None:
 
 
 def bad_draw(change):
-    built = channel("krr", 4, 1_000_000)
+    built = build("krr", 4, 1_000_000)
     return sampler_fault(change(built), table(built))
 
 
@@ -174,16 +175,16 @@ def test_the_law_of_a_sampler_sees_single_numbers() -> None:
 @pytest.mark.parametrize("mechanism", ["oue", "idue", "item_set", "lh"])
 def test_the_law_of_bits_and_buckets(mechanism: str) -> None:
     if mechanism in {"oue", "lh"}:
-        built, weaker = (channel(mechanism, 9, micro) for micro in (1_000_000, 1_000_001))
+        built, weaker = (build(mechanism, 9, micro) for micro in (1_000_000, 1_000_001))
     elif mechanism == "idue":
-        built, weaker = (item_channel(mechanism, [500_000, micro]) for micro in (800_000, 400_000))
+        built, weaker = (build(mechanism, len([500_000, micro]), [500_000, micro]) for micro in (800_000, 400_000))
     else:
-        built, weaker = (ItemSet.of([500_000, micro, INFINITE]) for micro in (800_000, 800_001))
+        built, weaker = (ItemSet.of([500_000, micro, math.inf]) for micro in (800_000, 800_001))
     sets = mechanism == "item_set"
     assert sampler_fault(built.draw, table(built), sets=sets) is None
     assert sampler_fault(weaker.draw, table(built), sets=sets)
 
 
 def test_a_sampler_that_asks_for_other_bytes_is_seen() -> None:
-    built = channel("oue", 9, 1_000_000)
+    built = build("oue", 9, 1_000_000)
     assert "random bytes" in sampler_fault(lambda value, random: built.draw(value, lambda _: random(1)), table(built))

@@ -17,14 +17,14 @@ from conftest import runs
 from pldp.auditing import AuditSettings, audit, call, compare_times, ratio_bound, smallest_detectable
 from pldp.auditing.columns import columns_of, columns_of_arrays
 from pldp.errors import AuditError
-from pldp.mechanisms import channel
+from pldp.mechanisms import build
 from pldp.simulate import perturb, perturb_continuously
 
 UNTIMED = AuditSettings(timed=False)
 
 
 def response(epsilon: float):
-    built, generator = channel("krr", 2, round(epsilon * 1e6)), np.random.default_rng(11)
+    built, generator = build("krr", 2, round(epsilon * 1e6)), np.random.default_rng(11)
     return lambda own: perturb(built, own, generator)
 
 
@@ -227,7 +227,7 @@ def test_times_that_differ_are_seen_and_equal_ones_are_not() -> None:
 
 
 def test_a_real_difference_in_time_is_seen() -> None:
-    built = channel("krr", 4, 1_000_000)
+    built = build("krr", 4, 1_000_000)
 
     def draw(value: int) -> int:
         if value == 3:

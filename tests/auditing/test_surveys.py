@@ -17,7 +17,7 @@ from pldp.auditing.devices import changes_when_asked_again
 from pldp.auditing.surveys import HIDDEN, _values, manipulation
 from pldp.cli import main
 from pldp.errors import AuditError
-from pldp.mechanisms import ItemSet, channel, number_channel
+from pldp.mechanisms import ItemSet, build
 from pldp.reports import Report
 from pldp.survey import loads
 
@@ -138,9 +138,9 @@ def test_claims_between_sets_add_up_over_items() -> None:
 
 
 def test_what_a_forged_report_can_do() -> None:
-    assert manipulation(channel("krr", 4, 1_000_000)) == pytest.approx(2.7459, abs=1e-4)
+    assert manipulation(build("krr", 4, 1_000_000)) == pytest.approx(2.7459, abs=1e-4)
     assert manipulation(ItemSet.of([1_000_000])) == pytest.approx(1.5820, abs=1e-4)
-    assert manipulation(number_channel("sr", 64, 1_000_000)) == pytest.approx(2.1640, abs=1e-4)
+    assert manipulation(build("sr", 64, 1_000_000)) == pytest.approx(2.1640, abs=1e-4)
     assert manipulation(None) is None
 
 

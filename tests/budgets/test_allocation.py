@@ -19,7 +19,7 @@ from pldp.budgets import (
     variance_cost,
 )
 from pldp.errors import EpsilonError
-from pldp.mechanisms import channel
+from pldp.mechanisms import build
 
 SIZES = (5, 10, 15, 20, 25)
 
@@ -61,7 +61,7 @@ def test_the_cube_root_rule_is_the_limit_for_small_epsilon() -> None:
 @pytest.mark.parametrize("size", [2, 9, 100])
 def test_costs_are_the_summed_variances_of_the_channels(mechanism: str, size: int) -> None:
     for micro in (300_000, 2_000_000):
-        exact = size * channel(mechanism, size, micro).variance(1 / size)
+        exact = size * build(mechanism, size, micro).variance(1 / size)
         assert variance_cost(mechanism, size)(micro / 1e6) == pytest.approx(exact, rel=1e-5)
 
 

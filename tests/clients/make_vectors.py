@@ -26,19 +26,16 @@ from typing import Any
 from pldp import Device, Survey
 from pldp.errors import PldpError, SurveyError
 from pldp.mechanisms import (
-    INFINITE,
-    ITEM_MECHANISMS,
-    MECHANISMS,
-    NUMBER_MECHANISMS,
     epsilon_text,
     item_channel_from_weights,
+    names,
 )
 from pldp.survey import Question, loads, make_key, sign
 
 CASES = (
-    *(f"choice {mechanism}" for mechanism in (*MECHANISMS, *ITEM_MECHANISMS)),
+    *(f"choice {mechanism}" for mechanism in (*names("labels", per_value=False), *names("labels", per_value=True))),
     "choices item_set",
-    *(f"number {mechanism}" for mechanism in NUMBER_MECHANISMS),
+    *(f"number {mechanism}" for mechanism in names("numbers")),
     "all kinds",
 )
 """Kind and mechanism of every question of a survey; in the last one, each question has a kind of its own."""
@@ -92,7 +89,7 @@ def make_surveys(case: str) -> Iterator[Survey]:
 
 def _random_survey(rng: random.Random, case: str) -> Survey | None:
     names = rng.sample(NAMES, rng.randint(1, 4))
-    hidden = rng.random() < 0.4 and case.removeprefix("choice ") in MECHANISMS
+    hidden = rng.random() < 0.4 and case.removeprefix("choice ") in names("labels", per_value=False)
     cases = CASES[:-1] if case == CASES[-1] else (case,)
     count = rng.randint(3, 6) if case == CASES[-1] else rng.randint(1, 4)
     document: dict[str, Any] = {
@@ -103,7 +100,7 @@ def _random_survey(rng: random.Random, case: str) -> Survey | None:
         "collector": rng.choice(["", "Stadt Köln"]),
     }
     for question in document["questions"]:
-        if len(cases) > 1 and question["mechanism"] in MECHANISMS and rng.random() < 0.3:
+        if len(cases) > 1 and question["mechanism"] in names("labels", per_value=False) and rng.random() < 0.3:
             table = dict.fromkeys(list(question.get("levels", names))[:1], question["mechanism"])
             question["mechanism"] = rng.choice(["auto", table])
     if rng.random() < 0.3:
@@ -132,7 +129,7 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
         entry |= _random_fractions(rng, values)
     if mechanism == "iprr" and rng.random() < 0.5:
         entry |= _random_fractions(rng, values)
-    elif mechanism in ITEM_MECHANISMS:
+    elif mechanism in names("labels", per_value=True):
         entry |= _random_budgets(rng, mechanism, len(values), names)
     return entry
 
@@ -160,8 +157,8 @@ def _random_budgets(rng: random.Random, mechanism: str, size: int, names: list[s
         channel = item_channel_from_weights(mechanism, weights)
         slack = rng.choice([0, 0, 1, 1000])
         promised = [channel.promised(value) for value in range(size)]
-        budgets = [micro if micro is INFINITE else min(micro + slack, 20_000_000) for micro in promised]
-        largest = max((micro for micro in budgets if micro is not INFINITE), default=1_000_000)
+        budgets = [micro if micro == math.inf else min(micro + slack, 20_000_000) for micro in promised]
+        largest = max((micro for micro in budgets if micro != math.inf), default=1_000_000)
         entry["levels"][name] = epsilon_text(largest)
         entry["weights"][name] = weights
         entry["budgets"][name] = [epsilon_text(micro) for micro in budgets]

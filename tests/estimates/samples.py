@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pldp.estimates import Group, group
-from pldp.mechanisms import Channel, LinearHashing, channel, micro_epsilon
+from pldp.mechanisms import Channel, LinearHashing, build, micro_epsilon
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts, OutputCounts
 
@@ -18,7 +18,7 @@ Spec = tuple[str, str, int]
 def counted(made_by: Channel, outputs: np.ndarray, *, patterns: bool = False):
     if outputs.ndim == 2:
         return BitCounts.of_rows(outputs, made_by.size, patterns=patterns)
-    size = made_by.output_count if isinstance(made_by, LinearHashing) else made_by.size
+    size = made_by.form.count if isinstance(made_by, LinearHashing) else made_by.size
     return OutputCounts(np.bincount(outputs, minlength=size))
 
 
@@ -33,9 +33,9 @@ def sample(
     """Draw people from the shares and let them report; `really` names the channels used if not those stated."""
     groups = []
     for (mechanism, epsilon, people), (used, used_epsilon, _) in zip(specs, really or specs, strict=True):
-        stated = channel(mechanism, len(shares), micro_epsilon(epsilon))
+        stated = build(mechanism, len(shares), micro_epsilon(epsilon))
         values = generator.choice(len(shares), people, p=shares)
-        outputs = perturb(channel(used, len(shares), micro_epsilon(used_epsilon)), values, generator)
+        outputs = perturb(build(used, len(shares), micro_epsilon(used_epsilon)), values, generator)
         groups.append(group(stated, counted(stated, outputs, patterns=patterns)))
     return groups
 

@@ -11,10 +11,11 @@ from claims import Z, mean_is
 from conftest import runs
 from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
-from pldp.estimates.numbers.fusion import OutputRows, centres, em, unbiased_numbers
+from pldp.estimates.numbers.fusion import centres, em
 from pldp.estimates.numbers.log_density import LogDensity, _Quadratic
 from pldp.experiments.multiservice import Setting, collect, numbers
-from pldp.mechanisms import NUMBER_MECHANISMS, Channel, Grid, channel, number_channel
+from pldp.mechanisms import Channel, Grid, build, names
+from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.papers.multiservice import js
 from pldp.simulate import perturb_numbers, to_buckets
 from pldp.simulate.sampling import perturb
@@ -43,30 +44,32 @@ def beta(people: int, seed: int, size: int = SIZE) -> np.ndarray:
 
 
 def three(size: int = SIZE, micro: int = 1_000_000) -> list[Channel]:
-    return [number_channel(name, size, micro) for name in ("sr", "pm", "sw")]
+    return [build(name, size, micro) for name in ("sr", "pm", "sw")]
 
 
-@pytest.mark.parametrize("name", [*NUMBER_MECHANISMS, "krr", "lh"])
+@pytest.mark.parametrize("name", [*names("numbers"), "krr", "lh"])
 def test_rows_are_the_channel_and_expectations_its_sums(name: str) -> None:
-    made = channel(name, 9, 1_200_000) if name in {"krr", "lh"} else number_channel(name, 9, 1_200_000)
-    rows = OutputRows.of(made)
+    made = build(name, 9, 1_200_000)
+    rows = piecewise_arrays(made).pieces()
     exact = np.array([[float(made.probability(y, t)) for t in range(9)] for y in made.outputs()])
     assert np.abs(rows.table()[:-1] - exact).max() < 1e-12
     assert (rows.table()[-1] == 1).all()
     numbers = np.random.default_rng(1).random(len(exact))
     assert np.allclose(rows.expectation(numbers), numbers @ exact)
     if name != "lh":
-        assert np.allclose(unbiased_numbers(made) @ exact, centres(9), atol=1e-9)
+        assert np.allclose(piecewise_arrays(made).unbiased() @ exact, centres(9), atol=1e-9)
 
 
 @pytest.mark.parametrize("names", [("sr", "pm", "sw"), ("hm", "laplace", "krr"), ("laplace", "laplace", "sw"), ("sr",)])
 def test_likelihood_equals_the_dense_one_with_any_subset_of_services(names: tuple[str, ...]) -> None:
     generator = np.random.default_rng(3)
-    channels = [channel(n, 16, 900_000) if n == "krr" else number_channel(n, 16, 900_000) for n in names]
+    channels = [build(n, 16, 900_000) for n in names]
     give = generator.random((300, len(names))) < 0.7
     give[:, 0] = True
     fused = collected(beta(300, 1, 16), channels, 2, give=give, size=16)
-    dense = np.prod([OutputRows.of(each).table()[fused.cells[:, place]] for place, each in enumerate(channels)], axis=0)
+    dense = np.prod(
+        [piecewise_arrays(each).pieces().table()[fused.cells[:, place]] for place, each in enumerate(channels)], axis=0
+    )
     model, shares = FusedLikelihood(fused), generator.dirichlet(np.ones(16))
     dense = dense[model.order]
     cells = dense @ shares
@@ -109,12 +112,12 @@ def test_em_stops_at_the_first_step_that_moves_the_log_likelihood_too_little(smo
 
 
 def test_too_many_combinations_are_refused() -> None:
-    laplace = number_channel("laplace", 1024, 3_000_000)
+    laplace = build("laplace", 1024, 3_000_000)
     fused = collected(beta(60_000, 1, 1024), [laplace, laplace], 1, size=1024)
     with pytest.raises(EstimateError, match="too many"):
         FusedLikelihood(fused)
     with pytest.raises(EstimateError, match="too large to fuse"):
-        OutputRows.of(channel("lh", 60_000, 1_000_000))
+        piecewise_arrays(build("lh", 60_000, 1_000_000)).pieces()
 
 
 def test_density_is_smooth_where_the_likelihood_overfits_and_its_bands_hold_the_truth() -> None:
@@ -150,7 +153,7 @@ def _beta_cdf(x: np.ndarray) -> np.ndarray:
 def test_detail_is_chosen_from_the_data() -> None:
     generator = np.random.default_rng(1)
     waves = 1 + 0.8 * np.sin(20 * np.pi * (np.arange(128) + 0.5) / 128)
-    channels = [number_channel(name, 128, 4_000_000) for name in ("pm", "sw")]
+    channels = [build(name, 128, 4_000_000) for name in ("pm", "sw")]
     told: list[int] = []
     values = generator.choice(128, 20_000, p=waves / waves.sum())
     spiky = density(collected(values, channels, 2), progress=lambda splines, steps: told.append(splines))
@@ -159,9 +162,9 @@ def test_detail_is_chosen_from_the_data() -> None:
     assert spiky.roughness == smooth.roughness == 0  # a wave is no heap
     assert set(spiky.evidence) == set(told) == {24, 48}
     assert spiky.shares.sum() == pytest.approx(1)
-    wide = density(collected(beta(2000, 3, 400), [number_channel("sw", 400, 10**6)], 4))
+    wide = density(collected(beta(2000, 3, 400), [build("sw", 400, 10**6)], 4))
     assert set(wide.evidence) == {24, 48, 96}
-    assert density(collected(beta(500, 1, 6), [number_channel("sw", 6, 10**6)], 1, size=6)).splines == 4
+    assert density(collected(beta(500, 1, 6), [build("sw", 6, 10**6)], 1, size=6)).splines == 4
 
 
 def test_a_rough_fit_is_the_one_of_dense_matrices() -> None:
@@ -219,7 +222,7 @@ def masses(count: int, people: int, seed: int, size: int = SIZE) -> np.ndarray:
 def test_spikes_are_found_where_the_reports_show_them(
     made: Callable[[int], np.ndarray], against_smooth: float, against_printed: float
 ) -> None:
-    channels = [number_channel(name, 128, 2_000_000) for name in ("sr", "pm", "sw")]
+    channels = [build(name, 128, 2_000_000) for name in ("sr", "pm", "sw")]
     covered, distances = [], []
     for seed in range(3):
         values = made(seed)
@@ -275,9 +278,7 @@ def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None
     errors = []
     for seed in range(runs(40, 600)):
         values = beta(1500, seed, 32)
-        channels = [
-            number_channel(name, 32, micro) for name, micro in (("sr", 10**6), ("pm", 2 * 10**6), ("sw", 10**6))
-        ]
+        channels = [build(name, 32, micro) for name, micro in (("sr", 10**6), ("pm", 2 * 10**6), ("sw", 10**6))]
         found = mean(collected(values, channels, seed, size=32), method=method)
         truth = (values.mean() + 0.5) / 32
         errors.append((found.value - truth) / found.standard_error)
@@ -291,7 +292,7 @@ def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None
 
 def test_weights_follow_precision_and_reach_the_bound_within_a_fifth() -> None:
     values = beta(20_000, 1, 32)
-    channels = [number_channel("sr", 32, 500_000), number_channel("pm", 32, 3_000_000)]
+    channels = [build("sr", 32, 500_000), build("pm", 32, 3_000_000)]
     fused = collected(values, channels, 2, size=32)
     found = mean(fused)
     assert found.weights["pm1"] > 0.9
@@ -308,7 +309,7 @@ def test_people_who_differ_by_service_are_detected_and_pooled_by_size() -> None:
     generator = np.random.default_rng(5)
     give = np.ones((20_000, 2), bool)
     give[:10_000, 1] = False
-    channels = [number_channel("pm", 32, 2_000_000)] * 2
+    channels = [build("pm", 32, 2_000_000)] * 2
     values = generator.integers(0, 32, 20_000)
     same = mean(collected(values, channels, 6, give=give, size=32))
     assert same.homogeneity is not None
@@ -342,7 +343,7 @@ def test_bad_questions_are_refused() -> None:
         density(fused, splines=3)
     with pytest.raises(EstimateError, match="at least 10 people"):
         density(collected(beta(5, 1, 16), three(16), 1, size=16))
-    hashed = collected(beta(100, 1, 16), [channel("lh", 16, 1_000_000)], 1, size=16)
+    hashed = collected(beta(100, 1, 16), [build("lh", 16, 1_000_000)], 1, size=16)
     with pytest.raises(EstimateError, match="lh have no unbiased number"):
         mean(hashed)
 

@@ -13,7 +13,7 @@ from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import norm_sub
 from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
-from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, channel, micro_epsilon
+from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, build, micro_epsilon
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.survey import loads
 from pldp.tallies import OutputCounts, Tally
@@ -27,7 +27,7 @@ EPSILONS = ("0.5", "1", "2")
 def channels_of(mechanism: str, size: int = 5, epsilons: tuple[str, ...] = EPSILONS) -> list[Channel]:
     if mechanism == "lh":
         return [LinearHashing.of(size, micro_epsilon(epsilon), 3) for epsilon in epsilons]
-    return [channel(mechanism, size, micro_epsilon(epsilon)) for epsilon in epsilons]
+    return [build(mechanism, size, micro_epsilon(epsilon)) for epsilon in epsilons]
 
 
 def sample(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -16,7 +17,7 @@ from pldp.estimates import group, maximum_likelihood, norm_sub
 from pldp.estimates.groups import ValueResponseGroup
 from pldp.estimates.shares.pooling import has_enough_support, homogeneity_test, precision_weights
 from pldp.estimates.solver.separable import separable_maximum
-from pldp.mechanisms import CategoricalChannel, ItemResponse, ItemUnaryEncoding, RandomizedResponse, ValueResponse
+from pldp.mechanisms import Bits, CategoricalChannel, ItemResponse, ItemUnaryEncoding, RandomizedResponse, ValueResponse
 from pldp.simulate import perturb, perturb_counts
 from pldp.tallies import BitCounts, OutputCounts
 from pldp.tallies.counts import no_counts
@@ -25,7 +26,7 @@ ALL = pytest.mark.parametrize("tested", CHANNELS.values(), ids=CHANNELS)
 
 
 def every_output_once(tested: CategoricalChannel):
-    if tested.output_bytes:
+    if isinstance(tested.form, Bits):
         outputs = np.array([list(output) for output in tested.outputs()], np.uint8)
     else:
         outputs = np.arange(tested.size)
@@ -38,7 +39,7 @@ def probabilities(tested: CategoricalChannel) -> np.ndarray:
 
 
 def single_output(tested: CategoricalChannel, output):
-    if tested.output_bytes:
+    if isinstance(tested.form, Bits):
         return BitCounts.of_rows(np.frombuffer(output, np.uint8)[None, :], tested.size, patterns=False)
     return OutputCounts(np.eye(tested.size, dtype=np.int64)[output])
 
@@ -66,7 +67,7 @@ def test_products_are_those_of_the_enumerated_likelihood(tested: CategoricalChan
     found = group(tested, every_output_once(tested))
     built = np.array([found.forward(unit) for unit in np.eye(tested.size)]).T
     table = probabilities(tested)
-    if tested.output_bytes:  # distinct rows are stored in an order of their own
+    if isinstance(tested.form, Bits):  # distinct rows are stored in an order of their own
         table = table[[int.from_bytes(bytes(row), "little") for row in np.array(found._bytes).T]]
     factor = built.sum(axis=1) / table.sum(axis=1)
     assert np.allclose(built, factor[:, None] * table, rtol=1e-9)
@@ -140,7 +141,7 @@ def direct_groups(seed: int, size: int):
     generator = np.random.default_rng(seed)
     people = np.rint(3000 * zipf(size)).astype(int)
     channels = [
-        ItemResponse.of([100_000, 1_000_000, *[None] * (size - 2)]),
+        ItemResponse.of([100_000, 1_000_000, *[math.inf] * (size - 2)]),
         RandomizedResponse.of(size, 700_000),
         ItemResponse.of([2_000_000] * size),
     ]
@@ -158,7 +159,7 @@ def test_the_formula_for_direct_encodings_is_the_maximum(several: int) -> None:
 
 
 def test_one_value_that_everybody_names_is_certain() -> None:
-    built = ItemResponse.of([1_000_000, None, None])
+    built = ItemResponse.of([1_000_000, math.inf, math.inf])
     assert separable_maximum([group(built, OutputCounts(np.array([0, 50, 0])))]).tolist() == [0, 1, 0]
     assert separable_maximum([group(built, OutputCounts(np.array([50, 0, 0])))]).tolist() == [1, 0, 0]
 
@@ -167,7 +168,7 @@ def test_ten_thousand_items_and_a_million_people_in_seconds() -> None:
     start = time.process_time()
     generator = np.random.default_rng(1)
     size, people = 10_000, 1_000_000
-    built = ItemResponse.of([None] * 5000 + [1_000_000] * 2500 + [100_000] * 2500)
+    built = ItemResponse.of([math.inf] * 5000 + [1_000_000] * 2500 + [100_000] * 2500)
     values = generator.choice(size, people, p=zipf(size))
     found = group(built, counted(built, perturb(built, values, generator)))
     fit = maximum_likelihood([found])
@@ -178,7 +179,7 @@ def test_ten_thousand_items_and_a_million_people_in_seconds() -> None:
 
 
 def test_an_open_value_that_never_came_is_no_certainty() -> None:
-    built = ItemResponse.of([1_000_000, 1_000_000, None])
+    built = ItemResponse.of([1_000_000, 1_000_000, math.inf])
     found = group(built, OutputCounts(np.array([60, 40, 0])))
     assert not has_enough_support(found)
     assert np.isfinite(found.information(np.array([0.7, 0.3, 0.0]))).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from functools import cache, reduce
 from itertools import combinations
@@ -28,7 +29,7 @@ ITEMS = ["a", "b", "c", "d"]
 SETS = [("a",), ("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d")]
 UNEVEN = ItemSet.of_probabilities([0.85, 0.9, 0.8, 0.95], [0.9, 0.8, 0.85, 0.9])
 EVEN = ItemSet.of([1_500_000] * 4)
-OPEN = ItemSet.of([None] * 4)
+OPEN = ItemSet.of([math.inf] * 4)
 
 
 def people(count: int, generator: np.random.Generator) -> np.ndarray:
@@ -183,7 +184,7 @@ def test_frequent_sets_are_lost_as_rarely_as_stated() -> None:
 
 
 def plain(rows: np.ndarray, items: list[str], min_support: float, largest: int = 3):
-    return itemsets([(ItemSet.of([None] * len(items)), rows)], items, min_support, largest=largest)
+    return itemsets([(ItemSet.of([math.inf] * len(items)), rows)], items, min_support, largest=largest)
 
 
 def compare(baskets: list[tuple[str, ...]], items: list[str], min_support: float, largest: int) -> None:
@@ -378,7 +379,7 @@ def test_a_set_of_more_items_than_can_be_counted_is_refused() -> None:
     items = [str(place) for place in range(20)]
     rows = np.zeros((10, 3), np.uint8)
     with pytest.raises(EstimateError, match="at most 16 items, not 20"):
-        supports([(ItemSet.of([None] * 20), rows)], items, [items])
+        supports([(ItemSet.of([math.inf] * 20), rows)], items, [items])
 
 
 def test_plain_rates_compare_estimates_with_the_support_asked_for() -> None:

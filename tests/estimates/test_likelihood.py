@@ -13,13 +13,13 @@ from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub
 from pldp.estimates.shares.pooling import pooled_shares, precision_weights
-from pldp.mechanisms import MECHANISMS, channel, micro_epsilon
+from pldp.mechanisms import build, micro_epsilon, names
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
 from pldp.tallies import OutputCounts, Tally
 
 MIXES = {
-    **{name: [(name, "0.5", 3000), (name, "1", 3000), (name, "2", 3000)] for name in MECHANISMS},
+    **{name: [(name, "0.5", 3000), (name, "1", 3000), (name, "2", 3000)] for name in names("labels", per_value=False)},
     "mixed": [("sue", "0.5", 3000), ("lh", "1", 3000), ("krr", "2", 3000)],
 }
 
@@ -80,7 +80,7 @@ def test_likelihood_is_never_worse_than_least_squares(mix: str) -> None:
 
 
 def expected_information(mechanism: str, epsilon: str, people: int, shares: np.ndarray) -> np.ndarray:
-    tested = channel(mechanism, len(shares), micro_epsilon(epsilon))
+    tested = build(mechanism, len(shares), micro_epsilon(epsilon))
     table = np.array([[float(tested.probability(y, x)) for x in range(len(shares))] for y in tested.outputs()])
     return people * (table / (table @ shares)[:, None]).T @ table
 
@@ -168,7 +168,7 @@ def test_a_likelihood_cannot_be_pooled_by_size() -> None:
 
 
 def test_no_reports_have_no_likelihood() -> None:
-    nobody = group(channel("krr", 3, 10**6), OutputCounts(np.zeros(3, np.int64)))
+    nobody = group(build("krr", 3, 10**6), OutputCounts(np.zeros(3, np.int64)))
     with pytest.raises(EstimateError, match="at least one report"):
         maximum_likelihood([nobody])
     with pytest.raises(EstimateError, match="without reports"):

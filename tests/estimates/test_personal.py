@@ -11,7 +11,7 @@ from conftest import runs
 from pldp.errors import EstimateError
 from pldp.estimates import personal_frequencies
 from pldp.estimates.shares.personal import PERSONAL, personal_support
-from pldp.mechanisms import channel, micro_epsilon
+from pldp.mechanisms import build, micro_epsilon
 from pldp.simulate import perturb_personal
 
 
@@ -41,7 +41,7 @@ def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str) -> None:
 @pytest.mark.parametrize("epsilon", ["0.01", "0.5", "1", "2.5", "8"])
 def test_weights_are_those_of_the_exact_channels(mechanism: str, epsilon: str) -> None:
     """Floats give the same integer weights, up to one unit where a float's last digit decides the rounding."""
-    built = channel(mechanism, 12, micro_epsilon(epsilon))
+    built = build(mechanism, 12, micro_epsilon(epsilon))
     truth, other = personal_support(mechanism, 12, np.array([float(epsilon)]))
     scale = 2.0**53 if mechanism == "krr" else 2.0**32
     assert other[0] / scale == pytest.approx(float(built.other_support), rel=4e-15 if mechanism == "krr" else 1e-15)

@@ -12,7 +12,7 @@ from conftest import runs
 from pldp import Estimate, Survey, frequencies, tally
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates.shares.pooling import homogeneity_test
-from pldp.mechanisms import MECHANISMS
+from pldp.mechanisms import names
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
 from pldp.tallies import Tally
@@ -66,7 +66,7 @@ def squared_errors_over_variance(repeats: int | None = None, **options) -> list[
     return found
 
 
-@pytest.mark.parametrize("mechanism", [*MECHANISMS, "auto"])
+@pytest.mark.parametrize("mechanism", [*names("labels", per_value=False), "auto"])
 @pytest.mark.parametrize("mix", MIXES)
 def test_errors_have_the_stated_size(mechanism: str, mix: str) -> None:
     assert mean_is(squared_errors_over_variance(survey=survey_of(mechanism), mix=MIXES[mix]), 1.0)
@@ -80,7 +80,7 @@ def test_errors_have_the_stated_size_for_every_pooling_and_target(target: str, p
     assert mean_is(squared_errors_over_variance(fixed=target == "respondents", **options), 1.0)
 
 
-@pytest.mark.parametrize("mechanism", [*MECHANISMS, "auto"])
+@pytest.mark.parametrize("mechanism", [*names("labels", per_value=False), "auto"])
 @pytest.mark.parametrize("mix", MIXES)
 def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str, mix: str) -> None:
     """Devices protect 5 % better than the collector believes: shares shrink, more than 200,000 people can hide."""

@@ -14,7 +14,7 @@ from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub, shrink
 from pldp.estimates.shares import shrinkage
 from pldp.estimates.shares.hidden import HiddenFit, HiddenReports, joint_likelihood
-from pldp.mechanisms import RandomizedResponse, channel
+from pldp.mechanisms import RandomizedResponse, build
 from pldp.simulate import perturb
 from pldp.tallies import OutputCounts
 
@@ -26,7 +26,7 @@ LEVELS = np.array([0.4, 0.35, 0.25])
 def fitted(size: int, people: int, label: int, seed: int, shares: np.ndarray) -> HiddenFit:
     """A joint fit of k-RR reports at hidden levels 0.5, 1, 2."""
     generator = np.random.default_rng(seed)
-    channels = [channel("krr", size, micro) for micro in (500_000, 1_000_000, 2_000_000)]
+    channels = [build("krr", size, micro) for micro in (500_000, 1_000_000, 2_000_000)]
     level = generator.choice(3, people, p=LEVELS)
     outputs = perturb(channels, generator.choice(size, people, p=shares), generator, level=level)
     label_channel = RandomizedResponse.of(3, label)
@@ -102,7 +102,7 @@ def test_errors_along_the_shares_do_no_harm() -> None:
 
 
 def test_a_fit_says_how_much_a_share_wants_to_be_negative() -> None:
-    reports = group(channel("krr", 3, 1_000_000), OutputCounts(np.array([600, 300, 100])))
+    reports = group(build("krr", 3, 1_000_000), OutputCounts(np.array([600, 300, 100])))
     fit = maximum_likelihood([reports])
     assert fit.shares[2] == 0
     assert fit.slope[2] < -1

@@ -13,7 +13,7 @@ from conftest import runs
 from pldp import Survey, Tally, frequencies, tally
 from pldp.errors import EstimateError, TallyError
 from pldp.estimates import two_way, with_margins
-from pldp.mechanisms import MECHANISMS, channel
+from pldp.mechanisms import Bits, build, names
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.survey import survey_from_mapping
 from pldp.tallies.kernel import tally_batch
@@ -45,7 +45,7 @@ def estimates(survey: Survey, number: int, repeats: int, pool: str = "precision"
         yield two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b", pool=pool)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_shares_are_unbiased_and_intervals_cover(mechanism: str) -> None:
     """6 cells: 95 % intervals cover 93.5 to 96.5 % up to chance, errors have mean 0."""
     found = list(estimates(form(mechanism), 3000, runs(200, 3000)))
@@ -65,7 +65,7 @@ def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
     assert not mean_is(narrow, 0.95)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_the_consistent_table_has_the_margins_of_the_questions(mechanism: str) -> None:
     survey = form(mechanism)
     counted = tally(survey, simulate_reports(survey, people(survey, 2000, 3), seed=3), pairs=[PAIR])
@@ -84,11 +84,11 @@ def test_turned_around_it_is_the_same_table() -> None:
     np.testing.assert_allclose(one.consistent, other.consistent.T, atol=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_supports_are_those_of_the_channel(mechanism: str) -> None:
-    tested = channel(mechanism, 7, 1_500_000)
+    tested = build(mechanism, 7, 1_500_000)
     outputs = perturb(tested, np.arange(7).repeat(20), np.random.default_rng(1))
-    plain = [row.tobytes() if tested.output_bytes else int(row) for row in outputs]
+    plain = [row.tobytes() if isinstance(tested.form, Bits) else int(row) for row in outputs]
     expected = [[tested.supports(output, value) for value in range(7)] for output in plain]
     np.testing.assert_array_equal(supported(tested, outputs), expected)
 
@@ -109,7 +109,7 @@ def test_tallies_of_pairs_add_up_and_survive_a_file(tmp_path) -> None:
 
 
 def test_stored_counts_that_contradict_each_other_are_refused() -> None:
-    one, two = channel("krr", 2, 10**6), channel("krr", 3, 10**6)
+    one, two = build("krr", 2, 10**6), build("krr", 3, 10**6)
     good = PairCounts.of_outputs(one, two, np.array([0, 1, 1]), np.array([2, 2, 0]))
     assert PairCounts.from_arrays(one, two, good.arrays()).both.tolist() == [[0, 0, 1], [1, 0, 1]]
     for name, broken in (("both", good.both + 5), ("first", good.first[:1]), ("reports", np.array(1))):

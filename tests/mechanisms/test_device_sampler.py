@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from claims import follows
-from pldp.mechanisms import MECHANISMS, Channel, RandomizedResponse, UnaryEncoding, channel
+from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, build, names
 
 SAMPLES = 20_000
 
@@ -41,22 +41,22 @@ def fits(tested: Channel, sampled: Channel, value: int, seed: int) -> bool:
     return follows([counts[output] for output in outputs], [float(tested.probability(y, value)) for y in outputs])
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 @pytest.mark.parametrize("value", [0, 2, 4])
 def test_draws_follow_the_channel(mechanism: str, value: int) -> None:
-    tested = channel(mechanism, 5, 1_000_000)
+    tested = build(mechanism, 5, 1_000_000)
     assert fits(tested, tested, value, seed=value)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_the_test_rejects_a_wrong_channel(mechanism: str) -> None:
-    tested = channel(mechanism, 5, 1_000_000)
-    assert not fits(tested, channel(mechanism, 5, 1_400_000), 2, seed=1)
+    tested = build(mechanism, 5, 1_000_000)
+    assert not fits(tested, build(mechanism, 5, 1_400_000), 2, seed=1)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_every_value_and_outcome_uses_the_same_random_bytes(mechanism: str) -> None:
-    tested = channel(mechanism, 20, 1_000_000)
+    tested = build(mechanism, 20, 1_000_000)
     asked = set()
     for value, _ in zip([0, 7, 19] * 20, count(), strict=False):
         source = Counting()
@@ -80,14 +80,14 @@ def test_response_thresholds_are_exact_at_their_edges() -> None:
 @pytest.mark.parametrize("size", [2, 7, 8, 9, 64, 65, 200])
 def test_unary_bits_compare_32_bit_numbers_with_the_weights(size: int) -> None:
     """Bit i must be 1 exactly if the number spelled by its random digits (0 and 1 exchanged) is below the weight."""
-    tested = channel("oue", size, 1_300_000)
+    tested = build("oue", size, 1_300_000)
     assert isinstance(tested, UnaryEncoding)
-    noise = np.random.default_rng(size).bytes(32 * tested.output_bytes + 4)
+    noise = np.random.default_rng(size).bytes(32 * tested.form.bytes + 4)
     bits = int.from_bytes(tested.draw(1, lambda length: noise[:length]), "little")
     for place in range(size):
         number = 0
         for digit in range(32):
-            byte = noise[digit * tested.output_bytes + place // 8]
+            byte = noise[digit * tested.form.bytes + place // 8]
             number |= (1 - (byte >> place % 8 & 1)) << digit
         if place == 1:
             assert bits >> place & 1 == (int.from_bytes(noise[-4:], "little") < tested.truth_weight)
@@ -99,12 +99,12 @@ def test_unary_bits_compare_32_bit_numbers_with_the_weights(size: int) -> None:
 def test_auto_takes_the_least_variance() -> None:
     for size in (2, 5, 10, 50, 200):
         for micro in (100_000, 1_000_000, 3_000_000):
-            chosen = channel("auto", size, micro)
-            others = [channel(name, size, micro) for name in ("krr", "oue")]
+            chosen = build("auto", size, micro)
+            others = [build(name, size, micro) for name in ("krr", "oue")]
             assert chosen.variance(1 / size) == min(other.variance(1 / size) for other in others)
-    assert channel("auto", 1000, 1_000_000).mechanism == "lh"
+    assert build("auto", 1000, 1_000_000).mechanism == "lh"
 
 
 def test_manipulation_is_what_a_forged_report_adds() -> None:
-    assert channel("krr", 100, 1_000_000).manipulation == pytest.approx(58.6, abs=0.05)
-    assert channel("oue", 100, 1_000_000).manipulation == pytest.approx(3.16, abs=0.01)
+    assert build("krr", 100, 1_000_000).manipulation == pytest.approx(58.6, abs=0.05)
+    assert build("oue", 100, 1_000_000).manipulation == pytest.approx(3.16, abs=0.01)

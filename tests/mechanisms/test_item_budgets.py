@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -19,26 +20,24 @@ from claims import follows
 from item_channels import CHANNELS, MIXED
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
-    ITEM_MECHANISMS,
-    MECHANISMS,
     CategoricalChannel,
     ItemResponse,
     ItemUnaryEncoding,
     RandomizedResponse,
     ValueResponse,
     WeightedResponse,
-    channel,
+    build,
     idue_error,
     idue_optimum,
-    item_channel,
-    item_channel_from_weights,
     micro_epsilon_of_ratio,
+    names,
+    read,
     report_promise,
     value_promise,
 )
 from pldp.mechanisms.unary.optimum import MODELS, MOST_LEVELS
 
-PURE = {f"{name} (pure)": channel(name, 4, 900_000) for name in MECHANISMS}
+PURE = {f"{name} (pure)": build(name, 4, 900_000) for name in names("labels", per_value=False)}
 BUDGET = st.integers(1000, 20_000_000)
 
 
@@ -46,10 +45,10 @@ def table(tested: CategoricalChannel) -> list[list[Fraction]]:
     return [[tested.probability(output, value) for value in range(tested.size)] for output in tested.outputs()]
 
 
-def enumerated(pairs) -> int | None:
+def enumerated(pairs) -> float:
     """The largest ln(one/two) of pairs of probabilities; nothing is taken from the channel's own claim."""
     found = [micro_epsilon_of_ratio((one / two).numerator, (one / two).denominator) for one, two in pairs if two]
-    return None if any(one and not two for one, two in pairs) else max(found, default=0)
+    return math.inf if any(one and not two for one, two in pairs) else max(found, default=0)
 
 
 @pytest.mark.parametrize("tested", [*CHANNELS.values(), *PURE.values()], ids=[*CHANNELS, *PURE])
@@ -67,7 +66,7 @@ def test_every_stated_epsilon_is_that_of_the_enumerated_channel(tested: Categori
         assert CategoricalChannel.pair_micro_epsilon(tested, one, two) == enumerated(pairs)
     everything = [pair for row in rows for pair in product(row, repeat=2)]
     assert tested.micro_epsilon == enumerated(everything)
-    assert tested.epsilon == (float("inf") if tested.micro_epsilon is None else tested.micro_epsilon / 1e6)
+    assert tested.epsilon == (float("inf") if tested.micro_epsilon == math.inf else tested.micro_epsilon / 1e6)
     for value in values:
         pairs = [pair for row in rows for y in row for pair in ((row[value], y), (y, row[value]))]
         assert tested.value_micro_epsilon(value) == enumerated(pairs)
@@ -98,8 +97,8 @@ def test_no_report_of_iprr_costs_more_than_its_budget(budgets: list[int | None])
     built = ItemResponse.of(budgets)
     for output, budget in enumerate(budgets):
         found = built.output_micro_epsilon(output)
-        assert (found is None) == (budget is None)
-        if found is not None and budget is not None:
+        assert (found == math.inf) == (budget == math.inf)
+        if found < math.inf:
             assert found <= budget
 
 
@@ -163,7 +162,7 @@ def test_iprr_gives_a_pair_of_values_the_larger_budget_and_idue_the_smaller() ->
 
 def test_ten_thousand_budgets_are_built_within_a_second() -> None:
     start = time.process_time()
-    built = ItemResponse.of([100_000 + 97 * item for item in range(9000)] + [None] * 1000)
+    built = ItemResponse.of([100_000 + 97 * item for item in range(9000)] + [math.inf] * 1000)
     built.draw(5, os.urandom)
     assert time.process_time() - start < 1
     assert all(built.output_micro_epsilon(y) <= 100_000 + 97 * y for y in range(0, 9000, 91))
@@ -261,7 +260,7 @@ def test_every_value_uses_the_same_random_bytes(tested: CategoricalChannel) -> N
 
 
 def test_thresholds_of_iprr_are_exact_at_their_edges() -> None:
-    tested = ItemResponse.of([None, 500_000, None, 1_000_000, None])
+    tested = ItemResponse.of([math.inf, 500_000, math.inf, 1_000_000, math.inf])
     kept, first = tested.kept_weight, tested.other_weights[1]
 
     def at(number: int) -> int:
@@ -283,26 +282,26 @@ def test_every_number_of_a_response_by_value_is_used() -> None:
     assert (at(1, truth - 1), at(1, truth), at(1, 2**53 - 1)) == (1, 0, 2)
 
 
-@pytest.mark.parametrize("name", ITEM_MECHANISMS)
+@pytest.mark.parametrize("name", names("labels", per_value=True))
 def test_weights_rebuild_the_channel(name: str) -> None:
-    built = item_channel(name, MIXED)
+    built = build(name, len(MIXED), MIXED)
     assert built.mechanism == name
-    assert item_channel_from_weights(name, built.weights(), size=len(MIXED)) == built
+    assert read(name, len(MIXED), built.weights()) == built
 
 
 BAD = {
-    "at least one value, not none": lambda: ItemResponse.of([None, None]),
-    "must protect at least one value": lambda: ValueResponse.of([None, None]),
+    "at least one value, not none": lambda: ItemResponse.of([math.inf, math.inf]),
+    "must protect at least one value": lambda: ValueResponse.of([math.inf, math.inf]),
     "at least 2 values, not 1": lambda: ItemResponse.of([1_000_000]),
     "size must be at least 2 values, not 1": lambda: ItemResponse(1, (5,)),
     "size must be at least 2": lambda: ValueResponse(1, (5,)),
     "must be at least 2 values": lambda: ItemUnaryEncoding(1, (5,), (4,)),
-    "whole micro-ε from 1 to 20000000, or None; number 1 is not": lambda: ItemResponse.of([1_000_000, 0]),
+    "whole micro-ε from 1 to 20000000, or math.inf; number 1 is not": lambda: ItemResponse.of([1_000_000, 0]),
     "number 0 is not": lambda: ItemUnaryEncoding.of([0.5, 1]),
     "number 2 is not": lambda: ValueResponse.of([1, 1, 20_000_001]),
     "budgets are too small for 200000": lambda: ItemResponse.of([1] * 200_000),
     "budgets are too small for 1000000": lambda: ValueResponse.of([1] * 1_000_000),
-    "every value for idue": lambda: ItemUnaryEncoding.of([1_000_000, None]),
+    "every value for idue": lambda: ItemUnaryEncoding.of([1_000_000, math.inf]),
     f"at most {MOST_LEVELS} different values": lambda: ItemUnaryEncoding.of(range(100_000, 100_020)),
     "model must be one of opt0, opt1, opt2": lambda: ItemUnaryEncoding.of(MIXED, "opt3"),
     "must leave the truth something": lambda: ItemResponse(2, (2**52, 2**52)),
@@ -315,13 +314,12 @@ BAD = {
     "sensitivities must be finite": lambda: WeightedResponse.of_sensitivities(1_000_000, [1, 0]),
     "labels must be 5 different texts, not 4 of 5": lambda: report_promise(CHANNELS["iprr"], 0, "aabcd"),
     "labels must be 5 different texts, not 2 of 2": lambda: value_promise(CHANNELS["iprr"], 0, "ab"),
-    "one of iprr, idue, aprr, prr": lambda: item_channel("krr", MIXED),
-    "must be one of iprr": lambda: item_channel_from_weights("krr", {}),
-    "must name 'other'": lambda: item_channel_from_weights("iprr", {}),
-    "must be lists of integers": lambda: item_channel_from_weights("iprr", {"other": [1.5, 2]}),
-    "must be those of 3 values, not 2": lambda: item_channel_from_weights("iprr", {"other": [1, 2]}, size=3),
-    "iprr must be lists of integers": lambda: item_channel_from_weights("iprr", {"other": 5}),
-    "must be exactly other": lambda: item_channel_from_weights("iprr", {"other": [1, 2], "truth": [1, 2]}),
+    "krr takes one finite budget": lambda: build("krr", len(MIXED), MIXED),
+    "iprr must be exactly other": lambda: read("iprr", 2, {}),
+    "must be lists of 2 integers": lambda: read("iprr", 2, {"other": [1.5, 2]}),
+    "must be lists of 3 integers": lambda: read("iprr", 3, {"other": [1, 2]}),
+    "iprr must be lists of 2 integers": lambda: read("iprr", 2, {"other": 5}),
+    "must be exactly other": lambda: read("iprr", 2, {"other": [1, 2], "truth": [1, 2]}),
 }
 
 
@@ -350,9 +348,9 @@ def test_sentences_say_what_can_be_concluded() -> None:
     assert promise == 'No report changes the odds between "HIV" and another value by more than 1.11 times (ε = 0.1).'
     partly = CHANNELS["aprr with one open value"]
     assert report_promise(partly, 0, "abc") == 'A report "a" rules out "c" (ε infinite).'
-    bits = channel("oue", 3, 1_000_000)
+    bits = build("oue", 3, 1_000_000)
     assert report_promise(bits, b"\x03", "abc").startswith('A report for "a", "b" changes the odds')
     assert report_promise(bits, b"\x03", "abc").endswith('"a", "b" gain on all others.')
     assert report_promise(bits, b"\x00", "abc") == "A report for nothing says nothing about the value (ε = 0)."
-    many = ItemResponse.of([1_000_000, *[None] * 8])
+    many = ItemResponse.of([1_000_000, *[math.inf] * 8])
     assert value_promise(many, 0, "abcdefghi").endswith('(ε infinite): "b", "c", "d", "e" and 4 others.')

@@ -13,7 +13,7 @@ from pldp.mechanisms import (
     Channel,
     LinearHashing,
     RandomizedResponse,
-    channel,
+    build,
     level_leak,
     micro_epsilon_of_ratio,
     value_and_level_epsilon,
@@ -26,7 +26,7 @@ EPSILONS = (100_000, 500_000, 1_000_000)
 def channels_of(mechanism: str, size: int) -> list[Channel]:
     if mechanism == "lh":
         return [LinearHashing.of(size, micro, 3) for micro in EPSILONS]
-    return [channel(mechanism, size, micro) for micro in EPSILONS]
+    return [build(mechanism, size, micro) for micro in EPSILONS]
 
 
 def enumerated(channels: list[Channel], label: Channel | None = None) -> tuple[int, int]:
@@ -73,7 +73,7 @@ def test_unary_reports_leak_through_their_number_of_ones_and_krr_far_less() -> N
 
 
 def test_only_one_channel_for_all_levels_leaks_nothing() -> None:
-    same = channel("krr", 5, 700_000)
+    same = build("krr", 5, 700_000)
     assert level_leak([same, same]) == 0
     assert level_leak([same]) == 0
     for mechanism in ("krr", "sue", "oue", "lh"):
@@ -82,7 +82,7 @@ def test_only_one_channel_for_all_levels_leaks_nothing() -> None:
 
 def test_outputs_of_different_form_show_the_level() -> None:
     with pytest.raises(EpsilonError, match="different form"):
-        level_leak([channel("krr", 5, 10**6), channel("oue", 5, 10**6)])
+        level_leak([build("krr", 5, 10**6), build("oue", 5, 10**6)])
     with pytest.raises(EpsilonError, match="different form"):
         level_leak([LinearHashing.of(5, 10**6, 2), LinearHashing.of(5, 10**6, 3)])
 

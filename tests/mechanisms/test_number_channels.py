@@ -16,7 +16,6 @@ from scipy.integrate import quad
 from claims import follows
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import (
-    NUMBER_MECHANISMS,
     DiscreteLaplace,
     Grid,
     HybridMechanism,
@@ -24,10 +23,11 @@ from pldp.mechanisms import (
     SquareWave,
     StochasticRounding,
     WindowChannel,
+    build,
     micro_epsilon,
     micro_epsilon_of_ratio,
-    number_channel,
-    number_channel_from_weights,
+    names,
+    read,
 )
 from pldp.mechanisms.continuous import CONTINUOUS, Continuous, printed_square_wave
 from pldp.mechanisms.response.channel import TOTAL
@@ -47,12 +47,12 @@ def worst_variance(channel: NumberChannel) -> float:
     return float((numbers**2 @ chances - (numbers @ chances) ** 2).max())
 
 
-@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("numbers"))
 @pytest.mark.parametrize("size", SIZES)
 def test_enumerated_epsilon_is_the_stated_one_and_keeps_the_promise(mechanism: str, size: int) -> None:
     for epsilon in EPSILONS:
         promised = micro_epsilon(epsilon)
-        built = number_channel(mechanism, size, promised)
+        built = build(mechanism, size, promised)
         rows = matrix(built)
         assert all(sum(column) == 1 for column in zip(*rows, strict=True))
         worst = max(max(row) / min(row) for row in rows)
@@ -61,18 +61,18 @@ def test_enumerated_epsilon_is_the_stated_one_and_keeps_the_promise(mechanism: s
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.sampled_from(NUMBER_MECHANISMS), st.integers(2, 400), st.integers(1_000, 12_000_000))
+@given(st.sampled_from(names("numbers")), st.integers(2, 400), st.integers(1_000, 12_000_000))
 def test_any_channel_keeps_its_promise_and_returns_from_its_weights(mechanism: str, size: int, micro: int) -> None:
-    built = number_channel(mechanism, size, micro)
+    built = build(mechanism, size, micro)
     assert built.micro_epsilon is not None
     assert built.micro_epsilon <= micro
-    assert number_channel_from_weights(built.mechanism, size, built.weights()) == built
+    assert read(built.mechanism, size, built.weights()) == built
 
 
-@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("numbers"))
 def test_unbiased_numbers_have_the_centre_as_mean(mechanism: str) -> None:
     for size in (2, 7, 64):
-        built = number_channel(mechanism, size, 1_500_000)
+        built = build(mechanism, size, 1_500_000)
         numbers = [built.unbiased(y) for y in built.outputs()]
         for value, column in enumerate(zip(*matrix(built), strict=True)):
             mean = sum(q * z for q, z in zip(column, numbers, strict=True))
@@ -80,7 +80,7 @@ def test_unbiased_numbers_have_the_centre_as_mean(mechanism: str) -> None:
 
 
 def test_square_wave_is_biased_at_its_own_place_and_the_others_are_not() -> None:
-    biased = {name: number_channel(name, 64, 1_000_000).biased for name in NUMBER_MECHANISMS}
+    biased = {name: build(name, 64, 1_000_000).biased for name in names("numbers")}
     assert biased == {"laplace": False, "sr": False, "pm": False, "hm": False, "sw": True}
 
 
@@ -142,7 +142,7 @@ def test_variances_are_those_of_the_papers() -> None:
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
 @pytest.mark.parametrize("mechanism", ["sr", "pm", "sw"])
 def test_the_grid_costs_less_than_two_percent_of_variance(mechanism: str, epsilon: float) -> None:
-    built = number_channel(mechanism, 128, micro_epsilon(epsilon))
+    built = build(mechanism, 128, micro_epsilon(epsilon))
     made = CONTINUOUS[mechanism](epsilon)
     scale = (2 / (made.domain[1] - made.domain[0])) ** 2
     continuous = max(scale * made.variance(v) for v in np.linspace(*made.domain, 101))
@@ -170,15 +170,15 @@ class Counting:
         return os.urandom(length)
 
 
-@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("numbers"))
 def test_draws_follow_the_channel_with_seven_bytes_and_a_weaker_channel_is_told_apart(mechanism: str) -> None:
-    tested, weaker = (number_channel(mechanism, 9, micro) for micro in (2_000_000, 3_000_000))
+    tested, weaker = (build(mechanism, 9, micro) for micro in (2_000_000, 3_000_000))
     random = np.random.default_rng(3).bytes
     for value in (0, 4, 8):
         counts = Counter(tested.draw(value, random) for _ in range(20_000))
         seen = [counts[y] for y in tested.outputs()]
         assert follows(seen, [float(tested.probability(y, value)) for y in tested.outputs()])
-        if value != 4 and weaker.output_count == tested.output_count:
+        if value != 4 and weaker.form.count == tested.form.count:
             assert not follows(seen, [float(weaker.probability(y, value)) for y in weaker.outputs()])
     source = Counting()
     for value in range(9):
@@ -187,25 +187,25 @@ def test_draws_follow_the_channel_with_seven_bytes_and_a_weaker_channel_is_told_
 
 
 @pytest.mark.parametrize("number", [0, 1, TOTAL // 3, TOTAL - 1])
-@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("numbers"))
 def test_extreme_random_numbers_give_outputs(mechanism: str, number: int) -> None:
-    built = number_channel(mechanism, 6, 1_000_000)
+    built = build(mechanism, 6, 1_000_000)
     for value in range(6):
-        assert 0 <= built.draw(value, lambda _: (number << 3).to_bytes(7, "little")) < built.output_count
+        assert 0 <= built.draw(value, lambda _: (number << 3).to_bytes(7, "little")) < built.form.count
 
 
 def test_bad_channels_and_numbers_are_refused() -> None:
-    with pytest.raises(EpsilonError, match="mechanism must be one of laplace"):
-        number_channel("duchi", 4, 1_000_000)
-    with pytest.raises(EpsilonError, match="mechanism must be one of laplace"):
-        number_channel_from_weights("duchi", 4, {})
+    with pytest.raises(EpsilonError, match="mechanism must be one of krr"):
+        build("duchi", 4, 1_000_000)
+    with pytest.raises(EpsilonError, match="mechanism must be one of krr"):
+        read("duchi", 4, {})
     with pytest.raises(EpsilonError, match="weights of sr must be exactly first, step"):
-        number_channel_from_weights("sr", 4, {"first": 1})
+        read("sr", 4, {"first": 1})
     with pytest.raises(EpsilonError, match=r"above 0\.61"):
         HybridMechanism.of(4, 500_000)
     for mechanism in ("sr", "pm", "sw"):
         with pytest.raises(EpsilonError, match="too small for"):
-            number_channel(mechanism, 2**40, 1)
+            build(mechanism, 2**40, 1)
     for broken in (
         lambda: StochasticRounding(1, 1, 1),
         lambda: StochasticRounding(4, 1, 1),

@@ -15,7 +15,7 @@ from pldp.estimates import group
 from pldp.estimates.shares.hidden import moments
 from pldp.experiments import reproduce
 from pldp.experiments.febsf import BUDGETS, DATASETS, Setting, _one_run, counted, hide, printed_variance
-from pldp.mechanisms import SymmetricUnaryEncoding, channel
+from pldp.mechanisms import SymmetricUnaryEncoding, build
 from pldp.papers import febsf
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts
@@ -74,7 +74,7 @@ def test_recycled_reports_follow_the_stricter_channel() -> None:
 
 
 def test_recycling_needs_symmetric_unary_reports() -> None:
-    tested = channel("krr", 4, 10**6)
+    tested = build("krr", 4, 10**6)
     krr = group(tested, counted(tested, np.array([0, 1, 2, 3])))
     with pytest.raises(EstimateError, match="symmetric unary"):
         febsf.rcf([krr], recycle=np.random.default_rng(1))

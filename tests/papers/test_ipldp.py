@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,7 @@ from pldp.experiments.ipldp import dataset_counts, experiments
 from pldp.papers import ipldp
 from pldp.simulate import perturb_counts
 
-BUDGETS = (100_000, 500_000, 1_000_000, None, None)
+BUDGETS = (100_000, 500_000, 1_000_000, math.inf, math.inf)
 SHARES = np.array([0.05, 0.1, 0.15, 0.3, 0.4])
 PEOPLE = 20_000
 BUDGET_LISTS = st.lists(st.one_of(st.none(), st.integers(10_000, 8_000_000)), min_size=3, max_size=12).filter(
@@ -49,7 +50,7 @@ def test_theorem_3_gives_the_losses_that_simulation_sees() -> None:
 
 
 def test_the_formula_covers_urr_and_k_rr() -> None:
-    urr = [None if micro is None else 100_000 for micro in BUDGETS]
+    urr = [math.inf if micro is math.inf else 100_000 for micro in BUDGETS]
     assert mean_is(losses("urr", BUDGETS)[:, 0], ipldp.l2_loss(urr, SHARES, PEOPLE))
     assert mean_is(losses("krr", BUDGETS)[:, 0], ipldp.l2_loss([100_000] * 5, SHARES, PEOPLE))
 
@@ -79,7 +80,7 @@ def test_theorem_6_is_reached_by_equal_budgets_above_its_limit_and_not_by_unequa
 
 
 def test_theorem_5_is_the_limit_of_small_budgets_but_its_absolute_loss_only_a_bound() -> None:
-    budgets = [1000, 4000, 20_000, 100_000, None, None]
+    budgets = [1000, 4000, 20_000, 100_000, math.inf, math.inf]
     assert ipldp.l2_bound(budgets, 7) == pytest.approx(ipldp.high_privacy_l2(budgets, 7), rel=0.1)
     assert ipldp.l1_bound(budgets, 7) < 0.95 * ipldp.high_privacy_l1(budgets, 7)
     equal = [1000] * 4 + [None] * 2

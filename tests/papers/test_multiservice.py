@@ -9,7 +9,7 @@ from claims import Z
 from pldp.errors import EstimateError
 from pldp.estimates import mean
 from pldp.experiments import multiservice as experiment
-from pldp.mechanisms import channel, number_channel
+from pldp.mechanisms import build
 from pldp.papers.multiservice import (
     GROUPS,
     ems,
@@ -34,7 +34,7 @@ def collected(names: tuple[str, ...], people: int, seed: int, *, groups: bool = 
     gave = give_to_groups(people, generator) if groups else np.ones((people, 4), bool)
     services = []
     for place, name in enumerate(names):
-        made, here = number_channel(name, 32, 1_000_000), gave[:, place]
+        made, here = build(name, 32, 1_000_000), gave[:, place]
         services.append(
             Service(name, made, np.flatnonzero(here), perturb_numbers(made, values[here], generator), (0, 32))
         )
@@ -63,7 +63,7 @@ def test_biased_outputs_are_not_averaged() -> None:
     biased, _ = collected(("sr", "sw"), 500, 3)
     with pytest.raises(EstimateError, match="those of sw are not"):
         ua(biased, unbias=False)
-    made = channel("krr", 32, 1_000_000)
+    made = build("krr", 32, 1_000_000)
     krr = fuse([Service("k", made, np.arange(9), perturb(made, np.arange(9), np.random.default_rng(1)))])
     with pytest.raises(EstimateError, match="those of k are not"):
         ua(krr, unbias=False)

@@ -12,7 +12,7 @@ from claims import mean_is
 from conftest import runs
 from pldp import Survey, frequencies, plan
 from pldp.errors import PlanError, SurveyError
-from pldp.mechanisms import MECHANISMS, most_accurate
+from pldp.mechanisms import automatic, names
 from pldp.planning.designs import redesigned
 from pldp.planning.plan import Plan
 from pldp.simulate import Population, simulate_reports
@@ -55,7 +55,7 @@ def agrees(samples: np.ndarray) -> bool:
     return mean_is(samples, 1.0) and close
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 @pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize("ask", [1, 2])
 def test_predicted_errors_are_those_of_simulation(mechanism: str, mix: str, ask: int) -> None:
@@ -133,7 +133,7 @@ def test_auto_is_what_the_planner_calls_best() -> None:
     for each in plan(survey, 1000).questions:
         for level in each.levels:
             assert level.standard_error <= level.mechanisms[level.best] * (1 + 1e-6)
-            assert level.mechanism == most_accurate(sizes[each.question], round(level.epsilon * 1e6)).mechanism
+            assert level.mechanism == automatic(sizes[each.question], round(level.epsilon * 1e6)).mechanism
 
 
 def test_hiding_costs_and_is_planned_as_if() -> None:

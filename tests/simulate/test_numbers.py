@@ -7,14 +7,14 @@ import pytest
 
 from claims import follows, mean_is
 from pldp.errors import SimulationError
-from pldp.mechanisms import NUMBER_MECHANISMS, Grid, WindowChannel, number_channel
+from pldp.mechanisms import Grid, WindowChannel, build, names
 from pldp.mechanisms.continuous import CONTINUOUS
 from pldp.simulate import perturb_continuously, perturb_numbers, to_buckets
 
 
-@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("numbers"))
 def test_vectorised_outputs_are_those_of_the_device_for_the_same_random_numbers(mechanism: str) -> None:
-    channel = number_channel(mechanism, 50, 1_300_000)
+    channel = build(mechanism, 50, 1_300_000)
     values = np.random.default_rng(1).integers(0, 50, 500)
     outputs = perturb_numbers(channel, values, np.random.default_rng(2))
     words = np.random.default_rng(2).bit_generator.random_raw(500)
@@ -22,17 +22,17 @@ def test_vectorised_outputs_are_those_of_the_device_for_the_same_random_numbers(
         assert channel.draw(int(value), lambda _, word=word: (int(word) >> 11 << 3).to_bytes(7, "little")) == output
 
 
-@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("numbers"))
 def test_outputs_follow_the_channel(mechanism: str) -> None:
-    channel = number_channel(mechanism, 5, 1_000_000)
+    channel = build(mechanism, 5, 1_000_000)
     counts = np.bincount(
-        perturb_numbers(channel, np.full(50_000, 3), np.random.default_rng(4)), minlength=channel.output_count
+        perturb_numbers(channel, np.full(50_000, 3), np.random.default_rng(4)), minlength=channel.form.count
     )
     assert follows(counts, [float(channel.probability(y, 3)) for y in channel.outputs()])
     assert not follows(counts, [float(channel.probability(y, 2)) for y in channel.outputs()])
 
 
-@pytest.mark.parametrize("mechanism", NUMBER_MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("numbers"))
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_continuous_outputs_have_the_stated_mean_and_variance(mechanism: str, epsilon: float) -> None:
     made = CONTINUOUS[mechanism](epsilon)
@@ -46,7 +46,7 @@ def test_continuous_outputs_have_the_stated_mean_and_variance(mechanism: str, ep
 def test_bad_numbers_are_refused() -> None:
     plain = WindowChannel(2, 1, 2**52 + 1, 2**52 - 1)
     assert perturb_numbers(plain, [0, 1], np.random.default_rng(1)).max() < 2
-    channel = number_channel("sw", 4, 1_000_000)
+    channel = build("sw", 4, 1_000_000)
     generator = np.random.default_rng(1)
     with pytest.raises(SimulationError, match="flat array of integers"):
         perturb_numbers(channel, [0.5], generator)

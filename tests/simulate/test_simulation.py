@@ -8,7 +8,7 @@ import pytest
 from claims import follows, mean_is
 from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError, SimulationError
-from pldp.mechanisms import MECHANISMS, Channel, channel
+from pldp.mechanisms import Channel, build, names
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
 
 PEOPLE = 200_000
@@ -26,26 +26,26 @@ def fits(tested: Channel, outputs: np.ndarray, value: int) -> bool:
     return follows(np.bincount(as_index(tested, outputs), minlength=len(expected)), expected)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 @pytest.mark.parametrize("value", [0, 3, 6])
 def test_outputs_follow_the_channel(mechanism: str, value: int) -> None:
-    tested = channel(mechanism, 7, 900_000)
+    tested = build(mechanism, 7, 900_000)
     outputs = perturb(tested, np.full(PEOPLE, value), np.random.default_rng(value))
     assert fits(tested, outputs, value)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str) -> None:
     """With ten times the people, as 5 % of ε = 0.9 moves p by one in a hundred only."""
-    outputs = perturb(channel(mechanism, 7, 855_000), np.full(10 * PEOPLE, 3), np.random.default_rng(1))
-    assert not fits(channel(mechanism, 7, 900_000), outputs, 3)
+    outputs = perturb(build(mechanism, 7, 855_000), np.full(10 * PEOPLE, 3), np.random.default_rng(1))
+    assert not fits(build(mechanism, 7, 900_000), outputs, 3)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_each_level_uses_its_own_channel(mechanism: str) -> None:
-    channels = [channel(mechanism, 5, micro) for micro in (300_000, 2_000_000)]
+    channels = [build(mechanism, 5, micro) for micro in (300_000, 2_000_000)]
     if mechanism == "lh":
-        channels[1] = channel("lh", 5, 350_000)  # the same number of buckets, so that outputs have one form
+        channels[1] = build("lh", 5, 350_000)  # the same number of buckets, so that outputs have one form
     generator = np.random.default_rng(2)
     level = generator.integers(0, 2, PEOPLE)
     outputs = perturb(channels, np.full(PEOPLE, 4), generator, level=level)
@@ -59,15 +59,15 @@ def test_each_person_has_an_epsilon_of_their_own(mechanism: str) -> None:
     epsilon = np.where(np.arange(PEOPLE) % 2, 0.4, 1.7)
     outputs = perturb_personal(mechanism, np.full(PEOPLE, 2), 5, epsilon, np.random.default_rng(3))
     for start, micro in ((1, 400_000), (0, 1_700_000)):
-        assert fits(channel(mechanism, 5, micro), outputs[start::2], 2)
-        assert not fits(channel(mechanism, 5, micro), outputs[1 - start :: 2], 2)
+        assert fits(build(mechanism, 5, micro), outputs[start::2], 2)
+        assert not fits(build(mechanism, 5, micro), outputs[1 - start :: 2], 2)
 
 
 @pytest.mark.parametrize("size", [2, 8, 9, 63, 64, 65, 130, 1024])
 def test_bits_are_right_at_every_place(size: int) -> None:
     """Rates of ones at every bit, the true bit apart, for lengths around the word size."""
     people, value = 20_000, size - 1
-    tested = channel("oue", size, 1_000_000)
+    tested = build("oue", size, 1_000_000)
     rows = perturb(tested, np.full(people, value), np.random.default_rng(size))
     assert rows.shape == (people, (size + 7) // 8)
     bits = np.unpackbits(rows, axis=1, bitorder="little")
@@ -78,10 +78,10 @@ def test_bits_are_right_at_every_place(size: int) -> None:
     assert mean_is(bits[:, value], 0.5)
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_one_seed_gives_one_result(mechanism: str) -> None:
     values = np.arange(1000) % 5
-    first, again, other = (perturb(channel(mechanism, 5, 10**6), values, np.random.default_rng(s)) for s in (1, 1, 2))
+    first, again, other = (perturb(build(mechanism, 5, 10**6), values, np.random.default_rng(s)) for s in (1, 1, 2))
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
 
@@ -128,16 +128,16 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
             "the same number",
             lambda: Population({"late": np.zeros(2, int)}, {"late": np.zeros(3, int)}),
         ),
-        (SimulationError, "from 0 to 4", lambda: perturb(channel("krr", 5, 10**6), [7], np.random.default_rng(1))),
+        (SimulationError, "from 0 to 4", lambda: perturb(build("krr", 5, 10**6), [7], np.random.default_rng(1))),
         (
             SimulationError,
             "flat array of integers",
-            lambda: perturb(channel("krr", 5, 10**6), [0.5], np.random.default_rng(1)),
+            lambda: perturb(build("krr", 5, 10**6), [0.5], np.random.default_rng(1)),
         ),
         (
             SimulationError,
             "one index below 1",
-            lambda: perturb(channel("krr", 5, 10**6), [1], np.random.default_rng(1), level=[3]),
+            lambda: perturb(build("krr", 5, 10**6), [1], np.random.default_rng(1), level=[3]),
         ),
         (
             EstimateError,

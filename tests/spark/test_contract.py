@@ -19,7 +19,7 @@ from conftest import runs
 from pldp import Device, Survey, Tally
 from pldp.errors import ReportError, TallyError, UnreadableError
 from pldp.estimates import itemsets, supports
-from pldp.mechanisms import Channel, channel, number_channel
+from pldp.mechanisms import Bits, Channel, build
 from pldp.reports import Rejection
 from pldp.reports.columns import schema, write_parquet
 from pldp.simulate import Population, simulate_reports
@@ -75,10 +75,12 @@ def reason_of(used: Channel, output: Any) -> Rejection | None:
     """Say what is wrong with an output, in the words of the wire format."""
     if output is None:
         return Rejection.WRONG_TYPE
-    if used.output_bytes and len(output) != used.output_bytes:
+    if isinstance(used.form, Bits) and len(output) != used.form.bytes:
         return Rejection.WRONG_LENGTH
     impossible = (
-        int.from_bytes(output, "little") >> used.size if used.output_bytes else output not in range(used.output_count)
+        int.from_bytes(output, "little") >> used.size
+        if isinstance(used.form, Bits)
+        else output not in range(used.form.count)
     )
     return Rejection.OUT_OF_RANGE if impossible else None
 
@@ -100,7 +102,7 @@ def reasons_of(survey: Survey, row: dict[str, Any]) -> list[Rejection]:
 
 def used_and_output(question: Question, level: str, row: dict[str, Any]) -> tuple[Channel, Any]:
     used = question.channels[question.level_index[level]]
-    return used, row[f"{question.name}.{'bits' if used.output_bytes else 'output'}"]
+    return used, row[f"{question.name}.{'bits' if isinstance(used.form, Bits) else 'output'}"]
 
 
 def plain_loop(survey: Survey, rows: list[dict[str, Any]]) -> tuple[Counter, Counter]:
@@ -257,8 +259,8 @@ def test_no_files_get_one_clear_line(engine: Engine, tmp_path: Path) -> None:
         engine.tally(FORMS, tmp_path / "folder")
 
 
-ROUNDING, WAVE = number_channel("sr", 8, 1_000_000), number_channel("sw", 8, 500_000)
-RESPONSE = channel("krr", 8, 1_000_000)
+ROUNDING, WAVE = build("sr", 8, 1_000_000), build("sw", 8, 500_000)
+RESPONSE = build("krr", 8, 1_000_000)
 
 
 def services(kind: type, people: int = 500) -> list[Service]:
@@ -266,7 +268,7 @@ def services(kind: type, people: int = 500) -> list[Service]:
     made = []
     for name, each in zip("abc", (ROUNDING, WAVE, RESPONSE), strict=True):
         keys = generator.permutation(people)[: people - 100].tolist()
-        outputs = generator.integers(0, each.output_count, len(keys)).tolist()
+        outputs = generator.integers(0, each.form.count, len(keys)).tolist()
         made.append(Service(name, each, [kind(key) for key in keys], outputs))
     return made
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from decimal import Decimal
 from importlib.resources import files
 
@@ -65,10 +66,10 @@ def test_every_kind_goes_from_file_to_report_and_back(question: dict, value: obj
 
 def test_budgets_per_value_are_fractions_of_the_levels_epsilon() -> None:
     question = survey_of(ITEM).question("q")
-    assert question.budgets == ((125_000, 250_000, 500_000, None), (500_000, 1_000_000, 2_000_000, None))
+    assert question.budgets == ((125_000, 250_000, 500_000, math.inf), (500_000, 1_000_000, 2_000_000, math.inf))
     for budgets, channel in zip(question.budgets, question.channels, strict=True):
         assert [channel.promised(value) for value in range(4)] == list(budgets)
-        assert channel.micro_epsilon is None
+        assert channel.micro_epsilon == math.inf
     device = Device(survey_of(ITEM))
     device.answer("q", "HIV", "open")
     assert device.ledger.total == 2_000_000
@@ -285,8 +286,8 @@ def test_numbers_are_simulated_from_the_channel(mechanism: str) -> None:
     people = Population.of_values(survey, {"q": numbers}, seed=4)
     counted = tally(survey, simulate_reports(survey, people, seed=4))
     for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True)):
-        outputs = np.repeat(np.arange(channel.output_count), counted.counts["q", level.name].counts)
-        read = np.array([float(channel.unbiased(output)) for output in range(channel.output_count)])[outputs]
+        outputs = np.repeat(np.arange(channel.form.count), counted.counts["q", level.name].counts)
+        read = np.array([float(channel.unbiased(output)) for output in range(channel.form.count)])[outputs]
         chosen = people.levels["q"] == place
         centres = (2 * people.values["q"][chosen] + 1 - 64) / 64
         assert mean_is(read - centres.mean(), 0.0)

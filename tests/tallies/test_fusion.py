@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from claims import Z
 from pldp.errors import TallyError
 from pldp.estimates import mean
-from pldp.mechanisms import channel, number_channel
+from pldp.mechanisms import build
 from pldp.simulate import perturb_continuously, perturb_numbers
 from pldp.survey import loads
 from pldp.tallies import Fused, OutputCounts, Service, Tally, fuse, fused_of
 from pldp.tallies.fusion import ABSENT
 
-ROUNDING = number_channel("sr", 8, 1_000_000)
-WAVE = number_channel("sw", 8, 500_000)
-RESPONSE = channel("krr", 8, 1_000_000)
+ROUNDING = build("sr", 8, 1_000_000)
+WAVE = build("sw", 8, 500_000)
+RESPONSE = build("krr", 8, 1_000_000)
 
 
 def as_counter(fused: Fused) -> Counter:
@@ -56,7 +56,7 @@ def test_counts_are_those_of_a_dictionary_for_any_keys(one, two, three, key) -> 
 
 def test_many_services_are_counted_beyond_64_bits() -> None:
     generator = np.random.default_rng(1)
-    wide = number_channel("pm", 1024, 300_000)
+    wide = build("pm", 1024, 300_000)
     columns = generator.integers(0, 3, (12, 200))
     services = [Service(str(place), wide, list(range(200)), column.tolist()) for place, column in enumerate(columns)]
     assert as_counter(fuse(services)) == by_dictionary(services)
@@ -122,9 +122,9 @@ def bad(**changes) -> list[Service]:
         (bad(outputs=[None, 2]), "1 missing and 1 impossible of 2"),
         (bad(outputs=[0.5, 1]), "service 'b': outputs must be integers; 1 of 2 are not"),
         (bad(outputs=["0", "1"]), "service 'b': outputs must be integers, not string"),
-        (bad(channel=number_channel("sr", 4, 1_000_000)), "service 'b': its scale must be that of 'a', 8 buckets"),
+        (bad(channel=build("sr", 4, 1_000_000)), "service 'b': its scale must be that of 'a', 8 buckets"),
         (bad(bounds=(0, 1)), "from -1 to 1, not 8 from 0 to 1"),
-        (bad(channel=channel("oue", 8, 1_000_000)), "those of oue are rows of bits"),
+        (bad(channel=build("oue", 8, 1_000_000)), "those of oue are rows of bits"),
         (bad(name="a"), "different names"),
         ([], "at least one service"),
     ],
@@ -161,7 +161,7 @@ def test_tables_are_read_and_mixed_services_refused() -> None:
 
 @pytest.mark.parametrize("mechanism", ["sr", "pm", "sw", "laplace"])
 def test_continuous_outputs_are_put_on_the_grid(mechanism: str) -> None:
-    made = number_channel(mechanism, 64, 1_000_000)
+    made = build(mechanism, 64, 1_000_000)
     numbers = perturb_continuously(mechanism, 1.0, np.full(1000, 0.4), np.random.default_rng(1))
     fused = fuse([Service.of_numbers("a", made, np.arange(1000), numbers)])
     assert fused.people == 1000
@@ -198,7 +198,7 @@ def test_levels_of_a_number_question_are_services_that_share_nobody() -> None:
     counts = dict(Tally.empty(survey).counts)
     for level, made in zip(hours.levels, hours.channels, strict=True):
         drawn = perturb_numbers(made, values[: 2000 if level.name == "open" else 4000], generator)
-        counts["hours", level.name] = OutputCounts(np.bincount(drawn, minlength=made.output_count))
+        counts["hours", level.name] = OutputCounts(np.bincount(drawn, minlength=made.form.count))
     fused = fused_of(Tally(survey, counts, 6000), "hours")
     assert fused.subsets == {("strict",): 4000, ("open",): 2000}
     assert fused.bounds == (0, 24)
@@ -210,7 +210,7 @@ def test_levels_of_a_number_question_are_services_that_share_nobody() -> None:
 
 def test_numbers_of_hidden_levels_are_refused() -> None:
     hours = loads(SURVEY)
-    hidden = replace(Tally.empty(hours), survey=replace(hours, level_channel=channel("krr", 2, 1_000_000)))
+    hidden = replace(Tally.empty(hours), survey=replace(hours, level_channel=build("krr", 2, 1_000_000)))
     with pytest.raises(TallyError, match="this survey hides them"):
         fused_of(hidden, "hours")
 

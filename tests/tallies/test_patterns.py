@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pldp.errors import TallyError
+from pldp.mechanisms.sets.arrays import transpose_bits
 from pldp.tallies import ItemColumns, PatternCounts
-from pldp.tallies.patterns import _ones, _ones_by_table, transposed_bits
+from pldp.tallies.patterns import _ones, _ones_by_table
 
 
 def reports(people: int, items: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -26,7 +27,7 @@ def test_columns_are_the_rows_turned_and_turning_again_gives_the_rows(people: in
     bits, rows = reports(people, items, seed)
     columns = ItemColumns.of_rows(rows, items)
     assert np.array_equal(unpacked(columns.bits.view(np.uint8), people), bits.T)
-    again = transposed_bits(transposed_bits(rows))
+    again = transpose_bits(transpose_bits(rows))
     assert np.array_equal(again[:people, : rows.shape[1]], rows)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from pldp.auditing.tables import Bits, Direct, Ratio, Response, Table, plain_odds, read_table
-from pldp.epsilon import INFINITE, epsilon_text, micro_epsilon, micro_epsilon_of_powers
+from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
-from pldp.mechanisms.channel import largest
 
 SHOWN = 32
 """Values and outputs for which numbers are listed one by one."""
@@ -21,7 +21,7 @@ SHOWN_PAIRS = 8
 
 @dataclass(frozen=True)
 class Exact:
-    """What one channel promises and keeps, in micro-ε rounded up; `None` is infinite.
+    """What one channel promises and keeps, in micro-ε rounded up; `math.inf` without a limit.
 
     Attributes
     ----------
@@ -36,31 +36,31 @@ class Exact:
     """
 
     claimed: int
-    found: int | None
-    plain: int | None
-    by_output: tuple[int | None, ...]
-    by_value: tuple[int | None, ...]
-    by_pair: tuple[tuple[int | None, ...], ...]
+    found: Micro
+    plain: Micro
+    by_output: tuple[Micro, ...]
+    by_value: tuple[Micro, ...]
+    by_pair: tuple[tuple[Micro, ...], ...]
     broken: tuple[str, ...]
 
 
-def micro_of(odds: Iterable[Ratio]) -> int | None:
+def micro_of(odds: Iterable[Ratio]) -> Micro:
     """Return the logarithm of a product of ratios in micro-ε, rounded up.
 
-    >>> micro_of([(3, 1, 1)]), micro_of([(1, 0, 1)]) is INFINITE
-    (1098613, True)
+    >>> micro_of([(3, 1, 1)]), micro_of([(1, 0, 1)])
+    (1098613, inf)
     """
     factors = list(odds)
     if any(less <= 0 < more for more, less, _ in factors):
-        return INFINITE
+        return math.inf
     return micro_epsilon_of_powers((Fraction(more, less), power) for more, less, power in factors if more > less)
 
 
-def exact_epsilon(mechanism: str, size: int, weights: Mapping[str, Any]) -> int | None:
-    """Return the plain ε of published weights in micro-ε, rounded up; `None` is infinite.
+def exact_epsilon(mechanism: str, size: int, weights: Mapping[str, Any]) -> Micro:
+    """Return the plain ε of published weights in micro-ε, rounded up; `math.inf` without a limit.
 
-    >>> from pldp.mechanisms import channel
-    >>> built = channel("oue", 1000, 1_000_000)
+    >>> from pldp.mechanisms import build
+    >>> built = build("oue", 1000, 1_000_000)
     >>> exact_epsilon("oue", 1000, built.weights())
     1000000
     """
@@ -68,18 +68,18 @@ def exact_epsilon(mechanism: str, size: int, weights: Mapping[str, Any]) -> int 
 
 
 def audit_channel(
-    mechanism: str, size: int, weights: Mapping[str, Any], claimed: int, budgets: Sequence[int | None] = ()
+    mechanism: str, size: int, weights: Mapping[str, Any], claimed: int, budgets: Sequence[Micro] = ()
 ) -> Exact:
     """Compare what published weights keep with the ε of their level and the budgets of values or items.
 
-    >>> from pldp.mechanisms import channel
-    >>> audit_channel("krr", 4, channel("krr", 4, 1_000_400).weights(), 1_000_000).broken
+    >>> from pldp.mechanisms import build
+    >>> audit_channel("krr", 4, build("krr", 4, 1_000_400).weights(), 1_000_000).broken
     ('a report tells 1.0004, above the claimed 1',)
     """
     table = read_table(mechanism, size, weights)
     wrong = table.check()
     if wrong is not None:
-        return Exact(claimed, INFINITE, INFINITE, (), (), (), (wrong,))
+        return Exact(claimed, math.inf, math.inf, (), (), (), (wrong,))
     by_output = _by_output(table)
     plain = _plain(mechanism, table)
     bounds = list(budgets) or [claimed] * size
@@ -97,65 +97,60 @@ def audit_channel(
         f"a report tells {epsilon_text(found)}{f' {what} {place}' if what else ''}, above the claimed "
         f"{epsilon_text(bound)}"
         for place, (found, bound) in enumerate(zip(kept, bounds if what else [claimed], strict=True))
-        if above(found, bound)
+        if found > bound
     ]
-    if mechanism == "item_set" and INFINITE not in bounds:
-        charge = sum(bound for bound in bounds if bound is not None)
-        if above(plain, charge):
+    if mechanism == "item_set" and math.inf not in bounds:
+        charge = sum(bounds)
+        if plain > charge:
             broken.append(f"a report tells {epsilon_text(plain)} about the set, above the sum {epsilon_text(charge)}")
-    found = largest(micro for micro, bound in zip(kept, bounds, strict=False) if bound is not INFINITE)
+    found = max((micro for micro, bound in zip(kept, bounds, strict=False) if bound < math.inf), default=0)
     by_pair = () if mechanism == "item_set" else _by_pair(table)
     return Exact(claimed, found, plain, tuple(by_output), tuple(by_value[:SHOWN]), by_pair, tuple(broken))
 
 
-def above(found: int | None, bound: int | None) -> bool:
-    """Tell whether an ε is above another one; nothing is above infinity."""
-    return bound is not INFINITE and (found is INFINITE or found > bound)
-
-
-def _plain(mechanism: str, table: Table) -> int | None:
+def _plain(mechanism: str, table: Table) -> Micro:
     if mechanism == "item_set" and isinstance(table, Bits):
         return micro_of(table.set_odds())
     return micro_of([plain_odds(table)])
 
 
-def _of_column(table: Direct, output: int) -> int | None:
+def _of_column(table: Direct, output: int) -> Micro:
     least, most = table.column(output)
     return micro_of([(most, least, 1)])
 
 
-def _by_output(table: Table) -> list[int | None]:
+def _by_output(table: Table) -> list[Micro]:
     if not isinstance(table, Direct) or table.outputs > SHOWN:
         return []
     return [_of_column(table, output) for output in range(table.outputs)]
 
 
-def _by_pair(table: Table) -> tuple[tuple[int | None, ...], ...]:
+def _by_pair(table: Table) -> tuple[tuple[Micro, ...], ...]:
     """The larger ε of both directions, a matrix of few values."""
     values = range(table.size if table.size <= SHOWN_PAIRS else 0)
     ways = [[() if one == two else tuple(table.odds(one, table, two)) for two in values] for one in values]
     micro = {odds: micro_of(odds) for row in ways for odds in row}
-    return tuple(tuple(largest((micro[ways[one][two]], micro[ways[two][one]])) for two in values) for one in values)
+    return tuple(tuple(max((micro[ways[one][two]], micro[ways[two][one]])) for two in values) for one in values)
 
 
-def _of_value(table: Table, value: int) -> int | None:
+def _of_value(table: Table, value: int) -> Micro:
     """The largest ε between the value and another one, in either direction."""
     others = {*table.values()} - {value}
-    return largest(
+    return max(
         micro_of(odds)
         for odds in {tuple(table.odds(*pair)) for two in others for pair in ((value, table, two), (two, table, value))}
     )
 
 
-def level_odds(tables: Sequence[Table], label: Table | None = None, *, values: bool = False) -> int | None:
+def level_odds(tables: Sequence[Table], label: Table | None = None, *, values: bool = False) -> Micro:
     """Return what output and label tell about the level of a person, for one value; with `values`, about both.
 
-    >>> from pldp.mechanisms import channel
-    >>> tables = [read_table("krr", 16, channel("krr", 16, micro).weights()) for micro in (100_000, 1_000_000)]
+    >>> from pldp.mechanisms import build
+    >>> tables = [read_table("krr", 16, build("krr", 16, micro).weights()) for micro in (100_000, 1_000_000)]
     >>> level_odds(tables)
     804544
     """
-    found: list[int | None] = [0]
+    found: list[Micro] = [0]
     for one, first in enumerate(tables):
         for two, second in enumerate(tables):
             shown = [] if label is None or one == two else label.odds(one, label, two)
@@ -163,13 +158,13 @@ def level_odds(tables: Sequence[Table], label: Table | None = None, *, values: b
             pairs = ((x, y) for x in own for y in (own if values else (x,)))
             different = {tuple(first.odds(x, second, y)) for x, y in pairs if one != two or x != y}
             found += [micro_of([*odds, *shown]) for odds in different]
-    return largest(found)
+    return max(found)
 
 
-def read_micro(text: object) -> int | None:
+def read_micro(text: object) -> Micro:
     """Read an ε of a document: a number as text, or `infinite`."""
-    if text == epsilon_text(INFINITE):
-        return INFINITE
+    if text == epsilon_text(math.inf):
+        return math.inf
     if not isinstance(text, str | int | float):
         raise AuditError(f"an epsilon of the survey must be a number, not {type(text).__name__}")
     return micro_epsilon(text)

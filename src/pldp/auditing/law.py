@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from pldp.auditing.tables import BIT, NUMBER, Bits, Direct, Hashed, Table
-from pldp.mechanisms import Output, RandomBytes
-from pldp.mechanisms.channel import as_int
+from pldp.mechanisms import Output, RandomBytes, as_int
 
 Draw = Callable[[int, RandomBytes], Output]
 """A sampler: from a value and a source of random bytes to an output."""
@@ -32,8 +31,8 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
     """Return what a sampler does otherwise than the table says, in words, or nothing.
 
     >>> from pldp.auditing.tables import read_table
-    >>> from pldp.mechanisms import channel
-    >>> response = channel("krr", 4, 1_000_000)
+    >>> from pldp.mechanisms import build
+    >>> response = build("krr", 4, 1_000_000)
     >>> table = read_table("krr", 4, response.weights())
     >>> sampler_fault(response.draw, table) is None
     True

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pldp.auditing.sampled import Bound
 from pldp.auditing.timing import Timing
-from pldp.epsilon import MICRO
+from pldp.epsilon import MICRO, Micro
 
 TIMING_ALARM: Final = 7e-6
 """Chance that the times of a sound mechanism look different: two tails of a normal beyond 4.5."""
@@ -159,6 +159,6 @@ def number(epsilon: float) -> float | str:
     return "infinite" if math.isinf(epsilon) else epsilon
 
 
-def from_micro(micro: int | None) -> float:
+def from_micro(micro: Micro) -> float:
     """Return micro-ε as ε; `None` is infinite."""
-    return math.inf if micro is None else micro / MICRO
+    return micro / MICRO

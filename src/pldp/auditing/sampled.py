@@ -126,9 +126,9 @@ def lower_bound(
     Examples
     --------
     >>> from pldp.auditing.columns import columns_of_arrays
-    >>> from pldp.mechanisms import channel
+    >>> from pldp.mechanisms import build
     >>> from pldp.simulate import perturb
-    >>> generator, response = np.random.default_rng(1), channel("krr", 2, 1_000_000)
+    >>> generator, response = np.random.default_rng(1), build("krr", 2, 1_000_000)
     >>> sides = [perturb(response, np.full(100_000, value), generator) for value in (0, 1)]
     >>> found = lower_bound(columns_of_arrays(sides), 100_000, 2, 1.0)
     >>> 0.9 < found.epsilon <= 1, found.refutes

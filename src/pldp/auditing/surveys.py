@@ -15,10 +15,10 @@ from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Row, from_micro
 from pldp.auditing.sampled import Bound, lower_bound
 from pldp.auditing.settings import AuditSettings
-from pldp.auditing.tables import BIT, read_table
+from pldp.auditing.tables import read_table
 from pldp.auditing.timing import Timing, compare_times
 from pldp.errors import AuditError
-from pldp.mechanisms import CategoricalChannel, Channel, ItemSet, NumberChannel
+from pldp.mechanisms import Micro
 from pldp.survey import Question, Survey
 
 SAMPLES: Final = 2_000
@@ -65,7 +65,7 @@ def audit_document(document: Mapping[str, Any]) -> Iterator[Row]:
             for level, weights in question["weights"].items():
                 claimed = read_micro(question["levels"][level])
                 budgets = [read_micro(text) for text in question.get("budgets", {}).get(level, [])]
-                exact = audit_channel(question["mechanism"][level], size, weights, claimed or 0, budgets)
+                exact = audit_channel(question["mechanism"][level], size, weights, int(claimed), budgets)
                 yield _row(question["mechanism"][level], question["name"], level, "document", exact)
     except (KeyError, TypeError, AttributeError) as error:
         raise AuditError(
@@ -86,8 +86,8 @@ def _row(mechanism: str, question: str, level: str, device: str, exact: Exact, *
     return Row(mechanism, question, level, device, claimed, kept, refutations=words, details=details, **found)
 
 
-def _text(micro: int | None) -> float | str:
-    return "infinite" if micro is None else from_micro(micro)
+def _text(micro: Micro) -> float | str:
+    return "infinite" if micro == math.inf else from_micro(micro)
 
 
 def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings) -> Iterator[Row]:
@@ -98,7 +98,7 @@ def _level_rows(survey: Survey, question: Question, level: int, samples: int, se
         channel.mechanism, channel.size, channel.weights(), question.levels[level].micro_epsilon, budgets
     )
     table = read_table(channel.mechanism, channel.size, channel.weights())
-    fault = sampler_fault(channel.draw, table, sets=isinstance(channel, ItemSet))
+    fault = sampler_fault(channel.draw, table, sets=channel.domain == "sets")
     alone = only(survey, question)
     values, claims = _values(question, level)
     people = [({question.name: value}, name) for value in values]
@@ -107,7 +107,7 @@ def _level_rows(survey: Survey, question: Question, level: int, samples: int, se
         changed = changes_when_asked_again(alone, *people[0], ROUNDS)
         words += [changed] if changed else []
     shared = (channel.mechanism, question.name, name)
-    details = {"manipulation": manipulation(channel)}
+    details = {"manipulation": channel.manipulation}
     timed = [place for place, value in enumerate(values) if not isinstance(value, list) or len(value) == 1]
     for device, found in _sampled(alone, people, claims, timed, samples, settings):
         own = words if device == "python" else []
@@ -209,7 +209,7 @@ def _hidden_rows(survey: Survey, question: Question, samples: int, settings: Aud
             ("pairs of value and level", both, joint),
             ("levels by the label alone", label_found, survey.level_micro_epsilon),
         )
-        if stated is not None and (found is None or found > stated)
+        if stated is not None and found > stated
     ]
     people = [({question.name: question.values[0]}, level.name) for level in question.levels]
     claims = from_micro(leak)
@@ -252,16 +252,3 @@ def _joint_rows(survey: Survey, samples: int, settings: AuditSettings) -> Iterat
     for device, found in _sampled(replace(survey, total_micro_epsilon=None), people, claims, [], samples, settings):
         claimed = found["sampled"].claimed
         yield Row("all answers", f"all {len(names)}", strictest[0], device, claimed, **found)
-
-
-def manipulation(channel: Channel) -> float | None:
-    """Return what one forged report can count as: people, or for a number the largest true number, so many times."""
-    if isinstance(channel, CategoricalChannel):
-        return channel.manipulation
-    if isinstance(channel, ItemSet):
-        pairs = zip(channel.kept, channel.raised, strict=True)
-        return max((BIT - raised) / (kept - raised) for kept, raised in pairs)
-    if isinstance(channel, NumberChannel):
-        largest = max(abs(channel.unbiased(output)) for output in range(channel.output_count))
-        return float(largest / channel.centre(channel.size - 1))
-    return None

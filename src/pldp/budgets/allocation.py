@@ -12,8 +12,7 @@ from fractions import Fraction
 
 from pldp.budgets.levels import Level
 from pldp.errors import EpsilonError
-from pldp.mechanisms import MICRO, epsilon_text
-from pldp.mechanisms.hashing.channel import PRIMES
+from pldp.mechanisms import AUTO, MICRO, REGISTRY, PureChannel, epsilon_text, family
 
 Cost = Callable[[float], float]
 """Error of one question as a function of its ε: falling and convex."""
@@ -43,32 +42,20 @@ def variance_cost(mechanism: str, size: int) -> Cost:
 
     The formulas are those of the channels before their weights are rounded, so that slopes are smooth.
     """
-    if mechanism == "auto":
-        names = ("krr", "oue") if size < 1000 else ("krr", "lh")
-        parts = [variance_cost(name, size) for name in names]
+    if mechanism == AUTO:
+        found = (each for each in REGISTRY.values() if issubclass(each, PureChannel) and each.suits(size))
+        parts = [variance_cost(each.mechanism, size) for each in found]
         return lambda epsilon: min(part(epsilon) for part in parts)
+    chosen = family(mechanism, "labels", per_value=False)
 
     def cost(epsilon: float) -> float:
-        p, q = _support(mechanism, size, epsilon)
+        if not issubclass(chosen, PureChannel):
+            raise EpsilonError(f"the cost of {mechanism} is not known")
+        p, q = chosen.ideal_supports(size, epsilon)
         level = q + (p - q) / size
         return size * level * (1 - level) / (p - q) ** 2
 
     return cost
-
-
-def _support(mechanism: str, size: int, epsilon: float) -> tuple[float, float]:
-    odds = math.exp(epsilon)
-    if mechanism == "krr":
-        return odds / (odds + size - 1), 1 / (odds + size - 1)
-    if mechanism == "sue":
-        root = math.exp(epsilon / 2)
-        return root / (root + 1), 1 / (root + 1)
-    if mechanism == "oue":
-        return 0.5, 1 / (odds + 1)
-    if mechanism == "lh":
-        buckets = min(PRIMES, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
-        return odds / (odds + buckets - 1), 1 / buckets
-    raise EpsilonError(f"mechanism must be one of krr, sue, oue, lh or auto, not {mechanism!r}")
 
 
 def allocate(total_micro_epsilon: int, costs: Sequence[Cost]) -> list[int]:

@@ -14,16 +14,15 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from statistics import fmean, quantiles
 
-from pldp.epsilon import INFINITE, epsilon_text, micro_epsilon_of_ratio
+from pldp.epsilon import Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms import Channel, ItemResponse
-from pldp.mechanisms.channel import largest
 
 FENCE = 1.5
 """A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences)."""
 
-Budget = int | None
-"""Micro-ε, or `None`: open, no protection."""
+Budget = Micro
+"""Micro-ε, or `math.inf`: open, no protection."""
 
 
 def scores_by_value(values: Sequence[str], scores: Sequence[Sequence[float]]) -> dict[str, list[float]]:
@@ -90,13 +89,13 @@ def level_weight(level: int, levels: int) -> Fraction:
 
 
 def level_budget(total_micro_epsilon: int, level: int, levels: int) -> Budget:
-    """ε_l = W_{L−l}·ε, rounded down to micro-ε; `None` for level 0, which is open.
+    """ε_l = W_{L−l}·ε, rounded down to micro-ε; `math.inf` for level 0, which is open.
 
     >>> [level_budget(9_000_000, level, 5) for level in range(5)]
-    [None, 3600000, 2700000, 1800000, 900000]
+    [inf, 3600000, 2700000, 1800000, 900000]
     """
     if level == 0:
-        return INFINITE
+        return math.inf
     return _whole(total_micro_epsilon * level_weight(levels - level, levels), total_micro_epsilon)
 
 
@@ -108,10 +107,12 @@ def split_budget(micro_epsilon: Budget, values: int = 2) -> tuple[Budget, ...]:
     """
     if values < 2:
         raise EpsilonError(f"an attribute must have at least 2 values, not {values}")
-    if micro_epsilon is None:
-        return (INFINITE,) * values
+    if micro_epsilon == math.inf:
+        return (math.inf,) * values
     ranks = range(1, values + 1)
-    return tuple(_whole(micro_epsilon * level_weight(values + 1 - rank, values + 1), micro_epsilon) for rank in ranks)
+    return tuple(
+        _whole(int(micro_epsilon) * level_weight(values + 1 - rank, values + 1), int(micro_epsilon)) for rank in ranks
+    )
 
 
 def _whole(share: Fraction, total: int) -> int:
@@ -142,15 +143,16 @@ def safe_channel(budgets: Sequence[Budget]) -> ItemResponse:
 def true_epsilons(channel: Channel) -> tuple[Budget, ...]:
     """Return for each value i the exact ln max Pr(y|i)/Pr(y|j) over reports y and other values j, rounded up.
 
+    >>> import math
     >>> from pldp.mechanisms import ValueResponse
     >>> true_epsilons(ValueResponse.of([2_400_000, 1_200_000]))    # promised: 2.4 and 1.2
     (1376447, 2223554)
-    >>> true_epsilons(ValueResponse.of([None, 1_200_000]))         # an open "0" gives every "1" away
-    (1463283, None)
+    >>> true_epsilons(ValueResponse.of([math.inf, 1_200_000]))     # an open "0" gives every "1" away
+    (1463283, inf)
     """
     rows = [[channel.probability(output, value) for output in channel.outputs()] for value in range(channel.size)]
     return tuple(
-        largest(
+        max(
             micro_epsilon_of_ratio(p.numerator * q.denominator, p.denominator * q.numerator)
             for other in rows
             if other is not row

@@ -15,7 +15,7 @@ from rich.table import Table
 from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, console_for, emit_json
 from pldp.errors import UsageError
-from pldp.mechanisms import PureChannel
+from pldp.mechanisms import Micro, PureChannel
 from pldp.survey import Survey, load, make_key, sign
 
 
@@ -70,7 +70,7 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
     ]
 
 
-def _text_or_none(micro: int | None) -> str | None:
+def _text_or_none(micro: Micro | None) -> str | None:
     return None if micro is None else epsilon_text(micro)
 
 
@@ -95,15 +95,16 @@ def _show(console: Console, survey: Survey) -> None:
     console.print(table)
     for question in survey.questions:
         leak, joint = survey.level_leak(question.name), survey.value_and_level_epsilon(question.name)
-        if leak is not None:
+        if leak is not None and joint is not None:
             console.print(
                 f"{question.name}: levels are hidden; label and this answer together tell about the level at most "
                 f"ε = {epsilon_text(leak)}, about the pair of value and level ε = {epsilon_text(joint)}",
                 markup=False,
             )
-    if survey.level_channel is not None and len(survey.questions) > 1:
-        total = epsilon_text(survey.level_leak())
-        console.print(f"all answers at one level together tell about the level at most ε = {total}", markup=False)
+    total = survey.level_leak()
+    if total is not None and len(survey.questions) > 1:
+        words = "all answers at one level together tell about the level at most"
+        console.print(f"{words} ε = {epsilon_text(total)}", markup=False)
 
 
 def _key(args: argparse.Namespace) -> None:

@@ -13,9 +13,9 @@ from pldp.collector.store import Round
 from pldp.errors import EstimateError, TallyError
 from pldp.estimates import Homogeneity, baskets_of, density, frequencies, itemsets, mean, supports, two_way
 from pldp.estimates.numbers.density import HEAPED
-from pldp.estimates.numbers.fusion import unbiased_numbers
 from pldp.estimates.numbers.number_mapping import number_mapping
 from pldp.estimates.shares.pooling import TEST_LEVEL
+from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.reports import Rejection
 from pldp.survey import Question
 from pldp.tallies import Fused, Tally, fused_of
@@ -193,7 +193,7 @@ def _forged(fused: Fused, *, by_size: bool) -> float:
     reports = np.array([source.reports for source in fused.sources])
     errors = np.array([error for _, error in mean(fused, target="population").services.values()])
     weights = reports / reports.sum() if by_size else errors**-2 / (errors**-2).sum()
-    reach = np.array([np.ptp(unbiased_numbers(source.channel)) for source in fused.sources])
+    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
     return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
 
 

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from pldp.mechanisms import Bits
 from pldp.reports import Report, read_report
-from pldp.reports.columns import bit_channel, integer_channels, schema
+from pldp.reports.columns import Forms, schema
 from pldp.survey import SCHEMA, Question, Survey
 
 ID_BYTES: Final = 16
@@ -81,8 +82,9 @@ class Packing:
             self._offsets.append(self.width)
             start = 8 * self.width
             for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True)):
-                limit = 1 << channel.size if channel.output_bytes else channel.output_count
-                cell = _Cell(0xFF << start, place + 1 << start, start + 8, channel.output_bytes, limit)
+                form = channel.form
+                length = form.bytes if isinstance(form, Bits) else 0
+                cell = _Cell(0xFF << start, place + 1 << start, start + 8, length, form.count)
                 self._cells[question.name, level.name] = cell
             charges = [question.charge(place) for place in range(len(question.levels))]
             if survey.level_channel is not None:  # the level that a report shows is not the one that was chosen
@@ -162,21 +164,19 @@ class Packing:
             codes = table[:, offset].astype(np.int8) - np.int8(1)
             places = pa.array(codes, mask=codes < 0)
             columns[f"{question.name}.level"] = pa.DictionaryArray.from_arrays(places, levels)
-            if integer_channels(question):
+            forms = Forms(question)
+            if forms.integers:
                 integers = _integers(table, offset + 1, output_width(question))
                 kind = self._schema.field(f"{question.name}.output").type.to_pandas_dtype()
                 columns[f"{question.name}.output"] = pa.array(integers.astype(kind))
-            bits = bit_channel(question)
-            if bits is not None:
-                columns[f"{question.name}.bits"] = _binary(table[:, offset + 1 : offset + 1 + bits.output_bytes])
+            if forms.bits is not None:
+                columns[f"{question.name}.bits"] = _binary(table[:, offset + 1 : offset + 1 + forms.bits.bytes])
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=self._schema)
 
 
 def output_width(question: Question) -> int:
     """Return how many bytes hold any output of the question."""
-    return max(
-        channel.output_bytes or ((channel.output_count - 1).bit_length() + 7) // 8 or 1 for channel in question.channels
-    )
+    return max(((channel.form.count - 1).bit_length() + 7) // 8 or 1 for channel in question.channels)
 
 
 def _integers(table: npt.NDArray[np.uint8], start: int, width: int) -> npt.NDArray[np.uint64]:

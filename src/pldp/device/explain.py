@@ -6,17 +6,17 @@ import math
 
 from pldp.errors import AnswerError
 from pldp.mechanisms import (
+    BIT_TOTAL,
     MICRO,
+    Bits,
     CategoricalChannel,
     ItemSet,
-    LinearHashing,
+    Micro,
     PureChannel,
-    UnaryEncoding,
     epsilon_text,
     report_promise,
     value_promise,
 )
-from pldp.mechanisms.unary.channel import TOTAL
 from pldp.survey import Question, Survey
 
 MOST_LINES = 8
@@ -48,12 +48,7 @@ def _about_the_answer(question: Question, level: int) -> list[str]:
 def _one(question: Question, level: int, channel: PureChannel) -> list[str]:
     """One label, all labels protected alike."""
     example = question.values[0]
-    if isinstance(channel, UnaryEncoding):
-        verb = f'ticks "{example}" among other boxes'
-    elif isinstance(channel, LinearHashing):
-        verb = f'names a group of answers that contains "{example}"'
-    else:
-        verb = f'says "{example}"'
+    verb = channel.phrase.format(label=example)
     truth, other = (_of_hundred(float(support)) for support in (channel.truth_support, channel.other_support))
     return [
         f'of 100 people whose answer is "{example}", about {truth} send a report that {verb};',
@@ -64,7 +59,7 @@ def _one(question: Question, level: int, channel: PureChannel) -> list[str]:
 
 def _by_value(question: Question, channel: CategoricalChannel) -> list[str]:
     """One label, with a budget per label: what each report, or each label, can tell."""
-    if channel.output_bytes:
+    if isinstance(channel.form, Bits):
         lines = [value_promise(channel, value, question.values) for value in range(channel.size)[:MOST_LINES]]
     else:
         lines = [report_promise(channel, output, question.values) for output in range(channel.size)[:MOST_LINES]]
@@ -76,9 +71,9 @@ def _several(question: Question, level: int, channel: ItemSet) -> list[str]:
     """Any number of labels, each a bit of its own."""
     lines = []
     for place, label in list(enumerate(question.values))[:MOST_LINES]:
-        kept, raised = (_of_hundred(weights[place] / TOTAL) for weights in (channel.kept, channel.raised))
+        kept, raised = (_of_hundred(weights[place] / BIT_TOTAL) for weights in (channel.kept, channel.raised))
         micro = channel.promised(place)
-        times = "" if micro is None else f"odds change at most {math.exp(micro / MICRO):.3g} times, "
+        times = "" if micro == math.inf else f"odds change at most {math.exp(micro / MICRO):.3g} times, "
         lines.append(
             f'of 100 people who tick "{label}", about {kept} reports have it ticked; of 100 who do not, about {raised} '
             f"({times}ε = {epsilon_text(micro)})."
@@ -104,7 +99,7 @@ def _odds(question: Question, level: int) -> str:
     return _times(question.levels[level].micro_epsilon)
 
 
-def _times(micro: int) -> str:
+def _times(micro: Micro) -> str:
     """Write e^ε as a number, or as a power where it is too large for one."""
     odds = f"{math.exp(micro / MICRO):.3g}" if micro < LARGEST_NUMBER else f"e^{epsilon_text(micro)}"
     return f"{odds} times (ε = {epsilon_text(micro)})"

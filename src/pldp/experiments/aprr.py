@@ -7,6 +7,7 @@ Basket is read from the folder named by PLDP_DATA; without it, simulated baskets
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise
@@ -21,8 +22,8 @@ from pldp.budgets.sensitivity import level_budget, split_budget
 from pldp.datasets import data_file
 from pldp.estimates.sets.itemsets import Baskets
 from pldp.experiments.verdicts import Verdict
+from pldp.mechanisms import BIT_TOTAL as TOTAL
 from pldp.mechanisms import MICRO, ItemSet, epsilon_text
-from pldp.mechanisms.unary.channel import TOTAL
 from pldp.papers import aprr
 from pldp.simulate import perturb_item_sets
 
@@ -107,7 +108,7 @@ def _item_levels() -> list[int]:
 
 
 def _unperturbed(baskets: Rows) -> Baskets:
-    return [(ItemSet.of([None] * sum(LEVEL_ITEMS)), baskets)]
+    return [(ItemSet.of([math.inf] * sum(LEVEL_ITEMS)), baskets)]
 
 
 def _perturbed(method: str, baskets: Rows, generator: np.random.Generator) -> Baskets:

@@ -135,7 +135,7 @@ def counted(channel: PureChannel, outputs: Any) -> Counts:
     """Count the outputs of one channel, keeping whole rows of bits."""
     if outputs.ndim == 2:
         return BitCounts.of_rows(outputs, channel.size, patterns=True)
-    size = channel.output_count
+    size = channel.form.count
     return OutputCounts(np.bincount(outputs, minlength=size))
 
 

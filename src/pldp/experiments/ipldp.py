@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pldp import __version__
 from pldp.datasets import load_counts
+from pldp.epsilon import Micro
 from pldp.estimates.groups import FloatArray, group
 from pldp.experiments.verdicts import Verdict
 from pldp.mechanisms import ItemUnaryEncoding, SupportChannel, epsilon_text
@@ -326,7 +327,7 @@ def _unary_verdicts(table: _Table) -> list[Verdict]:
     ]
 
 
-def _largest_pairs() -> dict[str, int | None]:
+def _largest_pairs() -> dict[str, Micro]:
     channels = ipldp.item_channels(ipldp.level_budgets(ZIPF_ITEMS, 100_000, 10_000_000))
     return {name: channels[name].micro_epsilon for name in ("iprr", "idue_opt0")}
 
@@ -344,12 +345,12 @@ def _promises() -> str:
 def _exact_verdicts(seed: int) -> list[Verdict]:
     """Claims that formulas decide, beside what simulation sees."""
     budgets = ipldp.level_budgets(8, 300_000, 2_000_000, non_sensitive=0.25)
-    larger = tuple(None if micro is None else 2 * micro for micro in budgets)
+    larger = tuple(2 * micro for micro in budgets)
     shares = np.arange(8.0, 0, -1) / 36
     losses = [ipldp.l2_loss(each, shares, 1000) for each in (budgets, larger)]
     seen, stated = _seen_losses(budgets, shares, seed)
     uneven = (100_000, 10_000_000, 10_000_000)
-    smallest = min(micro for micro in uneven if micro is not None)
+    smallest = min(uneven)
     tight = ipldp.l2_bound(uneven, 1) / ipldp.low_privacy_l2(uneven, 1)
     channel = ipldp.item_channels(budgets)["iprr"]
     pair = channel.pair_micro_epsilon(2, 7)
@@ -372,7 +373,7 @@ def _exact_verdicts(seed: int) -> list[Verdict]:
         ),
         Verdict(
             "An item with budget ε_x gets ε_x-LDP, as an input and as an output",
-            pair == min(micro for micro in (budgets[2], budgets[7]) if micro is not None),
+            pair == min(budgets[2], budgets[7]),
             f"items with budgets {epsilon_text(budgets[2])} and {epsilon_text(budgets[7])}: true ε between them "
             f"{epsilon_text(pair)}; between either and a non-sensitive item "
             f"{epsilon_text(channel.pair_micro_epsilon(0, 7))}. One side holds: no report speaks for the latter by "

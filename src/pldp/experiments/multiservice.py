@@ -30,7 +30,7 @@ from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.fusion import FusedLikelihood
 from pldp.experiments.parallel import in_parallel
 from pldp.experiments.verdicts import Verdict
-from pldp.mechanisms import Grid, micro_epsilon, number_channel
+from pldp.mechanisms import Grid, build, micro_epsilon
 from pldp.papers.multiservice import ems, give_to_groups, js, split_dimensions, ua, ule, uwa
 from pldp.simulate import perturb_numbers, to_buckets
 from pldp.tallies import Fused, Service, fuse
@@ -191,7 +191,7 @@ def collect(setting: Setting, values: npt.NDArray[Any], generator: np.random.Gen
     services = []
     for place, (mechanism, epsilon) in enumerate(zip(setting.services, setting.epsilons, strict=True)):
         here = gave[:, place % gave.shape[1]]
-        channel = number_channel(mechanism, setting.buckets, micro_epsilon(epsilon))
+        channel = build(mechanism, setting.buckets, micro_epsilon(epsilon))
         outputs = perturb_numbers(channel, values[here], generator)
         services.append(Service(f"{mechanism}{place}", channel, keys[here], outputs, (0, 1)))
     return fuse(services)

@@ -1,7 +1,8 @@
 """What every mechanism is: a channel Q(output | value) with integer weights.
 
-A *value* is the index 0 … size-1 of a label. An *output* is what a report carries: an `int` or packed `bytes`.
-An output of a categorical channel *supports* some of the values. In a *support channel*
+A *value* is the index 0 … size-1 of a label, the bucket of a number, or a set of items as an integer. An *output* is
+what a report carries; its *form* is `Integers` or `Bits`. An output of a categorical channel *supports* some of the
+values. In a *support channel*
 
     Pr(output supports i | value i) = p_i,     Pr(output supports i | value j) = q_i  for every j ≠ i,
 
@@ -13,26 +14,29 @@ What a categorical channel promises is computed from it in several ways: over al
 (`micro_epsilon`, plain LDP), for one output (`output_micro_epsilon`, item-oriented LDP), for one pair of values
 (`pair_micro_epsilon`, input-discriminative LDP), and for one value, in its favour only (`evidence_micro_epsilon`).
 
-Adding a mechanism means adding one frozen dataclass here and its vectorised twin in `pldp.estimates.groups`;
-nothing else in the system knows mechanisms by name.
+A family of mechanisms is a folder beside this file: its channels here, standard library only, and its `arrays.py`, the
+same channels over NumPy arrays. `registry.py` has its line. Nothing else in the system knows mechanisms by name.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, Self
 
-from pldp.epsilon import INFINITE, MICRO, micro_epsilon_of_ratio
+from pldp.epsilon import MICRO, Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
+from pldp.mechanisms.draws import RandomBytes
+from pldp.mechanisms.form import Form, Integers, Output
 
-RandomBytes = Callable[[int], bytes]
-"""A source of randomness: `os.urandom` on a device; a seeded one only in tests."""
+Domain = Literal["labels", "sets", "numbers"]
+"""What the values of a channel are."""
 
-Output = int | bytes
-"""What one answer of a report carries."""
+Odds = list[tuple[Fraction, int]]
+"""Factors of a likelihood ratio: (ratio, power)."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Channel(ABC):
     Attributes
     ----------
     size
-        Number of values that can be answered (k).
+        Number of values that can be answered (k); of sets, the number of items.
     """
 
     size: int
@@ -50,28 +54,49 @@ class Channel(ABC):
     mechanism: ClassVar[str]
     """Name in survey files and results."""
 
-    needs_rows: ClassVar[bool] = False
-    """Whether estimates need whole packed rows, not only how often each bit was 1."""
+    domain: ClassVar[Domain] = "labels"
+
+    per_value: ClassVar[bool] = False
+    """Whether it takes a budget per value (or item) and publishes its weights as lists."""
+
+    keeps_rows: ClassVar[bool] = False
+    """Whether estimates need whole rows of bits, not only how often each bit was 1."""
+
+    published: ClassVar[Mapping[str, str]]
+    """The integers that define the channel: name in a survey file → attribute."""
+
+    @classmethod
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Channel:
+        """Build the channel for so many values with one budget in micro-ε, or with one per value."""
+        raise NotImplementedError
+
+    @classmethod
+    def read(cls, size: int, weights: object) -> Self:
+        """Rebuild the channel from the integers that a survey publishes: the inverse of `weights`."""
+        if not isinstance(weights, Mapping) or weights.keys() != cls.published.keys():
+            raise EpsilonError(f"weights of {cls.mechanism} must be exactly {', '.join(cls.published)}")
+        fields = {field: _weight(cls, size, weights[name]) for name, field in cls.published.items()}
+        return cls(size, **fields)
+
+    def weights(self) -> dict[str, int | list[int]]:
+        """Return the integers that define the channel: what a survey publishes and a device checks."""
+        found = {name: getattr(self, field) for name, field in self.published.items()}
+        return {name: list(entry) if self.per_value else entry for name, entry in found.items()}
 
     @property
     @abstractmethod
-    def micro_epsilon(self) -> int | None:
-        """True ε = ln max Q(y|x)/Q(y|x'), computed from the weights and rounded up; `None` when infinite."""
+    def form(self) -> Form:
+        """What its outputs are."""
+
+    @property
+    @abstractmethod
+    def micro_epsilon(self) -> Micro:
+        """True ε = ln max Q(y|x)/Q(y|x'), computed from the weights and rounded up; `math.inf` without a limit."""
 
     @property
     def epsilon(self) -> float:
         """True ε as a float, for display and formulas."""
-        return float("inf") if self.micro_epsilon is None else self.micro_epsilon / MICRO
-
-    @property
-    def output_count(self) -> int:
-        """Number of outputs."""
-        return self.size
-
-    @property
-    def output_bytes(self) -> int:
-        """Length of an output that is packed bits; 0 where outputs are the integers below `output_count`."""
-        return 0
+        return self.micro_epsilon / MICRO
 
     @abstractmethod
     def draw(self, value: int, random: RandomBytes) -> Output:
@@ -81,42 +106,57 @@ class Channel(ABC):
     def probability(self, output: Output, value: int) -> Fraction:
         """Q(output | value), exact: the likelihood of the value."""
 
+    @property
     @abstractmethod
+    def manipulation(self) -> float:
+        """People that one forged report can count as; for numbers, the largest true number, so many times.
+
+        Reference: Cheu, Smith, Ullman, "Manipulation Attacks in Local Differential Privacy" (2021).
+        """
+
     def outputs(self) -> Iterator[Output]:
         """Enumerate every output that can occur (for audits of small domains)."""
+        return self.form.outputs()
 
-    @abstractmethod
-    def weights(self) -> Mapping[str, int | list[int]]:
-        """Return the integers that define the channel: what a survey publishes and a device checks."""
-
-    def promised(self, value: int) -> int | None:  # noqa: ARG002 - others have one promise per value
+    def promised(self, value: int) -> Micro:  # noqa: ARG002 - others have one promise per value
         """What a budget of this value bounds: ε of the channel, unless the mechanism has a promise for each value."""
         return self.micro_epsilon
 
-
-class PackedBits:
-    """What channels have in common whose outputs are packed bits, one per value or item."""
-
-    size: int
-
-    @property
-    def output_count(self) -> int:
-        """2^size."""
-        return 1 << self.size
-
-    @property
-    def output_bytes(self) -> int:
-        """Length of a packed output."""
-        return (self.size + 7) // 8
-
-    def outputs(self) -> Iterator[bytes]:
-        """Enumerate all 2^size bit vectors."""
-        return (bits.to_bytes(self.output_bytes, "little") for bits in range(self.output_count))
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:  # noqa: ARG002 - others have an answer
+        """Return the largest Q(y|x)/Q'(y|x') of two channels of one form, x' being x or any other value."""
+        raise EpsilonError(f"what outputs of {self.mechanism} tell about the level is not known")
 
 
-def as_int(output: Output) -> int:
-    """Return an output as an integer; bit i of packed bits is bit i of the integer."""
-    return output if isinstance(output, int) else int.from_bytes(output, "little")
+def _weight(cls: type[Channel], size: int, entry: Any) -> Any:
+    """Check the type of one published weight."""
+    if not cls.per_value:
+        if type(entry) is not int:
+            raise EpsilonError(f"weights of {cls.mechanism} must be integers")
+        return entry
+    if not isinstance(entry, list | tuple) or len(entry) != size or not all(type(number) is int for number in entry):
+        raise EpsilonError(f"weights of {cls.mechanism} must be lists of {size} integers")
+    return tuple(entry)
+
+
+def one_budget(cls: type[Channel], budgets: Micro | Sequence[Micro]) -> int:
+    """Return the budget of all values together; refuse one per value."""
+    if not isinstance(budgets, int):
+        raise EpsilonError(f"{cls.mechanism} takes one finite budget for all values")
+    return budgets
+
+
+def each_budget(size: int, budgets: Micro | Sequence[Micro]) -> Sequence[Micro]:
+    """Return a budget per value."""
+    each = budgets if isinstance(budgets, Sequence) else (budgets,) * size
+    if len(each) != size:
+        raise EpsilonError(f"budgets must be {size}, one per value, not {len(each)}")
+    return each
+
+
+def require_same_form(one: Channel, two: Channel) -> None:
+    """Refuse outputs that tell the channel by their form."""
+    if one.size != two.size or one.form != two.form:
+        raise EpsilonError("outputs of different form show the level: there is no finite leak")
 
 
 def check_other_weights(size: int, other_weights: tuple[int, ...]) -> None:
@@ -133,40 +173,50 @@ def check_other_weights(size: int, other_weights: tuple[int, ...]) -> None:
 class CategoricalChannel(Channel):
     """A channel for one of `size` values, whose outputs support some of them."""
 
+    phrase: ClassVar[str] = 'says "{label}"'
+    """How a person is told that a report supports a label."""
+
+    @property
+    def form(self) -> Form:
+        """Most report the index of a value."""
+        return Integers(self.size)
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003 - others depend on them
+        """Tell whether `auto` considers it for so many values, with levels that show or are hidden."""
+        return False
+
+    @classmethod
+    def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels, one per level, whose outputs have one form, so that the form does not show the level."""
+        yield tuple(cls.build(size, micro) for micro in micro_epsilons)
+
     @abstractmethod
     def supports(self, output: Output, value: int) -> bool:
         """Tell whether the output counts for the value."""
 
-    @property
-    @abstractmethod
-    def manipulation(self) -> float:
-        """People that one forged report can count as.
-
-        Reference: Cheu, Smith, Ullman, "Manipulation Attacks in Local Differential Privacy" (2021).
-        """
-
-    def output_micro_epsilon(self, output: Output) -> int | None:
+    def output_micro_epsilon(self, output: Output) -> Micro:
         """ln max Q(y|x)/Q(y|x') over values, for one output y: what seeing y tells about any two values."""
         column = [self.probability(output, value) for value in range(self.size)]
         return micro_epsilon_between(min(column), max(column))
 
-    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+    def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """ln max Q(y|x)/Q(y|x') over outputs and both orders, for two values: what any report tells between them."""
         pairs = ((self.probability(output, one), self.probability(output, two)) for output in self.outputs())
-        return largest(micro_epsilon_between(*sorted(pair)) for pair in pairs)
+        return max(micro_epsilon_between(*sorted(pair)) for pair in pairs)
 
-    def promised(self, value: int) -> int | None:
+    def promised(self, value: int) -> Micro:
         """A budget bounds what any report tells about a person with this value, unless the mechanism differs."""
         return self.value_micro_epsilon(value)
 
-    def value_micro_epsilon(self, value: int) -> int | None:
+    def value_micro_epsilon(self, value: int) -> Micro:
         """Largest ε between this value and another one: how far any report can speak for it or against it."""
-        return largest(self.pair_micro_epsilon(value, other) for other in range(self.size) if other != value)
+        return max(self.pair_micro_epsilon(value, other) for other in range(self.size) if other != value)
 
-    def evidence_micro_epsilon(self, value: int) -> int | None:
+    def evidence_micro_epsilon(self, value: int) -> Micro:
         """ln max Q(y|x)/Q(y|x') over outputs and other values, for x: how far any report can speak *for* this value."""
         others = [other for other in range(self.size) if other != value]
-        return largest(
+        return max(
             micro_epsilon_between(min(self.probability(y, other) for other in others), self.probability(y, value))
             for y in self.outputs()
         )
@@ -197,6 +247,26 @@ class SupportChannel(CategoricalChannel):
 class PureChannel(SupportChannel):
     """A channel whose outputs support values with the same two probabilities for all values."""
 
+    total: ClassVar[int]
+    """What weights are counted in: 2⁵³ or 2³²."""
+
+    @classmethod
+    def other_odds(cls, size: int) -> tuple[int, int]:
+        """Return (parts, others) of the weight of a wrong answer, total/(e^{ε/parts} + others)."""
+        raise NotImplementedError
+
+    @classmethod
+    def truth_left(cls, size: int, other: Any, total: float) -> Any:
+        """Return the weight of the right answer that this weight of a wrong one leaves of the total."""
+        raise NotImplementedError
+
+    @classmethod
+    def ideal_supports(cls, size: int, epsilon: float) -> tuple[float, float]:
+        """Return p and q before they are rounded to whole weights."""
+        parts, others = cls.other_odds(size)
+        q = 1 / (math.exp(epsilon / parts) + others)
+        return cls.truth_left(size, q, 1), q
+
     @property
     @abstractmethod
     def truth_support(self) -> Fraction:
@@ -217,16 +287,16 @@ class PureChannel(SupportChannel):
         """q, for each value."""
         return (self.other_support,) * self.size
 
-    def output_micro_epsilon(self, output: Output) -> int | None:
+    def output_micro_epsilon(self, output: Output) -> Micro:
         """The channel's ε, but 0 for an output that supports all values or none."""
         kinds = {self.supports(output, value) for value in range(self.size)}
         return self.micro_epsilon if len(kinds) == 2 else 0
 
-    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+    def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """The channel's ε for any two values."""
         return self.micro_epsilon if one != two else 0
 
-    def evidence_micro_epsilon(self, value: int) -> int | None:  # noqa: ARG002
+    def evidence_micro_epsilon(self, value: int) -> Micro:  # noqa: ARG002
         """The channel's ε for any value."""
         return self.micro_epsilon
 
@@ -248,20 +318,6 @@ class PureChannel(SupportChannel):
         return float((1 - self.other_support) / (self.truth_support - self.other_support))
 
 
-def micro_epsilon_between(least: Fraction, most: Fraction) -> int | None:
+def micro_epsilon_between(least: Fraction, most: Fraction) -> Micro:
     """Return ln(most/least) in micro-ε, rounded up; 0 where that is negative and for two zeros."""
     return micro_epsilon_of_ratio(most.numerator * least.denominator, most.denominator * least.numerator)
-
-
-def largest(micro_epsilons: Iterable[int | None]) -> int | None:
-    """Return the largest ε; `INFINITE` is the largest of all.
-
-    >>> largest([3, 5, 4]), largest([3, INFINITE])
-    (5, None)
-    """
-    most = 0
-    for micro in micro_epsilons:
-        if micro is INFINITE:
-            return INFINITE
-        most = max(most, micro)
-    return most

@@ -11,11 +11,15 @@ Rounding moves a number by at most half a bucket, (high − low) / (2·size) in 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import ClassVar, Self
 
+from pldp.epsilon import Micro
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Output
+from pldp.mechanisms.channel import Channel, Domain, one_budget
+from pldp.mechanisms.form import Form, Integers, Output
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class Grid:
 class NumberChannel(Channel):
     """A channel whose values are the buckets of a grid on [−1, 1] and whose outputs are integers."""
 
+    domain: ClassVar[Domain] = "numbers"
+
     def __post_init__(self) -> None:
         if self.size < 2:
             raise EpsilonError(f"size must be at least 2 buckets, not {self.size}")
@@ -73,6 +79,26 @@ class NumberChannel(Channel):
     def centre(self, value: int) -> Fraction:
         """The number that a bucket stands for, on [−1, 1]."""
         return Fraction(2 * value + 1 - self.size, self.size)
+
+    @classmethod
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Channel:
+        """Build it from one budget."""
+        return cls.of(size, one_budget(cls, budgets))
+
+    @classmethod
+    @abstractmethod
+    def of(cls, size: int, micro_epsilon: int) -> Self:
+        """Build the channel whose true ε is at most the given one."""
+
+    @property
+    def form(self) -> Form:
+        """Most report a bucket of the grid."""
+        return Integers(self.size)
+
+    @property
+    def manipulation(self) -> float:
+        """The largest unbiased number of an output over the largest true number."""
+        return float(max(abs(self.unbiased(output)) for output in self.outputs()) / self.centre(self.size - 1))
 
     @abstractmethod
     def unbiased(self, output: Output) -> Fraction:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from pldp.epsilon import INFINITE, MICRO, epsilon_text
+from pldp.epsilon import MICRO, Micro, epsilon_text
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel, Output
+from pldp.mechanisms.channel import CategoricalChannel
+from pldp.mechanisms.form import Integers, Output
 
 _LISTED = 4
 """Labels named before the rest is counted."""
@@ -16,8 +17,9 @@ _LISTED = 4
 def report_promise(channel: CategoricalChannel, output: Output, labels: Sequence[str]) -> str:
     """Say what somebody who sees this report can and cannot conclude, whatever else they know.
 
+    >>> import math
     >>> from pldp.mechanisms import ItemResponse
-    >>> channel = ItemResponse.of([100_000, 1_000_000, None])
+    >>> channel = ItemResponse.of([100_000, 1_000_000, math.inf])
     >>> for output in channel.outputs():
     ...     print(report_promise(channel, output, ["HIV", "hepatitis", "none"]))
     A report "HIV" changes the odds between any two values at most 1.11 times (ε = 0.1); "HIV" gains on all others.
@@ -31,14 +33,14 @@ others.
     likely = [labels[value] for value, chance in enumerate(chances) if chance == most]
     possible = [labels[value] for value, chance in enumerate(chances) if chance]
     supported = [value for value in range(channel.size) if channel.supports(output, value)]
-    if not channel.output_bytes and len(supported) == 1:
+    if isinstance(channel.form, Integers) and len(supported) == 1:
         name = f'A report "{labels[supported[0]]}"'
     else:
         name = f"A report for {_listed([labels[value] for value in supported]) or 'nothing'}"
     micro = channel.output_micro_epsilon(output)
-    if micro is INFINITE and len(possible) == 1:
+    if micro == math.inf and len(possible) == 1:
         return f'{name} proves the value "{possible[0]}" (ε infinite).'
-    if micro is INFINITE:
+    if micro == math.inf:
         excluded = [label for label in labels if label not in possible]
         return f"{name} rules out {_listed(excluded)} (ε infinite)."
     if micro == 0:
@@ -51,8 +53,9 @@ others.
 def value_promise(channel: CategoricalChannel, value: int, labels: Sequence[str]) -> str:
     """Say how far any report, whichever comes, can speak for and against a person's having this value.
 
+    >>> import math
     >>> from pldp.mechanisms import ItemResponse
-    >>> channel = ItemResponse.of([100_000, 1_000_000, None])
+    >>> channel = ItemResponse.of([100_000, 1_000_000, math.inf])
     >>> print(value_promise(channel, 0, ["HIV", "hepatitis", "none"]))
     No report speaks for "HIV" against another value by more than 1.11 times (ε = 0.1); against "HIV", one can rule it \
 out (ε infinite): "none".
@@ -64,14 +67,14 @@ out (ε infinite): "none".
     speaks_for, worst = channel.evidence_micro_epsilon(value), channel.value_micro_epsilon(value)
     others = [other for other in range(channel.size) if other != value]
     named = _listed([labels[other] for other in others if channel.pair_micro_epsilon(value, other) == worst])
-    if speaks_for is INFINITE:
+    if speaks_for == math.inf:
         return f'A report can prove "{label}" against another value (ε infinite): {named}.'
     limit = f"by more than {_times(speaks_for)} (ε = {epsilon_text(speaks_for)})"
     if speaks_for == worst:
         return f'No report changes the odds between "{label}" and another value {limit}.'
     denied = (
         "one can rule it out (ε infinite)"
-        if worst is INFINITE
+        if worst == math.inf
         else f"one can speak up to {_times(worst)} (ε = {epsilon_text(worst)})"
     )
     return f'No report speaks for "{label}" against another value {limit}; against "{label}", {denied}: {named}.'
@@ -82,7 +85,7 @@ def _check(channel: CategoricalChannel, labels: Sequence[str]) -> None:
         raise EpsilonError(f"labels must be {channel.size} different texts, not {len(set(labels))} of {len(labels)}")
 
 
-def _times(micro: int) -> str:
+def _times(micro: Micro) -> str:
     return f"{math.exp(micro / MICRO):.3g} times"
 
 

@@ -10,6 +10,7 @@ of sets.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from pldp.budgets.sensitivity import level_budget, split_budget
 from pldp.errors import EstimateError
 from pldp.estimates.sets.itemsets import PLAIN_RATES, Baskets, itemsets
-from pldp.mechanisms import INFINITE, ItemSet, ValueResponse
+from pldp.mechanisms import ItemSet, ValueResponse
 from pldp.mechanisms.sets.channel import Pair
 
 __all__ = [
@@ -64,7 +65,7 @@ def _budgets(level: int, total_micro_epsilon: int, levels: int) -> Pair:
 
 def _kept(budgets: Pair) -> tuple[Fraction, Fraction]:
     """Return the probabilities to keep a "0" and a "1"."""
-    if budgets == (INFINITE, INFINITE):
+    if budgets == (math.inf, math.inf):
         return Fraction(1), Fraction(1)
     channel = ValueResponse.of(budgets)
     return channel.probability(0, 0), channel.probability(1, 1)

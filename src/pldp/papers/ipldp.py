@@ -4,7 +4,7 @@ Paper: Li, Zhu, Zhang, Xie, "Item-Oriented Personalized Local Differential Priva
 (2023). The mechanism is `pldp.mechanisms.ItemResponse`; here are its rivals at the same budgets (`item_channels`), the
 paper's assignment of budgets to items (`level_budgets`), and Theorems 3 to 6 as functions.
 
-In all of them r_x = 1/(e^{ε_x}−1) for a sensitive item, 0 for a non-sensitive one (budget `None`), and S = 1/(1+Σ r).
+In all of them r_x = 1/(e^{ε_x}−1) for a sensitive item, 0 for a non-sensitive one (`math.inf`), and S = 1/(1+Σ r).
 
 Slips of the paper, each shown by a test or a verdict of `pldp reproduce ipldp`:
 
@@ -26,11 +26,13 @@ Slips of the paper, each shown by a test or a verdict of `pldp reproduce ipldp`:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
+from pldp.epsilon import Micro
 from pldp.errors import EstimateError
 from pldp.estimates import maximum_likelihood, norm_sub
 from pldp.estimates.groups import FloatArray, Group
@@ -55,25 +57,25 @@ __all__ = [
     "worst_shares",
 ]
 
-Budgets = Sequence[int | None]
-"""Micro-ε of each item; `None` for a non-sensitive one."""
+Budgets = Sequence[Micro]
+"""Micro-ε of each item; `math.inf` for a non-sensitive one."""
 
 
 def level_budgets(
     items: int, smallest: int, largest: int, *, levels: int = 4, non_sensitive: float = 0.0
-) -> tuple[int | None, ...]:
+) -> tuple[Micro, ...]:
     """Return the budgets of items sorted by falling counts: the first ones none, then from the largest to the smallest.
 
     The paper's example: six items, half of them non-sensitive, budgets .1 to .3 in three levels.
 
     >>> level_budgets(6, 100_000, 300_000, levels=3, non_sensitive=0.5)
-    (None, None, None, 300000, 200000, 100000)
+    (inf, inf, inf, 300000, 200000, 100000)
     """
     open_ = round(items * non_sensitive)
     budgets = [round(micro) for micro in np.linspace(largest, smallest, levels)]
     sizes = [len(part) for part in np.array_split(np.arange(items - open_), levels)]
     sensitive = [budget for budget, size in zip(budgets, sizes, strict=True) for _ in range(size)]
-    return (*[None] * open_, *sensitive)
+    return (*[math.inf] * open_, *sensitive)
 
 
 def item_channels(budgets: Budgets) -> dict[str, SupportChannel]:
@@ -82,11 +84,11 @@ def item_channels(budgets: Budgets) -> dict[str, SupportChannel]:
     k-RR and URR know one budget and take the smallest; IDUE (three models) needs a budget for every item and is left
     out otherwise.
     """
-    sensitive = [micro for micro in budgets if micro is not None]
+    sensitive = [int(micro) for micro in budgets if micro < math.inf]
     if not sensitive:
         raise EstimateError("budgets must be given for at least one item, not none")
     least = min(sensitive)
-    places = [place for place, micro in enumerate(budgets) if micro is not None]
+    places = [place for place, micro in enumerate(budgets) if micro < math.inf]
     channels: dict[str, SupportChannel] = {
         "iprr": ItemResponse.of(budgets),
         "krr": RandomizedResponse.of(len(budgets), least),
@@ -118,7 +120,7 @@ ESTIMATORS: Final = {"norm_sub": ns, "mle": mle}
 
 def _noise(budgets: Budgets) -> tuple[FloatArray, float]:
     """r and 1/S."""
-    ratios = np.array([0.0 if micro is None else 1 / np.expm1(micro / MICRO) for micro in budgets])
+    ratios = np.array([0.0 if micro == math.inf else 1 / np.expm1(micro / MICRO) for micro in budgets])
     return ratios, float(1 + ratios.sum())
 
 
@@ -150,7 +152,7 @@ def worst_shares(budgets: Budgets) -> FloatArray:
 
     D* is where p* > 0; for any increasing concave g the same shares maximise Σ g(f_x).
 
-    >>> worst_shares([100_000, None, None])
+    >>> worst_shares([100_000, math.inf, math.inf])
     array([0. , 0.5, 0.5])
     """
     return norm_sub(-_noise(budgets)[0])
@@ -178,7 +180,7 @@ def l1_bound(budgets: Budgets, people: int) -> float:
 
 def _pairs(budgets: Budgets) -> tuple[int, float]:
     """|D_S| and Σ_x Σ_{x' ≠ x} 1/(ε_x ε_x')."""
-    inverse = np.array([MICRO / micro for micro in budgets if micro is not None])
+    inverse = np.array([MICRO / micro for micro in budgets if micro < math.inf])
     return len(inverse), float(inverse.sum() ** 2 - (inverse**2).sum())
 
 

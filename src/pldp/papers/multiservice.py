@@ -27,10 +27,11 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.numbers.fusion import FusedLikelihood, OutputRows, centres, em, unbiased_numbers
+from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em
 from pldp.estimates.numbers.means import posterior_weights
 from pldp.estimates.solver import likelihood as _likelihood
 from pldp.mechanisms import DiscreteLaplace, NumberChannel
+from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.tallies.fusion import ABSENT, Fused
 
 __all__ = ["GROUPS", "ems", "give_to_groups", "js", "split_dimensions", "ua", "ule", "uwa", "uwa_printed"]
@@ -73,7 +74,7 @@ def uwa_printed(fused: Fused) -> float:
     tables = [
         _printed_laplace(source.channel)
         if isinstance(source.channel, DiscreteLaplace)
-        else OutputRows.of(source.channel).table()
+        else piecewise_arrays(source.channel).pieces().table()
         for source in fused.sources
     ]
     weights = np.empty((len(fused.counts), len(variances)))
@@ -134,7 +135,8 @@ def _variances(fused: Fused) -> FloatArray:
     middle = centres(fused.size)
     return np.array(
         [
-            OutputRows.of(source.channel).expectation(unbiased_numbers(source.channel) ** 2) - middle**2
+            piecewise_arrays(source.channel).pieces().expectation(piecewise_arrays(source.channel).unbiased() ** 2)
+            - middle**2
             for source in fused.sources
         ]
     )
@@ -142,7 +144,7 @@ def _variances(fused: Fused) -> FloatArray:
 
 def _printed_laplace(channel: NumberChannel) -> FloatArray:
     """Mass of Laplace noise within ±√|y| of each output, for every value, summing to 1; the last row: no report."""
-    numbers = unbiased_numbers(channel)[:, None]
+    numbers = piecewise_arrays(channel).unbiased()[:, None]
     reach, scale = np.sqrt(np.abs(numbers)), 2 / channel.epsilon
 
     def below(x: FloatArray) -> FloatArray:
@@ -159,7 +161,7 @@ def _weighted(fused: Fused, weights: FloatArray) -> float:
     for place, source in enumerate(fused.sources):
         outputs = fused.cells[:, place]
         own = np.where(outputs == ABSENT, 0.0, weights[:, place])
-        total += own * unbiased_numbers(source.channel)[outputs]
+        total += own * piecewise_arrays(source.channel).unbiased()[outputs]
         norm += own
     low, high = fused.bounds
     return float(low + (fused.counts @ (total / norm) / fused.people + 1) * (high - low) / 2)

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.estimates.groups import LARGEST_DENSE, FloatArray, Group, group
 from pldp.estimates.shares.hidden import HiddenReports, expected_covariance
-from pldp.estimates.shares.pooling import precision_weights
-from pldp.mechanisms import Channel, PureChannel
+from pldp.mechanisms import Bits, Channel, PureChannel
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.simulate import perturb
-from pldp.tallies.counts import BitCounts, OutputCounts, no_counts
+from pldp.tallies.counts import BitCounts, OutputCounts
 
 SAMPLED_REPORTS = 20_000
 """Unary reports drawn to average the information of hidden levels: their rows cannot be listed."""
@@ -33,26 +32,22 @@ def pooled_variance(channels: Sequence[Channel], reports: FloatArray, shares: Fl
 
     Examples
     --------
-    >>> from pldp.mechanisms import channel
-    >>> krr = channel("krr", 2, 1_000_000)
+    >>> from pldp.mechanisms import build
+    >>> krr = build("krr", 2, 1_000_000)
     >>> pooled_variance([krr], np.array([10_000.0]), np.array([0.5, 0.5])).round(8)
     array([0.00011707, 0.00011707])
     """
-    groups = [_group_of(channel, n) for channel, n in zip(channels, reports, strict=True) if n > 0]
-    weights = precision_weights(groups)
-    return np.asarray(sum(weight**2 * each.variance(shares) for weight, each in zip(weights, groups, strict=True)))
+    used = [(label_arrays(channel), n) for channel, n in zip(channels, reports, strict=True) if n > 0]
+    precision = np.array([n / form.mean_variance for form, n in used])
+    weights = precision / precision.sum()
+    return np.asarray(
+        sum(weight**2 * form.variance(shares) / n for weight, (form, n) in zip(weights, used, strict=True))
+    )
 
 
 def alone(channel: Channel, reports: float) -> float:
     """Return the standard error of a share 1/k (root mean square over the values) from reports of one channel."""
-    return math.sqrt(_group_of(channel, reports).mean_variance())
-
-
-def _group_of(channel: Channel, reports: float) -> Group:
-    """Return a group of so many reports yet to come."""
-    twin = group(channel, no_counts(channel))
-    twin.reports = reports  # type: ignore[assignment] # an expected number
-    return twin
+    return math.sqrt(label_arrays(channel).mean_variance / reports)
 
 
 def hidden_variance(
@@ -73,10 +68,10 @@ def hidden_variance(
         raise PlanError(f"hidden levels can be planned for {LARGEST_DENSE:,} values at most, not {len(shares):,}")
     if (mix <= 0).any():
         raise PlanError("level_mix must give every level some people where levels are hidden")
-    if channels[0].output_bytes:
+    if isinstance(channels[0].form, Bits):
         hidden = _sampled(channels, label_channel, mix, shares, seed)
     else:
-        one_each = OutputCounts(np.ones(channels[0].output_count, np.int64))
+        one_each = OutputCounts(np.ones(channels[0].form.count, np.int64))
         hidden = HiddenReports.of(channels, label_channel, [one_each] * len(channels))
     covariance = expected_covariance(hidden, shares, mix)
     return np.asarray(np.diag(covariance) * hidden.reports / reports)

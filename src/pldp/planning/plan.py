@@ -15,12 +15,12 @@ from pldp.errors import EpsilonError, PlanError
 from pldp.estimates.groups import FloatArray
 from pldp.mechanisms import (
     LARGEST_EPSILON,
-    MECHANISMS,
     MICRO,
     CategoricalChannel,
     PureChannel,
     RandomizedResponse,
-    channel,
+    build,
+    names,
 )
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.expected import alone, hidden_variance, pooled_variance
@@ -276,9 +276,9 @@ def _shares(question: Question, given: Sequence[float] | None) -> FloatArray:
 def _level_plan(question: Question, place: int, reports: float) -> LevelPlan:
     level, own = question.levels[place], question.channels[place]
     errors = {own.mechanism: alone(own, reports)}
-    for name in MECHANISMS if isinstance(own, PureChannel) else ():
+    for name in names("labels", per_value=False) if isinstance(own, PureChannel) else ():
         try:
-            errors[name] = alone(channel(name, own.size, level.micro_epsilon), reports)
+            errors[name] = alone(build(name, own.size, level.micro_epsilon), reports)
         except EpsilonError:  # integer weights of this mechanism cannot keep so small or so large an ε
             continue
     return LevelPlan(

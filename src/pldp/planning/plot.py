@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, channel
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, build
 from pldp.planning.expected import pooled_variance
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _relative(plan: Plan, each: QuestionPlan, scale: float) -> float:
     counts = np.array([reports.get(level.name, 0.0) for level in question.levels])
     most = LARGEST_EPSILON * MICRO
     scaled = [
-        channel(own.mechanism, own.size, min(most, max(1000, round(level.micro_epsilon * scale))))
+        build(own.mechanism, own.size, min(most, max(1000, round(level.micro_epsilon * scale))))
         for level, own in zip(question.levels, question.channels, strict=True)
     ]
     before, after = (

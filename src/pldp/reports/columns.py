@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pldp.errors import ReportError, SurveyError, UnreadableError
-from pldp.mechanisms import Channel
+from pldp.mechanisms import Bits, Integers
 from pldp.reports.record import Answer, Report
 from pldp.survey import SCHEMA, Question, Survey, loads
 
@@ -26,14 +26,26 @@ BATCH_BYTES: Final = 1 << 26
 """Rows and bytes of a batch, at most: bounded memory, whatever the file."""
 
 
-def bit_channel(question: Question) -> Channel | None:
-    """Return a channel of the question whose outputs are packed bits, if it has one."""
-    return next((channel for channel in question.channels if channel.output_bytes), None)
+class Forms:
+    """The forms of a question's outputs, level by level.
 
+    Attributes
+    ----------
+    bits
+        Of the levels whose outputs are packed bits, where there are any: all have one length.
+    limits
+        Number of integer outputs of each level; 0 where its outputs are bits.
+    """
 
-def integer_channels(question: Question) -> list[Channel]:
-    """Return the channels of the question whose outputs are integers."""
-    return [channel for channel in question.channels if not channel.output_bytes]
+    def __init__(self, question: Question) -> None:
+        forms = [channel.form for channel in question.channels]
+        self.bits = next((form for form in forms if isinstance(form, Bits)), None)
+        self.limits = [form.count if isinstance(form, Integers) else 0 for form in forms]
+
+    @property
+    def integers(self) -> int:
+        """The largest number of integer outputs; 0 where all levels report bits."""
+        return max(self.limits)
 
 
 def schema(survey: Survey) -> pa.Schema:
@@ -41,12 +53,11 @@ def schema(survey: Survey) -> pa.Schema:
     fields = [("schema", pa.uint8()), ("survey", _NAMES), ("id", pa.binary(16))]
     for question in survey.questions:
         fields.append((f"{question.name}.level", _NAMES))
-        integers = integer_channels(question)
-        if integers:
-            fields.append((f"{question.name}.output", _integer_type(max(channel.output_count for channel in integers))))
-        bits = bit_channel(question)
-        if bits is not None:
-            fields.append((f"{question.name}.bits", pa.binary(bits.output_bytes)))
+        forms = Forms(question)
+        if forms.integers:
+            fields.append((f"{question.name}.output", _integer_type(forms.integers)))
+        if forms.bits is not None:
+            fields.append((f"{question.name}.bits", pa.binary(forms.bits.bytes)))
     return pa.schema(fields, metadata={_SURVEY_KEY: survey.canonical})
 
 
@@ -89,7 +100,7 @@ def from_batch(survey: Survey, batch: pa.RecordBatch) -> Iterator[Report]:
         raise ReportError(f"column {min(missing)} is missing")
     columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
     forms = {
-        (question.name, level.name): columns[f"{question.name}.{'bits' if channel.output_bytes else 'output'}"]
+        (question.name, level.name): columns[f"{question.name}.{channel.form.column}"]
         for question in survey.questions
         for level, channel in zip(question.levels, question.channels, strict=True)
     }

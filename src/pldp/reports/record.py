@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pldp.mechanisms import Channel, Output
+from pldp.mechanisms import Bits, Integers, Output
 from pldp.reports.rejection import Rejection, ReportRejected
 from pldp.survey import SCHEMA, Question, Survey
 
@@ -130,29 +130,29 @@ def _read_output(question: Question, level: str, content: object) -> Output:
     index = question.level_index.get(level)
     if index is None:
         raise ReportRejected(Rejection.UNKNOWN_LEVEL, f"question {question.name!r} offers no such level")
-    channel = question.channels[index]
-    return _read_bits(channel, content) if channel.output_bytes else _read_integer(channel, content)
+    form = question.channels[index].form
+    return _read_bits(form, content) if isinstance(form, Bits) else _read_integer(form, content)
 
 
-def _read_integer(channel: Channel, content: object) -> int:
+def _read_integer(form: Integers, content: object) -> int:
     if type(content) is not int:
         raise ReportRejected(Rejection.WRONG_TYPE, "output must be an integer")
-    if not 0 <= content < channel.output_count:
+    if not 0 <= content < form.count:
         raise ReportRejected(Rejection.OUT_OF_RANGE, "output is none that the channel can make")
     return content
 
 
-def _read_bits(channel: Channel, content: object) -> bytes:
+def _read_bits(form: Bits, content: object) -> bytes:
     if not isinstance(content, str):
         raise ReportRejected(Rejection.WRONG_TYPE, "output must be hexadecimal text")
-    if len(content) != 2 * channel.output_bytes:
-        raise ReportRejected(Rejection.WRONG_LENGTH, f"output must have {2 * channel.output_bytes} hexadecimal digits")
+    if len(content) != 2 * form.bytes:
+        raise ReportRejected(Rejection.WRONG_LENGTH, f"output must have {2 * form.bytes} hexadecimal digits")
     try:
         bits = bytes.fromhex(content)
     except ValueError:
         raise ReportRejected(Rejection.WRONG_TYPE, "output must be hexadecimal text") from None
     if bits.hex() != content:
         raise ReportRejected(Rejection.WRONG_TYPE, "output must be lower-case hexadecimal text")
-    if bits[-1] >> ((channel.size - 1) % 8 + 1):
+    if bits[-1] >> ((form.length - 1) % 8 + 1):
         raise ReportRejected(Rejection.OUT_OF_RANGE, "output has a bit beyond the last value")
     return bits

@@ -8,16 +8,12 @@ from itertools import chain, islice
 import numpy as np
 import numpy.typing as npt
 
-from pldp.mechanisms.sets.channel import ItemSet, item_places, places_of
-from pldp.mechanisms.unary.channel import TOTAL
-from pldp.simulate.bits import DigitMask, bernoulli_words, word_weights
-from pldp.tallies.patterns import ItemColumns, WordArray, transposed_bits
+from pldp.mechanisms import ItemSet, item_places, places_of
+from pldp.mechanisms.arrays import arrays
+from pldp.mechanisms.sets.arrays import SetArrays
 
 PACKED = 1 << 14
 """Baskets packed at a time."""
-
-BLOCK = 1 << 15
-"""Words drawn at a time: temporaries stay in the processor's cache."""
 
 
 def pack_baskets(baskets: Iterable[Iterable[str]], items: Sequence[str]) -> npt.NDArray[np.uint8]:
@@ -64,25 +60,10 @@ def perturb_item_sets(
 
     Examples
     --------
+    >>> import math
     >>> rows = pack_baskets([["a", "c"]] * 3, ["a", "b", "c"])
-    >>> perturb_item_sets(ItemSet.of([None] * 3), rows, np.random.default_rng(1)).tolist()
+    >>> perturb_item_sets(ItemSet.of([math.inf] * 3), rows, np.random.default_rng(1)).tolist()
     [[5], [5], [5]]
     """
-    columns = ItemColumns.of_rows(rows, channel.size).bits
-    kept, raised = np.array(channel.kept, np.uint64), np.array(channel.raised, np.uint64)
-    words = columns.shape[1]
-    step = max(1, BLOCK // max(1, words))
-    for start in range(0, channel.size, step):
-        part = slice(start, start + step)
-        own, low = columns[part], word_weights(np.repeat(raised[part], words))
-        differ = word_weights(np.repeat(raised[part] ^ kept[part], words))
-        drawn = bernoulli_words(_thresholds(own.ravel(), low, differ), own.size, generator).reshape(own.shape)
-        always = kept[part] == TOTAL  # 2³² itself has no digit among the 32
-        drawn[always] |= own[always]
-        own[:] = drawn
-    return np.ascontiguousarray(transposed_bits(columns.view(np.uint8))[: len(rows)])
-
-
-def _thresholds(true: WordArray, low: DigitMask, differ: DigitMask) -> DigitMask:
-    """Bits have the kept weight of their item where the truth is 1, the raised one where it is 0."""
-    return lambda digit, place: low(digit, place) ^ (differ(digit, place) & true[place])
+    form: SetArrays = arrays(channel)
+    return form.draw_many(rows, generator)

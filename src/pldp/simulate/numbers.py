@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.mechanisms import DiscreteLaplace, Grid, HybridMechanism, NumberChannel, StochasticRounding, WindowChannel
+from pldp.mechanisms import Channel, Grid
+from pldp.mechanisms.arrays import FloatArray, NumberArrays, arrays
 from pldp.mechanisms.continuous import CONTINUOUS, Hybrid, Laplace, Piecewise, SquareWave
 
-FloatArray = npt.NDArray[np.float64]
 Outputs = npt.NDArray[np.int32]
-
-CHUNK = 1 << 16
-"""People drawn at a time: temporaries stay in the processor's cache."""
 
 
 def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
@@ -31,7 +26,7 @@ def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
     return np.minimum((array - grid.low) / grid.width, grid.size - 1).astype(np.int32)
 
 
-def perturb_numbers(channel: NumberChannel, values: npt.ArrayLike, generator: np.random.Generator) -> Outputs:
+def perturb_numbers(channel: Channel, values: npt.ArrayLike, generator: np.random.Generator) -> Outputs:
     """Draw one output per person from the integer weights of the channel.
 
     Parameters
@@ -45,8 +40,8 @@ def perturb_numbers(channel: NumberChannel, values: npt.ArrayLike, generator: np
 
     Examples
     --------
-    >>> from pldp.mechanisms import number_channel
-    >>> perturb_numbers(number_channel("sr", 64, 1_000_000), [0, 63], np.random.default_rng(1)).dtype
+    >>> from pldp.mechanisms import build
+    >>> perturb_numbers(build("sr", 64, 1_000_000), [0, 63], np.random.default_rng(1)).dtype
     dtype('int32')
     """
     buckets = np.asarray(values)
@@ -54,12 +49,8 @@ def perturb_numbers(channel: NumberChannel, values: npt.ArrayLike, generator: np
         raise SimulationError(f"values must be a flat array of integers, not {buckets.dtype} of shape {buckets.shape}")
     if buckets.size and not 0 <= int(buckets.min()) <= int(buckets.max()) < channel.size:
         raise SimulationError(f"values must be buckets from 0 to {channel.size - 1}; some are not")
-    outputs = np.empty(len(buckets), np.int32)
-    for start in range(0, len(buckets), CHUNK):
-        own = buckets[start : start + CHUNK].astype(np.int64)
-        drawn = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)).astype(np.int64)
-        outputs[start : start + CHUNK] = _outputs(channel, own, drawn)
-    return outputs
+    form: NumberArrays = arrays(channel)
+    return form.draw_many(buckets, generator).astype(np.int32)
 
 
 def perturb_continuously(
@@ -97,29 +88,3 @@ def _window(made: Piecewise | SquareWave, numbers: FloatArray, generator: np.ran
     other = generator.random(len(numbers)) * (top - low - made.width)
     other = low + other + np.where(low + other > start, made.width, 0.0)
     return np.where(inside, start + generator.random(len(numbers)) * made.width, other)
-
-
-def _outputs(channel: NumberChannel, own: npt.NDArray[np.int64], drawn: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """What `draw` makes of the 53-bit numbers, for many people."""
-    if isinstance(channel, StochasticRounding):
-        return np.asarray(drawn < channel.first + channel.step * own)
-    if isinstance(channel, WindowChannel):
-        return _window_outputs(channel.width, channel.inside, channel.outside, own, drawn)
-    if isinstance(channel, HybridMechanism):
-        window = _window_outputs(channel.width, channel.inside, channel.outside, own, drawn)
-        rounded = drawn - channel.piecewise_weight
-        upper = channel.piecewise_outputs + (rounded < channel.first + channel.step * own)
-        return np.where(rounded >= 0, upper, window)
-    if isinstance(channel, DiscreteLaplace):
-        thresholds = np.array([*reversed(channel.tails), *(2**53 - tail for tail in channel.tails)], np.int64)
-        noise = np.searchsorted(thresholds, drawn, side="right") - (channel.size - 1)
-        return np.asarray(np.clip(own + noise, 0, channel.size - 1))
-    raise SimulationError(f"there is no vectorised sampler for {channel.mechanism}")
-
-
-def _window_outputs(
-    width: int, inside: int, outside: int, own: npt.NDArray[np.int64], drawn: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
-    rest = drawn - width * inside
-    other = rest // outside
-    return np.where(rest >= 0, other + width * (other >= own), own + drawn // inside)

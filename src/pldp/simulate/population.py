@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
-from pldp.reports.columns import batch_rows, bit_channel, integer_channels, schema
+from pldp.reports.columns import Forms, batch_rows, schema
 from pldp.simulate.item_sets import pack_baskets
 from pldp.simulate.numbers import to_buckets
 from pldp.simulate.sampling import perturb
@@ -202,22 +202,23 @@ def _question_columns(
     shown = level if survey.level_channel is None else perturb(survey.level_channel, level, generator)
     names = [each.name for each in question.levels]
     columns = {f"{question.name}.level": pa.DictionaryArray.from_arrays(shown.astype(np.int8), names)}
-    integers, bits = integer_channels(question), bit_channel(question)
+    forms = Forms(question)
+    bits = forms.bits
     if bits is None:
         outputs = perturb(question.channels, values, generator, level=level)
         return {**columns, f"{question.name}.output": pa.array(outputs)}
-    is_bits = np.array([channel.output_bytes > 0 for channel in question.channels])[level]
-    rows = np.zeros((len(values), bits.output_bytes), np.uint8)
+    is_bits = (np.array(forms.limits) == 0)[level]
+    rows = np.zeros((len(values), bits.bytes), np.uint8)
     outputs = np.zeros(len(values), np.uint64)
     for place, channel in enumerate(question.channels):
         chosen = level == place
-        target = rows if channel.output_bytes else outputs
+        target = outputs if forms.limits[place] else rows
         target[chosen] = perturb(channel, values[chosen], generator)
     packed = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(bits.output_bytes), len(rows), [_validity(is_bits), pa.py_buffer(rows)]
+        pa.binary(bits.bytes), len(rows), [_validity(is_bits), pa.py_buffer(rows)]
     )
     columns[f"{question.name}.bits"] = packed
-    if integers:
+    if forms.integers:
         columns[f"{question.name}.output"] = pa.array(outputs, mask=is_bits)
     return columns
 

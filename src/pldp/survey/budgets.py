@@ -22,7 +22,7 @@ from typing import Any
 
 from pldp.budgets import allocate, fraction_levels, micro_epsilon, variance_cost
 from pldp.errors import EpsilonError, SurveyError
-from pldp.mechanisms import MECHANISMS, epsilon_text
+from pldp.mechanisms import epsilon_text, names
 from pldp.survey.reading import read_fraction
 
 
@@ -100,7 +100,7 @@ def _fixed(entry: dict[str, Any]) -> int:
 
 def _mechanism(entry: dict[str, Any]) -> str:
     named = entry.get("mechanism")
-    return named if isinstance(named, str) and named in MECHANISMS else "auto"
+    return named if isinstance(named, str) and named in names("labels", per_value=False) else "auto"
 
 
 def _size(entry: dict[str, Any]) -> int:

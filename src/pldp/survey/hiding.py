@@ -9,9 +9,8 @@ from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import (
     PureChannel,
     RandomizedResponse,
-    channel_from_weights,
     epsilon_text,
-    hideable_channels,
+    hideable,
     level_leak,
 )
 from pldp.survey.model import Question
@@ -64,7 +63,7 @@ def hidden_channels(
     if not isinstance(mechanism, str):
         fail(f"{key}.mechanism", "must be a name", mechanism)
     try:
-        sets = list(hideable_channels(mechanism, size, [level.micro_epsilon for level in levels]))
+        sets = list(hideable(mechanism, size, [level.micro_epsilon for level in levels]))
     except EpsilonError as error:
         raise SurveyError(f"{key}: {error}") from None
     leaks = {channels: level_leak(channels) for channels in sets}
@@ -73,7 +72,7 @@ def hidden_channels(
         known = ", ".join(f"{channels[0].mechanism} {epsilon_text(leak)}" for channels, leak in leaks.items())
         raise SurveyError(
             f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {key} tell about the level "
-            f"by themselves ({known}), not {epsilon_text(hiding.leak_cap)}"
+            f"by themselves ({known}), not {epsilon_text(hiding.leak_cap or 0)}"
         )
     return max(allowed, key=lambda channels: sum(1 / channel.variance(1 / size) for channel in channels))
 
@@ -113,8 +112,8 @@ def _published(size: int, micro: int, weights: object) -> PureChannel:
     """Rebuild the published channel of the label and refuse it if its true ε is above the promise."""
     if not isinstance(weights, dict) or not all(type(weight) is int for weight in weights.values()):
         fail("hide_level: weights", "must be a table of integers", weights)
-    built = channel_from_weights("krr", size, weights)
-    if built.micro_epsilon is None or built.micro_epsilon > micro:
+    built = RandomizedResponse.read(size, weights)
+    if built.micro_epsilon > micro:
         fail(
             "hide_level: weights",
             f"must keep the promised epsilon {epsilon_text(micro)}",

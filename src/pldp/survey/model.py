@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from pldp.budgets import Level, compose, epsilon_text
 from pldp.errors import AnswerError, EpsilonError, SurveyError
-from pldp.mechanisms import INFINITE, Channel, Grid, PureChannel, level_leak, value_and_level_epsilon
+from pldp.mechanisms import Channel, Grid, Micro, PureChannel, level_leak, value_and_level_epsilon
 
 SCHEMA: Final = 1
 """Number of the survey and report format; a change of meaning gets a new number."""
@@ -26,8 +26,8 @@ KINDS: Final = ("choice", "choices", "number")
 OUTSIDE: Final = ("refuse", "clip")
 """What happens to a number outside the bounds."""
 
-Budgets = tuple[int | None, ...]
-"""Micro-ε of each value, `INFINITE` for values without protection."""
+Budgets = tuple[Micro, ...]
+"""Micro-ε of each value, `math.inf` for values without protection."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Question:
             else:
                 kept = [(level.micro_epsilon, channel.micro_epsilon)]
             for bound, found in kept:
-                if bound is not INFINITE and (found is INFINITE or found > bound):
+                if found > bound:
                     raise SurveyError(
                         f"question {self.name}, level {level.name}: weights must keep the promised epsilon "
                         f"{epsilon_text(bound)}, not {epsilon_text(found)}"
@@ -90,7 +90,7 @@ class Question:
         if self.kind != "choices":
             return micro
         budgets = self.budgets[level] if self.budgets else (micro,) * len(self.values)
-        return compose(budget for budget in budgets if budget is not INFINITE)
+        return compose(int(budget) for budget in budgets if budget < math.inf)
 
     @cached_property
     def pure_channels(self) -> tuple[PureChannel, ...]:
@@ -251,7 +251,7 @@ class Survey:
             document["total_epsilon"] = epsilon_text(self.total_micro_epsilon)
         if self.ask is not None:
             document["ask"] = self.ask
-        if self.level_channel is not None:
+        if self.level_channel is not None and self.level_micro_epsilon is not None:
             document["hide_level"] = {
                 "epsilon": epsilon_text(self.level_micro_epsilon),
                 "mechanism": self.level_channel.mechanism,
@@ -261,21 +261,21 @@ class Survey:
                 document["hide_level"]["leak_cap"] = epsilon_text(self.leak_cap)
         return document
 
-    def level_leak(self, question: str | None = None) -> int | None:
+    def level_leak(self, question: str | None = None) -> Micro | None:
         """Return in micro-ε what label and outputs tell together about a hidden level; `None` if levels are shown.
 
         That is ε of the label plus the leak of the output of one question, or of all questions that a person is asked
         (those that tell most), each answered once at the same level; see `pldp.mechanisms.level_leak`.
         """
-        if self.level_channel is None or self.level_channel.micro_epsilon is None:
+        if self.level_channel is None:
             return None
         asked = self.questions if question is None else (self.question(question),)
         leaks = sorted(level_leak(each.pure_channels) for each in asked)
         return self.level_channel.micro_epsilon + sum(leaks[-(self.ask or len(leaks)) :])
 
-    def value_and_level_epsilon(self, question: str) -> int | None:
+    def value_and_level_epsilon(self, question: str) -> Micro | None:
         """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""
-        if self.level_channel is None or self.level_channel.micro_epsilon is None:
+        if self.level_channel is None:
             return None
         return value_and_level_epsilon(self.question(question).pure_channels, self.level_channel.micro_epsilon)
 

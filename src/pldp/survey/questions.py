@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
@@ -10,20 +11,13 @@ from typing import Any, Final
 from pldp.budgets import Level
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import (
-    INFINITE,
-    ITEM_MECHANISMS,
-    MECHANISMS,
-    NUMBER_MECHANISMS,
     Channel,
     Grid,
     ItemSet,
-    channel,
-    channel_from_weights,
+    build,
     epsilon_text,
-    item_channel,
-    item_channel_from_weights,
-    number_channel,
-    number_channel_from_weights,
+    names,
+    read,
 )
 from pldp.survey.hiding import Hiding, hidden_channels
 from pldp.survey.model import KINDS, OUTSIDE, Budgets, Question
@@ -111,8 +105,8 @@ def _label_channel(where: str, kind: str, budgets: Budgets | None, asked: tuple[
         if budgets is not None:
             return _item_channel(where, mechanism, budgets, weights)
         if weights is None:
-            return channel(mechanism, size, micro)
-        return channel_from_weights(mechanism, size, weights)  # type: ignore[arg-type] # checked above
+            return build(mechanism, size, micro)
+        return read(mechanism, size, weights)
     except EpsilonError as error:
         raise SurveyError(f"{where}: {error}") from None
 
@@ -120,13 +114,10 @@ def _label_channel(where: str, kind: str, budgets: Budgets | None, asked: tuple[
 def _item_channel(where: str, mechanism: str, budgets: Budgets, weights: Any) -> Channel:
     if mechanism == "auto":
         mechanism = "iprr"
-    if mechanism in MECHANISMS:
-        fail(f"{where}: mechanism", f"must be one of {', '.join(ITEM_MECHANISMS)}, which know budgets", mechanism)
-    return (
-        item_channel(mechanism, budgets)
-        if weights is None
-        else item_channel_from_weights(mechanism, weights, size=len(budgets))
-    )
+    if mechanism in names("labels", per_value=False):
+        known = ", ".join(names("labels", per_value=True))
+        fail(f"{where}: mechanism", f"must be one of {known}, which know budgets", mechanism)
+    return build(mechanism, len(budgets), budgets) if weights is None else read(mechanism, len(budgets), weights)
 
 
 def _set_channel(where: str, mechanism: str, budgets: Budgets, weights: Any) -> ItemSet:
@@ -174,7 +165,7 @@ def _value_budgets(
             fail(f"{key}.unprotected", "must not name labels that have a fraction", name)
     return tuple(
         tuple(
-            INFINITE if name in unprotected else _part(level.micro_epsilon, fractions[name], f"{key}.fractions.{name}")
+            math.inf if name in unprotected else _part(level.micro_epsilon, fractions[name], f"{key}.fractions.{name}")
             for name in values
         )
         for level in levels
@@ -199,9 +190,9 @@ def _spelled_budgets(
         if not isinstance(lines, list) or len(lines) != len(values):
             fail(f"{key}.{level.name}", f"must be a list with one epsilon per value ({len(values)})", lines)
         budgets = tuple(
-            INFINITE if line == epsilon_text(INFINITE) else read_epsilon(line, f"{key}.{level.name}") for line in lines
+            math.inf if line == epsilon_text(math.inf) else read_epsilon(line, f"{key}.{level.name}") for line in lines
         )
-        if any(micro is not INFINITE and micro > level.micro_epsilon for micro in budgets):
+        if any(level.micro_epsilon < micro < math.inf for micro in budgets):
             fail(f"{key}.{level.name}", "must not be above the level's epsilon", epsilon_text(level.micro_epsilon))
         found.append(budgets)
     return tuple(found)
@@ -225,15 +216,15 @@ def _number(table: Mapping[str, Any], key: str, levels: tuple[Level, ...]) -> di
     for level in levels:
         where = f"{key}, level {level.name}"
         mechanism, published = mechanisms[level.name], weights[level.name]
-        if mechanism not in {"auto", *NUMBER_MECHANISMS}:
-            fail(f"{where}: mechanism", f"must be one of {', '.join(NUMBER_MECHANISMS)} or auto", mechanism)
+        if mechanism not in {"auto", *names("numbers")}:
+            fail(f"{where}: mechanism", f"must be one of {', '.join(names('numbers'))} or auto", mechanism)
         try:
             if published is None:
                 named = "sw" if mechanism == "auto" else mechanism
-                channels.append(number_channel(named, buckets, level.micro_epsilon))
+                channels.append(build(named, buckets, level.micro_epsilon))
             else:
                 _check_weights(where, published)
-                channels.append(number_channel_from_weights(mechanism, buckets, published))
+                channels.append(read(mechanism, buckets, published))
         except EpsilonError as error:
             raise SurveyError(f"{where}: {error}") from None
     return {

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import TallyError
-from pldp.mechanisms import Channel
-from pldp.mechanisms.hashing.channel import LARGEST_TABLE
+from pldp.mechanisms import Bits, Channel, Form, Integers
+from pldp.mechanisms.arrays import BIT_OF_BYTE, ByteArray, IntArray
 
-IntArray = npt.NDArray[np.int64]
-ByteArray = npt.NDArray[np.uint8]
-
-BIT_OF_BYTE: npt.NDArray[np.float64] = np.unpackbits(
-    np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
-).astype(np.float64)
-"""Row b: the eight bits of byte b, lowest first."""
+LARGEST_TABLE: Final = 2**27
+"""Outputs that are counted one by one, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +22,27 @@ class OutputCounts:
     """How often each integer output came: all that any estimate needs from a channel with integer outputs."""
 
     counts: IntArray
+
+    has_cells: ClassVar[bool] = True
+    """Whether the distinct outputs are known: what a likelihood needs."""
+
+    cell_rows: ClassVar[None] = None
+    """Cells are all outputs, in their order."""
+
+    @property
+    def form(self) -> Form:
+        """What was counted."""
+        return Integers(len(self.counts))
+
+    @property
+    def tallied(self) -> IntArray:
+        """The counts that shares are estimated from."""
+        return self.counts
+
+    @property
+    def cell_counts(self) -> IntArray:
+        """How often each cell came."""
+        return self.counts
 
     @property
     def reports(self) -> int:
@@ -36,7 +52,7 @@ class OutputCounts:
     @classmethod
     def none(cls, channel: Channel) -> OutputCounts:
         """Return zero counts for this channel."""
-        outputs = channel.output_count
+        outputs = channel.form.count
         if outputs > LARGEST_TABLE:
             raise TallyError(f"a channel with {outputs:,} outputs is too large to count ({LARGEST_TABLE:,} at most)")
         return cls(np.zeros(outputs, np.int64))
@@ -71,10 +87,37 @@ class BitCounts:
     patterns: ByteArray | None = None
     pattern_counts: IntArray | None = None
 
+    @property
+    def form(self) -> Form:
+        """What was counted."""
+        return Bits(len(self.ones))
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether the distinct outputs are known: what a likelihood needs."""
+        return self.patterns is not None
+
+    @property
+    def cell_rows(self) -> ByteArray | None:
+        """The distinct rows, one column of bytes per row; `None` where no rows were kept."""
+        return None if self.patterns is None else np.ascontiguousarray(self.patterns.T)
+
+    @property
+    def cell_counts(self) -> IntArray:
+        """How often each cell came."""
+        if self.pattern_counts is None:
+            raise TallyError("the likelihood of bits needs whole rows: tally them with patterns")
+        return self.pattern_counts
+
+    @property
+    def tallied(self) -> IntArray:
+        """The counts that shares are estimated from."""
+        return self.ones
+
     @classmethod
-    def none(cls, channel: Channel, *, patterns: bool) -> BitCounts:
-        """Return zero counts for this channel."""
-        return cls.of_rows(np.zeros((0, channel.output_bytes), np.uint8), channel.size, patterns=patterns)
+    def none(cls, form: Bits, *, patterns: bool) -> BitCounts:
+        """Return zero counts of such outputs."""
+        return cls.of_rows(np.zeros((0, form.bytes), np.uint8), form.length, patterns=patterns)
 
     @classmethod
     def of_rows(cls, rows: ByteArray, size: int, *, patterns: bool) -> BitCounts:
@@ -130,8 +173,8 @@ Counts = OutputCounts | BitCounts
 
 def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
     """Return counts of no reports of this channel."""
-    if channel.output_bytes:
-        return BitCounts.none(channel, patterns=patterns or channel.needs_rows)
+    if isinstance(channel.form, Bits):
+        return BitCounts.none(channel.form, patterns=patterns or channel.keeps_rows)
     return OutputCounts.none(channel)
 
 
@@ -150,19 +193,19 @@ def _distinct(rows: ByteArray, counts: IntArray) -> tuple[ByteArray, IntArray]:
 
 def counts_from_arrays(channel: Channel, arrays: Mapping[str, npt.NDArray[Any]]) -> Counts:
     """Rebuild stored counts and refuse what does not fit the channel."""
-    if channel.output_bytes:
+    if isinstance(channel.form, Bits):
         ones, reports = arrays["ones"].astype(np.int64), int(arrays["reports"])
         _require(ones.shape == (channel.size,) and bool((ones >= 0).all() and (ones <= reports).all()))
         rows, row_counts = arrays.get("patterns"), arrays.get("pattern_counts")
         if rows is None or row_counts is None:
             return BitCounts(reports, ones)
-        _require(rows.dtype == np.uint8 and rows.shape == (len(row_counts), channel.output_bytes))
+        _require(rows.dtype == np.uint8 and rows.shape == (len(row_counts), channel.form.bytes))
         _require(int(row_counts.sum()) == reports)
         again = BitCounts.of_rows(np.repeat(rows, row_counts, axis=0), channel.size, patterns=False)
         _require(bool((again.ones == ones).all()))
         return BitCounts(reports, ones, rows, row_counts.astype(np.int64))
     counts = arrays["counts"].astype(np.int64)
-    _require(counts.shape == (channel.output_count,) and bool((counts >= 0).all()))
+    _require(counts.shape == (channel.form.count,) and bool((counts >= 0).all()))
     return OutputCounts(counts)
 
 

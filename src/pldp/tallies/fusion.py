@@ -90,7 +90,7 @@ class Service:
         low, high = (
             (-1.0, 1.0) if channel.mechanism == "laplace" else CONTINUOUS[channel.mechanism](channel.epsilon).reach
         )
-        count = channel.output_count
+        count = channel.form.count
         slack = 1e-9 * (high - low)
         known = np.isfinite(array)
         known &= (array >= low - slack) & (array <= high + slack) | (channel.mechanism == "laplace")
@@ -246,7 +246,7 @@ def distinct(
     if not len(here):
         return np.zeros((0, len(channels)), np.int32), np.zeros(0, np.int64)
     columns = columns if here.all() else [column[here] for column in columns]
-    radices = [channel.output_count + 1 for channel in channels]
+    radices = [channel.form.count + 1 for channel in channels]
     code, reach = np.zeros(len(columns[0]), np.int64), 1
     for column, radix in zip(columns, radices, strict=True):
         if reach * radix > _SORTED:

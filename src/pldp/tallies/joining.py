@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pldp.errors import TallyError
-from pldp.mechanisms import Channel
+from pldp.mechanisms import Bits, Channel
 from pldp.tallies.fusion import CellArray, Fused, IntArray, Service, Source, distinct
 
 OUTSIDE: Final = ("refuse", "skip", "clip")
@@ -39,8 +39,8 @@ def fuse(services: Sequence[Service], *, outside: str = "refuse") -> Fused:
 
     Examples
     --------
-    >>> from pldp.mechanisms import number_channel
-    >>> rounding = number_channel("sr", 4, 1_000_000)
+    >>> from pldp.mechanisms import build
+    >>> rounding = build("sr", 4, 1_000_000)
     >>> fused = fuse([Service("a", rounding, [1, 2, 3], [0, 1, 1]), Service("b", rounding, [3, 1], [1, 0])])
     >>> fused.people, fused.subsets
     (3, {('a',): 1, ('a', 'b'): 2})
@@ -117,7 +117,7 @@ class Design:
                     f"from {first.bounds[0]:g} to {first.bounds[1]:g}, not {service.channel.size} "
                     f"from {service.bounds[0]:g} to {service.bounds[1]:g}"
                 )
-            if service.channel.output_bytes:
+            if isinstance(service.channel.form, Bits):
                 mechanism = service.channel.mechanism
                 raise TallyError(
                     f"service {service.name!r}: outputs must be integers; those of {mechanism} are rows of bits"
@@ -156,10 +156,10 @@ class Design:
         if numbers.dtype.kind == "f":
             numbers = np.where(missing, 0, numbers)
             broken = numbers != np.floor(numbers)
-        impossible = ((numbers < 0) | (numbers >= channel.output_count)) & ~missing
+        impossible = ((numbers < 0) | (numbers >= channel.form.count)) & ~missing
         kept = ~(missing | broken)
         if self.outside == "clip":
-            numbers = np.clip(numbers, 0, channel.output_count - 1)
+            numbers = np.clip(numbers, 0, channel.form.count - 1)
         else:
             kept &= ~impossible
         keyed = kept & np.asarray(keys.is_valid())
@@ -204,7 +204,7 @@ class Design:
         if counted and self.outside == "refuse":
             told = " and ".join(f"{count:,} {reason}" for reason, count in counted.items())
             raise TallyError(
-                f"service {name!r}: outputs must be below {channel.output_count}; {told} of {seen.reports:,}"
+                f"service {name!r}: outputs must be below {channel.form.count}; {told} of {seen.reports:,}"
             )
         if not seen.kept:
             raise TallyError(

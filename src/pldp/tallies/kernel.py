@@ -14,19 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pldp.errors import ReportError
-from pldp.mechanisms import Channel
+from pldp.mechanisms import Bits, Channel
+from pldp.mechanisms.arrays import ByteArray
 from pldp.reports import Rejection, Report, ReportRejected, read_report
 from pldp.reports.columns import (
     BATCH_ROWS,
-    bit_channel,
-    integer_channels,
+    Forms,
     parquet_files,
     read_row_groups,
     schema,
     to_batch,
 )
 from pldp.survey import SCHEMA, Question, Survey
-from pldp.tallies.counts import BitCounts, ByteArray, Counts, OutputCounts
+from pldp.tallies.counts import BitCounts, Counts, OutputCounts
 from pldp.tallies.pairs import Pair, PairCounts, pair_cells
 from pldp.tallies.tally import Cell, Tally
 
@@ -174,7 +174,7 @@ def accepted_rows(survey: Survey, batch: pa.RecordBatch, question: str) -> dict[
     return {
         level.name: columns.outputs(channel, accepted & columns.chose(level.name))
         for level, channel in zip(columns.question.levels, columns.question.channels, strict=True)
-        if channel.output_bytes
+        if isinstance(channel.form, Bits)
     }
 
 
@@ -225,10 +225,12 @@ class _QuestionColumns:
         self.level = np.maximum(self.level, np.int16(-1))
         self.output: npt.NDArray[Any] | None = None
         self.rows: ByteArray | None = None
-        if integer_channels(question):
+        self.forms = Forms(question)
+        self.reports_integers = np.array(self.forms.limits) > 0
+        if self.forms.integers:
             self._check_integers(batch, reasons)
-        if bit_channel(question) is not None:
-            self._check_bits(batch, reasons)
+        if self.forms.bits is not None:
+            self._check_bits(batch, self.forms.bits, reasons)
 
     def _takes(self, kind: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Rows whose level has a channel of this kind (a truth value per level)."""
@@ -239,9 +241,8 @@ class _QuestionColumns:
     def _check_integers(self, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
         name = f"{self.question.name}.output"
         outputs = _integers(_column(batch, name), name)
-        channels = self.question.channels
-        wanted = self._takes(np.array([not channel.output_bytes for channel in channels]))
-        limits = [0 if channel.output_bytes else channel.output_count for channel in channels]
+        limits = self.forms.limits
+        wanted = self._takes(self.reports_integers)
         if not outputs.all_valid:
             _reject(reasons, wanted & ~outputs.valid, Rejection.WRONG_TYPE)
         if len(set(limits)) == 1:
@@ -251,18 +252,15 @@ class _QuestionColumns:
         _reject(reasons, wanted & outside, Rejection.OUT_OF_RANGE)
         self.output = outputs.values
 
-    def _check_bits(self, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
+    def _check_bits(self, batch: pa.RecordBatch, form: Bits, reasons: npt.NDArray[np.uint8]) -> None:
         name = f"{self.question.name}.bits"
         column = _column(batch, name)
-        channel = bit_channel(self.question)
-        if channel is None:
-            return
-        wanted = self._takes(np.array([each.output_bytes > 0 for each in self.question.channels]))
+        wanted = self._takes(~self.reports_integers)
         valid = _valid(column)
         _reject(reasons, wanted & ~valid, Rejection.WRONG_TYPE)
-        self.rows, right_length = _packed_rows(column, name, channel.output_bytes)
+        self.rows, right_length = _packed_rows(column, name, form.bytes)
         _reject(reasons, wanted & ~right_length, Rejection.WRONG_LENGTH)
-        spare = -channel.size % 8
+        spare = -form.length % 8
         if spare:
             _reject(reasons, wanted & (self.rows[:, -1] >= 1 << (8 - spare)), Rejection.OUT_OF_RANGE)
 
@@ -272,7 +270,7 @@ class _QuestionColumns:
 
     def outputs(self, channel: Channel, rows: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
         """Return the outputs of some rows that used this channel."""
-        column = self.rows if channel.output_bytes else self.output
+        column = self.rows if isinstance(channel.form, Bits) else self.output
         return np.zeros(0, np.uint8) if column is None else column[rows]
 
     def count(self, accepted: npt.NDArray[np.bool_], *, patterns: bool) -> dict[Cell, Counts]:
@@ -281,13 +279,13 @@ class _QuestionColumns:
         table = self._integer_table(level)
         counts: dict[Cell, Counts] = {}
         for index, (named, channel) in enumerate(zip(self.question.levels, self.question.channels, strict=True)):
-            if channel.output_bytes:
+            if isinstance(channel.form, Bits):
                 rows = self.rows[level == index] if self.rows is not None else np.zeros((0, 0), np.uint8)
                 counts[self.question.name, named.name] = BitCounts.of_rows(
-                    rows, channel.size, patterns=patterns or channel.needs_rows
+                    rows, channel.size, patterns=patterns or channel.keeps_rows
                 )
             elif table is not None:
-                counts[self.question.name, named.name] = OutputCounts(table[index, : channel.output_count])
+                counts[self.question.name, named.name] = OutputCounts(table[index, : channel.form.count])
         return counts
 
     def _integer_table(self, level: npt.NDArray[np.int16]) -> npt.NDArray[np.int64] | None:
@@ -295,8 +293,8 @@ class _QuestionColumns:
         if self.output is None:
             return None
         levels = len(self.question.levels)
-        width = max(channel.output_count for channel in integer_channels(self.question))
-        use = self._takes(np.array([not channel.output_bytes for channel in self.question.channels]))
+        width = self.forms.integers
+        use = self._takes(self.reports_integers)
         use &= level >= 0
         if not use.all():
             level, output = level[use], self.output[use]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import TallyError
-from pldp.mechanisms import Channel, LinearHashing
+from pldp.mechanisms import Channel
+from pldp.mechanisms.arrays import IntArray, label_arrays
 from pldp.survey import Survey
-from pldp.tallies.counts import IntArray
 
 LARGEST_TABLE: Final = 1 << 22
 """Cells of a two-way table, at most."""
@@ -56,10 +56,10 @@ class PairCounts:
         cls, first: Channel, second: Channel, first_outputs: npt.NDArray[Any], second_outputs: npt.NDArray[Any]
     ) -> PairCounts:
         """Count the outputs of the same people: integers, or rows of packed bits."""
-        parts = [cls.none(first, second)]
+        parts, forms = [cls.none(first, second)], (label_arrays(first), label_arrays(second))
         for start in range(0, len(first_outputs), _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
-            one, two = supported(first, first_outputs[part]), supported(second, second_outputs[part])
+            one, two = forms[0].supported(first_outputs[part]), forms[1].supported(second_outputs[part])
             # Sums of at most 2¹³ ones are exact in single precision.
             sums = (one.sum(axis=0), two.sum(axis=0), one.T @ two)
             parts = [cls.merge([*parts, cls(len(one), *(np.asarray(array, np.int64) for array in sums))])]
@@ -94,21 +94,6 @@ class PairCounts:
         return cls(reports, one, two, both)
 
 
-def supported(channel: Channel, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """Return 1 where an output supports a value, outputs × values."""
-    if channel.output_bytes:
-        return np.unpackbits(outputs, axis=1, count=channel.size, bitorder="little").astype(np.float32)
-    if isinstance(channel, LinearHashing):
-        base, values = channel.buckets, np.arange(channel.size)
-        vector, bucket = np.divmod(outputs.astype(np.int64), base)
-        total = np.zeros((len(outputs), channel.size), np.int64)
-        for _ in range(channel.digits):
-            total += np.outer(vector % base, values % base)
-            vector, values = vector // base, values // base
-        return np.asarray(total % base == bucket[:, None], np.float32)
-    return np.asarray(outputs.astype(np.int64)[:, None] == np.arange(channel.size), np.float32)
-
-
 def pair_cells(survey: Survey, pairs: Sequence[Pair]) -> dict[PairCell, tuple[Channel, Channel]]:
     """Return every pair of (question, level) of these pairs of questions, with their channels."""
     cells: dict[PairCell, tuple[Channel, Channel]] = {}
@@ -120,6 +105,9 @@ def pair_cells(survey: Survey, pairs: Sequence[Pair]) -> dict[PairCell, tuple[Ch
             raise TallyError("pairs need levels that show: two-way tables of hidden levels are not known")
         if survey.ask == 1:
             raise TallyError("pairs need people who answer both questions; this survey asks each person one")
+        for each in (one, two):
+            if each.kind != "choice":
+                raise TallyError(f"pairs must be choices of one label; question {each.name!r} is of kind {each.kind}")
         if len(one.values) * len(two.values) > LARGEST_TABLE:
             raise TallyError(
                 f"pairs must have at most {LARGEST_TABLE:,} cells, not {len(one.values):,} × {len(two.values):,}"

@@ -16,37 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import TallyError
-from pldp.tallies.counts import ByteArray, IntArray
-
-WordArray = npt.NDArray[np.uint64]
+from pldp.mechanisms.arrays import ByteArray, IntArray
+from pldp.mechanisms.sets.arrays import WordArray, bit_columns
 
 LARGEST_SET = 16
 """Items of one set at most: its patterns are a table of 2^m counts."""
 
 _BLOCK_WORDS = 1 << 17
 """Words that are combined at a time: a megabyte stays in the processor's cache."""
-
-_SWAPS = ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0))
-
-
-def transposed_bits(rows: ByteArray) -> ByteArray:
-    """Return the bits of a matrix of packed bytes with rows and columns exchanged (both padded to whole bytes).
-
-    Blocks of 8 × 8 bits are 64-bit words; each is transposed by three exchanges of its quarters (Warren, "Hacker's
-    Delight", 2002).
-
-    >>> transposed_bits(np.array([[0b01], [0b11]], np.uint8))[:2].tolist()
-    [[3], [2]]
-    """
-    length = -(-len(rows) // 8)
-    padded = np.zeros((length * 8, rows.shape[1]), np.uint8)
-    padded[: len(rows)] = rows
-    words = np.ascontiguousarray(padded.reshape(length, 8, rows.shape[1]).transpose(2, 0, 1)).view("<u8")[:, :, 0]
-    for shift, mask in _SWAPS:
-        moved = (words ^ words >> np.uint64(shift)) & np.uint64(mask)
-        words ^= moved ^ moved << np.uint64(shift)
-    blocks = words[:, :, None].view(np.uint8)
-    return np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(rows.shape[1] * 8, length)
 
 
 class Columns(Protocol):
@@ -89,15 +66,7 @@ class ItemColumns:
         >>> ItemColumns.of_rows(np.array([[0b101], [0b100]], np.uint8), 3).bits.tolist()
         [[1], [0], [3]]
         """
-        if rows.dtype != np.uint8 or rows.ndim != 2 or rows.shape[1] != -(-size // 8):
-            needed = f"rows must be bytes, reports × {-(-size // 8)} for {size} items"
-            raise TallyError(f"{needed}, not {rows.dtype} of shape {rows.shape}")
-        if size % 8 and len(rows) and int(rows[:, -1].max()) >> size % 8:
-            raise TallyError(f"rows must hold {size} bits each; bits beyond that must be 0")
-        columns = transposed_bits(rows)[:size]
-        padded = np.zeros((size, -(-columns.shape[1] // 8) * 8), np.uint8)
-        padded[:, : columns.shape[1]] = columns
-        return cls(len(rows), padded.view("<u8"))
+        return cls(len(rows), bit_columns(rows, size))
 
     @property
     def size(self) -> int:

@@ -208,12 +208,12 @@ def density(
 
     Examples
     --------
-    >>> from pldp.mechanisms import Grid, number_channel
+    >>> from pldp.mechanisms import Grid, build
     >>> from pldp.simulate import perturb_numbers, to_buckets
     >>> from pldp.tallies import Service, fuse
     >>> generator = np.random.default_rng(1)
     >>> values = to_buckets(Grid(0, 1, 64), generator.beta(2, 5, 20_000))
-    >>> channels = [number_channel(name, 64, 1_000_000) for name in ("pm", "sw")]
+    >>> channels = [build(name, 64, 1_000_000) for name in ("pm", "sw")]
     >>> keys = np.arange(20_000)
     >>> services = [Service(c.mechanism, c, keys, perturb_numbers(c, values, generator), (0, 1)) for c in channels]
     >>> fitted = density(fuse(services))

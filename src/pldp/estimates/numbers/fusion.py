@@ -17,7 +17,6 @@ and A is sparse: one entry per end of a window inside the grid. `forward` multip
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -26,22 +25,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.solver.likelihood import GAP, MOST_STEPS, Fit, FitProgress, Product, maximise, minus_log, ratio
-from pldp.mechanisms import (
-    Channel,
-    DiscreteLaplace,
-    HybridMechanism,
-    NumberChannel,
-    RandomizedResponse,
-    StochasticRounding,
-    WindowChannel,
-)
-from pldp.mechanisms.response.channel import TOTAL
+from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces, piecewise_arrays
 from pldp.tallies.fusion import Fused
-
-_LARGEST_PATTERNS: Final = 1 << 25
-"""Most entries (patterns × buckets) of the table of patterns."""
 
 _CELLS_AT_ONCE: Final = 1 << 17
 
@@ -55,98 +41,6 @@ _UNSEEN: Final = 1e-14
 
 _SAMPLED_CELLS: Final = 100_000
 """Tuples that the observed information is computed from where there are more."""
-
-
-@dataclass(frozen=True, eq=False)
-class OutputRows:
-    """Q(y|·) of every output of a channel, as the module says; the last row stands for no report."""
-
-    base: FloatArray
-    patterns: FloatArray
-    pattern: npt.NDArray[np.intp]
-    start: npt.NDArray[np.intp]
-    stop: npt.NDArray[np.intp]
-    lift: FloatArray
-
-    @classmethod
-    def of(cls, channel: Channel) -> OutputRows:
-        """Describe a channel."""
-        size, count = channel.size, channel.output_count
-        base, lift = np.ones(count + 1), np.zeros(count + 1)
-        start, stop = np.zeros(count + 1, np.intp), np.zeros(count + 1, np.intp)
-        patterns, pattern = np.ones((1, size)), np.zeros(count + 1, np.intp)
-        if isinstance(channel, RandomizedResponse):
-            base[:-1], lift[:-1] = channel.other_weight / TOTAL, channel.truth_weight / channel.other_weight - 1
-            start[:-1] = np.arange(size)
-            stop[:-1] = start[:-1] + 1
-        elif isinstance(channel, WindowChannel | HybridMechanism):
-            windows = channel.size + channel.width - 1
-            base[:windows], lift[:windows] = channel.outside / TOTAL, channel.inside / channel.outside - 1
-            start[:windows] = np.maximum(np.arange(windows) - channel.width + 1, 0)
-            stop[:windows] = np.minimum(np.arange(windows) + 1, size)
-            if isinstance(channel, HybridMechanism):
-                upper = channel.first + channel.step * np.arange(size)
-                lower = TOTAL - channel.piecewise_weight - upper
-                patterns = np.stack([np.ones(size), lower / TOTAL, upper / TOTAL])
-                pattern[windows : windows + 2] = 1, 2
-        else:
-            if (count + 1) * size > _LARGEST_PATTERNS:
-                raise EstimateError(f"a channel of {count:,} outputs and {size:,} values is too large to fuse")
-            patterns = np.concatenate([np.ones((1, size)), _matrix(channel)])
-            pattern[:-1] = np.arange(1, count + 1)
-        return cls(base, patterns, pattern, start, stop, lift)
-
-    def table(self) -> FloatArray:
-        """Q as a matrix, outputs × values; the last row, no report, is 1."""
-        values = np.arange(self.patterns.shape[1])
-        inside = (values >= self.start[:, None]) & (values < self.stop[:, None])
-        return np.asarray(self.base[:, None] * self.patterns[self.pattern] * (1 + self.lift[:, None] * inside))
-
-    def expectation(self, numbers: FloatArray) -> FloatArray:
-        """Return Σ_y numbers_y Q(y|t) of every value t."""
-        weights = self.base[:-1] * numbers
-        size = self.patterns.shape[1]
-        place = self.pattern[:-1] * (size + 1)
-        change = np.bincount(place, weights, minlength=len(self.patterns) * (size + 1))
-        change += np.bincount(place + self.start[:-1], weights * self.lift[:-1], minlength=len(change))
-        change -= np.bincount(place + self.stop[:-1], weights * self.lift[:-1], minlength=len(change))
-        return np.asarray((change.reshape(-1, size + 1).cumsum(axis=1)[:, :size] * self.patterns).sum(axis=0))
-
-
-def _matrix(channel: Channel) -> FloatArray:
-    """Q as a matrix, outputs × values, for channels without windows."""
-    if isinstance(channel, StochasticRounding):
-        upper = (channel.first + channel.step * np.arange(channel.size)) / TOTAL
-        return np.stack([1 - upper, upper])
-    if isinstance(channel, DiscreteLaplace):
-        places = np.arange(channel.size)
-        noise = np.array([*channel.noise, 0]) / TOTAL
-        tails = np.array([TOTAL - channel.tails[0], *channel.tails]) / TOTAL
-        matrix = noise[np.abs(places[:, None] - places)]
-        matrix[0], matrix[-1] = tails, tails[::-1]
-        return np.asarray(matrix)
-    return np.array([[channel.probability(y, t) for t in range(channel.size)] for y in channel.outputs()], np.float64)
-
-
-def unbiased_numbers(channel: Channel) -> FloatArray:
-    """Return the unbiased number on [−1, 1] of every output; refuse channels that have none.
-
-    >>> from pldp.mechanisms import number_channel
-    >>> unbiased_numbers(number_channel("sr", 2, 1_000_000)).round(3)
-    array([-1.082,  1.082])
-    """
-    if isinstance(channel, WindowChannel | RandomizedResponse):
-        width = channel.width if isinstance(channel, WindowChannel) else 1
-        count, size = channel.output_count, channel.size
-        inside, outside = (
-            (channel.inside, channel.outside)
-            if isinstance(channel, WindowChannel)
-            else (channel.truth_weight, channel.other_weight)
-        )
-        return (2 * np.arange(count) + 1 - count) / (width * (inside - outside) / TOTAL * size)
-    if not isinstance(channel, NumberChannel):
-        raise EstimateError(f"a mean needs numbers; outputs of {channel.mechanism} have no unbiased number")
-    return np.array([float(channel.unbiased(y)) for y in channel.outputs()])
 
 
 def centres(size: int) -> FloatArray:
@@ -173,7 +67,7 @@ class FusedLikelihood:
         self.bounds = fused.bounds
         self.blocks = (slice(0, self.size),)
         self.people = fused.people
-        rows = [OutputRows.of(source.channel) for source in fused.sources]
+        rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
         group, self.patterns = _patterns(fused, rows)
         # Tuples with one pattern stand together: their prefix sums stay in the processor's cache.
         self.order = np.argsort(group, kind="stable") if len(self.patterns) > 64 else np.arange(len(group))
@@ -265,16 +159,16 @@ class FusedLikelihood:
         return np.full(self.size, 1 / self.size)
 
 
-def _patterns(fused: Fused, rows: list[OutputRows]) -> tuple[npt.NDArray[np.intp], FloatArray]:
+def _patterns(fused: Fused, rows: list[Pieces]) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Return the pattern of every tuple and the table of patterns, products over the services."""
     code = np.zeros(len(fused.counts), np.int64)
-    used: list[tuple[OutputRows, int]] = []
+    used: list[tuple[Pieces, int]] = []
     for place, each in enumerate(rows):
         if len(each.patterns) > 1:
             code = code * len(each.patterns) + each.pattern[fused.cells[:, place]]
             used.append((each, place))
     found, first, group = np.unique(code, return_index=True, return_inverse=True)
-    if len(found) * fused.size > _LARGEST_PATTERNS:
+    if len(found) * fused.size > LARGEST_PATTERNS:
         raise EstimateError(
             f"{len(found):,} combinations of outputs without windows (laplace, lh) on {fused.size:,} buckets are too "
             "many: use fewer buckets or leave a service out"
@@ -286,7 +180,7 @@ def _patterns(fused: Fused, rows: list[OutputRows]) -> tuple[npt.NDArray[np.intp
 
 
 def _prefix_matrix(
-    fused: Fused, rows: list[OutputRows], group: npt.NDArray[np.intp], order: npt.NDArray[np.intp], patterns: int
+    fused: Fused, rows: list[Pieces], group: npt.NDArray[np.intp], order: npt.NDArray[np.intp], patterns: int
 ) -> csr_array:
     """Return A, tuples × (patterns · (size+1)): what the module's first lines describe."""
     size = fused.size
@@ -296,7 +190,7 @@ def _prefix_matrix(
         chosen = order[begin : begin + _CELLS_AT_ONCE]
         events, factors = [], []
         for each, place in windows:
-            outputs = fused.cells[chosen, place]  # ABSENT is −1: the last row of OutputRows
+            outputs = fused.cells[chosen, place]  # ABSENT is −1: the last row of Pieces
             rise = np.log1p(each.lift[outputs])
             events += [each.start[outputs], each.stop[outputs]]
             factors += [rise, -rise]

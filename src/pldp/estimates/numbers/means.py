@@ -26,9 +26,10 @@ from pldp.errors import EstimateError
 from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE
 from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.density import Density, density
-from pldp.estimates.numbers.fusion import FusedLikelihood, OutputRows, centres, unbiased_numbers
+from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
 from pldp.estimates.shares.estimate import Homogeneity
+from pldp.mechanisms.arrays import Pieces, piecewise_arrays
 from pldp.tallies.fusion import ABSENT, Fused
 
 MEAN_METHODS: Final = ("weights", "average", "posterior", "fitted")
@@ -109,12 +110,12 @@ def mean(fused: Fused, *, method: str = "weights", target: str = "respondents", 
 
     Examples
     --------
-    >>> from pldp.mechanisms import number_channel
+    >>> from pldp.mechanisms import build
     >>> from pldp.simulate import perturb_numbers
     >>> from pldp.tallies import Service, fuse
     >>> generator = np.random.default_rng(1)
     >>> values, keys = np.full(10_000, 48), np.arange(10_000)
-    >>> channels = [number_channel(name, 64, 1_000_000) for name in ("sr", "sw")]
+    >>> channels = [build(name, 64, 1_000_000) for name in ("sr", "sw")]
     >>> fused = fuse([Service(c.mechanism, c, keys, perturb_numbers(c, values, generator), (0, 64)) for c in channels])
     >>> found = mean(fused)
     >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
@@ -159,8 +160,8 @@ class _Tables:
     def __init__(self, fused: Fused, fitted: Density | None) -> None:
         self.fused, self.fitted = fused, fitted
         self.names = [source.name for source in fused.sources]
-        self.numbers = [unbiased_numbers(source.channel) for source in fused.sources]
-        rows = [OutputRows.of(source.channel) for source in fused.sources]
+        self.numbers = [piecewise_arrays(source.channel).unbiased() for source in fused.sources]
+        rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
         middle = centres(fused.size)
         self.by_value = np.array([row.expectation(z**2) - middle**2 for row, z in zip(rows, self.numbers, strict=True)])
         if fitted is None:
@@ -201,7 +202,7 @@ class _Tables:
         return result
 
 
-def _simplest(fused: Fused, rows: list[OutputRows]) -> Fused:
+def _simplest(fused: Fused, rows: list[Pieces]) -> Fused:
     """Leave services with many patterns (Laplace) out where there are others: the weights need no exact population."""
     names = [source.name for source, row in zip(fused.sources, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
     return fused.only(*names) if 0 < len(names) < len(rows) else fused

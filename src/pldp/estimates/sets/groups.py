@@ -22,9 +22,9 @@ from pldp.errors import EstimateError
 from pldp.estimates.groups import FloatArray
 from pldp.estimates.shares.estimate import Homogeneity
 from pldp.estimates.shares.pooling import TEST_LEVEL
-from pldp.mechanisms.sets.channel import ItemSet
-from pldp.mechanisms.unary.channel import TOTAL
-from pldp.tallies.counts import ByteArray, IntArray
+from pldp.mechanisms import ItemSet
+from pldp.mechanisms.arrays import ByteArray, IntArray
+from pldp.mechanisms.sets.arrays import SetArrays
 from pldp.tallies.patterns import Columns, ItemColumns
 
 Pool = Literal["precision", "size"]
@@ -51,34 +51,22 @@ class ItemGroup:
         return self.columns.reports
 
     @cached_property
-    def supports(self) -> tuple[FloatArray, FloatArray]:
-        """p and q of each item."""
-        return np.array(self.channel.kept) / TOTAL, np.array(self.channel.raised) / TOTAL
-
-    @cached_property
-    def bit_weights(self) -> FloatArray:
-        """w of each item (rows) for a 0 and for a 1 (columns)."""
-        p, q = self.supports
-        return np.stack([-q / (p - q), (1 - q) / (p - q)], axis=1)
+    def arrays(self) -> SetArrays:
+        """The array form of the channel."""
+        return SetArrays(self.channel)
 
     def moment(self, sets: IntArray, patterns: npt.NDArray[Any], powers: Sequence[int]) -> FloatArray:
         """Return the mean over reports of Π_j w_j^power_j for each set; powers are those of the set's items."""
         table = patterns / self.reports
         for item in reversed(range(len(powers))):
-            weights = self.bit_weights[sets[:, item]] ** powers[item]
+            weights = self.arrays.bit_weights[sets[:, item]] ** powers[item]
             half = table.shape[1] // 2
             table = weights[:, :1] * table[:, :half] + weights[:, 1:] * table[:, half:]
         return np.asarray(table[:, 0])
 
-    def squares(self, item_supports: FloatArray) -> FloatArray:
-        """Return the mean of w² of each item if the items have these supports."""
-        p, q = self.supports
-        present, absent = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
-        return np.asarray(item_supports * (1 + present) + (1 - item_supports) * absent)
-
     def expected_variance(self, sets: IntArray, item_supports: FloatArray, target: Target) -> FloatArray:
         """Return the variance of the support of each set, were items independent with the given supports."""
-        squares = self.squares(item_supports)
+        squares = self.arrays.second_moment(item_supports)
         support = item_supports[sets].prod(axis=1)
         known = support**2 if target == "population" else support
         return np.asarray(np.maximum(squares[sets].prod(axis=1) - known, 0) / self.reports)
@@ -151,7 +139,9 @@ class ItemGroups:
     @cached_property
     def growth(self) -> float:
         """The least factor, at most 1, by which one more item changes an expected standard error."""
-        return min(1.0, *(float(np.sqrt(group.squares(self.item_supports).min())) for group in self.groups))
+        return min(
+            1.0, *(float(np.sqrt(group.arrays.second_moment(self.item_supports).min())) for group in self.groups)
+        )
 
     def weights(self, sets: IntArray) -> FloatArray:
         """Return the weight of every group (rows) in the support of every set; they sum to 1 over the groups."""
@@ -164,7 +154,7 @@ class ItemGroups:
     def manipulation(self) -> float:
         """People that one forged report can count as in an item's support: the largest weight·n/n_g·(1−q)/(p−q)."""
         weights = self.weights(np.arange(self.groups[0].channel.size)[:, None])
-        ones = np.array([group.bit_weights[:, 1] for group in self.groups])
+        ones = np.array([group.arrays.bit_weights[:, 1] for group in self.groups])
         return float((weights / self.sizes[:, None] * ones).max())
 
     def expected_error(self, sets: IntArray) -> FloatArray:

@@ -18,9 +18,10 @@ from pldp.estimates.sets.rules import Rule, rules_within
 from pldp.estimates.sets.search import Search
 from pldp.estimates.shares.estimate import Homogeneity, Interval
 from pldp.estimates.shares.pooling import TEST_LEVEL
+from pldp.mechanisms.arrays import ByteArray, IntArray
 from pldp.mechanisms.sets.channel import ItemSet, item_places
 from pldp.tallies import Tally
-from pldp.tallies.counts import BitCounts, ByteArray, IntArray
+from pldp.tallies.counts import BitCounts
 from pldp.tallies.patterns import LARGEST_SET, Columns
 
 Control = Literal["any", "each"]
@@ -295,7 +296,7 @@ def itemsets(
     >>> from pldp.simulate import pack_baskets
     >>> items = ["beer", "bread", "milk"]
     >>> rows = pack_baskets([["beer", "bread"], ["beer", "bread", "milk"], ["milk"]], items)
-    >>> found = itemsets([(ItemSet.of([None] * 3), rows)], items, 0.6)
+    >>> found = itemsets([(ItemSet.of([math.inf] * 3), rows)], items, 0.6)
     >>> found.sets
     (('beer',), ('bread',), ('milk',), ('beer', 'bread'))
     >>> [(rule.antecedent, rule.consequent, rule.confidence, rule.lift) for rule in found.rules()]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.sets.groups import ItemGroups, Supports
-from pldp.tallies.counts import IntArray
+from pldp.mechanisms.arrays import IntArray
 from pldp.tallies.patterns import patterns_of
 
 MOST_CANDIDATES = 5_000_000

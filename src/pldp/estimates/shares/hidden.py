@@ -37,8 +37,8 @@ from pldp.estimates.solver.likelihood import (
     ratio,
 )
 from pldp.mechanisms import PureChannel, RandomizedResponse
+from pldp.mechanisms.arrays import label_arrays
 from pldp.tallies import Counts
-from pldp.tallies.counts import no_counts
 
 LARGEST_HESSIAN = 1200
 """Most unknowns for which the Hessian is built as a matrix."""
@@ -195,10 +195,9 @@ def _taken_by_labels(hidden: HiddenReports, slopes: FloatArray) -> FloatArray:
 
 def _support_products(channel: PureChannel, shares: FloatArray) -> FloatArray:
     """E[1[supports i]·1[supports j]] of one report of this channel."""
-    one = group(channel, no_counts(channel))
-    one.reports = 1
-    support = one.other_support + shares * one.contrast
-    return np.asarray(one.covariance(shares) * one.contrast**2 + np.outer(support, support))
+    form = label_arrays(channel)
+    support = form.other_support + shares * form.contrast
+    return np.asarray(form.covariance(shares) * form.contrast**2 + np.outer(support, support))
 
 
 class HiddenLikelihood:
@@ -347,7 +346,7 @@ class HiddenLikelihood:
 
 def _level_tables(each: Group, channels: Sequence[PureChannel]) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
     """Return the class of every cell and, per class and level, base·low and base·step (up to a factor per class)."""
-    twins = [group(channel, no_counts(channel)) for channel in channels]
+    twins = [label_arrays(channel) for channel in channels]
     low, step = np.array([twin.low for twin in twins]), np.array([twin.step for twin in twins])
     ones = each.ones()
     if ones is None:

@@ -7,38 +7,9 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE, UNTESTED_EPSILON
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.shares.estimate import Estimate
 from pldp.mechanisms import LARGEST_EPSILON, MICRO
-from pldp.mechanisms.response.channel import TOTAL as RESPONSE_TOTAL
-from pldp.mechanisms.unary.channel import TOTAL as UNARY_TOTAL
-from pldp.tallies.counts import BIT_OF_BYTE
-
-PERSONAL = ("krr", "sue", "oue")
-"""Mechanisms with an ε per person."""
-
-
-def personal_support(mechanism: str, size: int, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return each person's p and q, in whole weights of 2⁻⁵³ (k-RR) or 2⁻³² (unary), as floats that are exact.
-
-    The weights are rounded towards more noise, as in `pldp.mechanisms`.
-    """
-    if mechanism == "krr":
-        other = np.exp(epsilon)
-        other += size - 1
-        np.divide(RESPONSE_TOTAL, other, out=other)
-        np.ceil(other, out=other)
-        truth = RESPONSE_TOTAL - (size - 1) * other
-        if len(truth) and bool((truth <= other).any()):
-            raise EstimateError(f"epsilon is too small for {size:,} values: integer weights cannot tell them apart")
-        return truth, other
-    if mechanism == "sue":
-        other = np.ceil(UNARY_TOTAL / (np.exp(epsilon / 2) + 1))
-        return UNARY_TOTAL - other, other
-    if mechanism == "oue":
-        other = np.ceil(UNARY_TOTAL / (np.exp(epsilon) + 1))
-        return np.full_like(other, UNARY_TOTAL / 2), other
-    raise EstimateError(f"mechanism must be one of {', '.join(PERSONAL)}, not {mechanism!r}")
+from pldp.mechanisms.arrays import FloatArray, personal_arrays
 
 
 def checked_epsilons(epsilon: npt.ArrayLike, people: int) -> FloatArray:
@@ -90,15 +61,15 @@ def personal_frequencies(
     if people == 0:
         raise EstimateError("outputs must hold at least one report, not none")
     budgets = checked_epsilons(epsilon, people)
-    truth, other = personal_support(mechanism, size, budgets)
-    total = RESPONSE_TOTAL if mechanism == "krr" else UNARY_TOTAL
-    other /= total
-    contrast = truth / total - other
+    form = personal_arrays(mechanism, size)
+    truth, other = form.personal_weights(budgets)
+    other /= form.total
+    contrast = truth / form.total - other
     level = other + contrast / size
     gain = contrast / (level * (1 - level))  # weight / contrast, the weight being contrast² / (level (1 − level))
     scale = float(gain @ contrast)
     gain /= scale
-    support = _weighted_support(mechanism, reported, gain, size)
+    support = form.weighted_support(reported, gain)
     shares = support - float(gain @ other)
     return Estimate(
         question=name,
@@ -114,25 +85,6 @@ def personal_frequencies(
         assumptions=(SAMPLE, UNTESTED_EPSILON, HONEST_DEVICES),
         warnings=(),
     )
-
-
-def _weighted_support(
-    mechanism: str, outputs: npt.NDArray[np.unsignedinteger], gain: FloatArray, size: int
-) -> FloatArray:
-    if mechanism == "krr":
-        if (
-            outputs.ndim != 1
-            or (outputs.dtype.kind not in "iu")
-            or int(outputs.min()) < 0
-            or int(outputs.max()) >= size
-        ):
-            raise EstimateError(f"outputs must be integers from 0 to {size - 1}; some are not")
-        return np.asarray(np.bincount(outputs, weights=gain, minlength=size), np.float64)
-    if outputs.shape[1:] != ((size + 7) // 8,) or outputs.dtype != np.uint8:
-        raise EstimateError(f"outputs must be packed rows of {(size + 7) // 8} bytes, not shape {outputs.shape}")
-    columns = np.ascontiguousarray(outputs.T)
-    sums = [np.bincount(column, weights=gain, minlength=256) @ BIT_OF_BYTE for column in columns]
-    return np.concatenate(sums)[:size]
 
 
 def _variance(gain: FloatArray, other: FloatArray, contrast: FloatArray, shares: FloatArray) -> FloatArray:

@@ -129,10 +129,10 @@ def maximum_likelihood(
 ) -> Fit:
     """Fit the shares to the reports of several groups.
 
-    >>> from pldp.mechanisms import channel
+    >>> from pldp.mechanisms import build
     >>> from pldp.tallies import OutputCounts
     >>> from pldp.estimates.groups import group
-    >>> counted = group(channel("krr", 3, 1_000_000), OutputCounts(np.array([600, 300, 100])))
+    >>> counted = group(build("krr", 3, 1_000_000), OutputCounts(np.array([600, 300, 100])))
     >>> fit = maximum_likelihood([counted])
     >>> fit.converged, fit.shares.round(3)
     (True, array([0.861, 0.139, 0.   ]))

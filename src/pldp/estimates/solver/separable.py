@@ -25,10 +25,11 @@ _MOST_INNER = 100
 def separable_maximum(groups: Sequence[Group]) -> FloatArray:
     """Return the shares of greatest likelihood for groups that are all `separable` and have reports.
 
+    >>> import math
     >>> from pldp.mechanisms import ItemResponse
     >>> from pldp.estimates.groups import group
     >>> from pldp.tallies import OutputCounts
-    >>> counted = group(ItemResponse.of([500_000, 1_000_000, None]), OutputCounts(np.array([500, 300, 200])))
+    >>> counted = group(ItemResponse.of([500_000, 1_000_000, math.inf]), OutputCounts(np.array([500, 300, 200])))
     >>> separable_maximum([counted]).round(3)
     array([0.02 , 0.355, 0.625])
     """

@@ -22,12 +22,12 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, about_people
 from pldp.estimates.consistency import with_margins
-from pldp.estimates.groups import FloatArray, group
+from pldp.estimates.groups import FloatArray
 from pldp.estimates.shares.estimate import Estimate, Interval
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.mechanisms import Channel
+from pldp.mechanisms.arrays import label_arrays
 from pldp.tallies import Tally
-from pldp.tallies.counts import no_counts
 from pldp.tallies.pairs import PairCounts
 
 
@@ -164,7 +164,7 @@ class _PairGroup:
     @cached_property
     def _supports(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """q and p − q of both channels, as a column and as a row."""
-        one, two = (group(channel, no_counts(channel)) for channel in (self.first, self.second))
+        one, two = label_arrays(self.first), label_arrays(self.second)
         column = (np.reshape(numbers, (-1, 1)) for numbers in (one.other_support, one.contrast))
         row = (np.reshape(numbers, (1, -1)) for numbers in (two.other_support, two.contrast))
         return (*column, *row)  # type: ignore[return-value] # two of each

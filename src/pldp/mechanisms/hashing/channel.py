@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from pldp.epsilon import exp_micro
+from pldp.epsilon import Micro, exp_micro
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, PureChannel, RandomBytes, as_int
+from pldp.mechanisms.channel import Channel, Odds, PureChannel, one_budget, require_same_form
+from pldp.mechanisms.draws import TOTAL, RandomBytes
+from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.response.channel import RandomizedResponse
+from pldp.mechanisms.unary.channel import LARGE_DOMAIN
 
 INDEX_BITS = 128
 """Random bits from which a hash function is picked: its probability is uniform to within 2⁻¹²⁸."""
@@ -57,7 +61,7 @@ class LinearHashing(PureChannel):
     Examples
     --------
     >>> channel = LinearHashing.of(1000, 1_000_000)
-    >>> channel.buckets, channel.digits, channel.output_count
+    >>> channel.buckets, channel.digits, channel.form.count
     (3, 7, 6561)
     >>> channel.micro_epsilon
     1000000
@@ -67,23 +71,47 @@ class LinearHashing(PureChannel):
     other_weight: int
 
     mechanism: ClassVar[str] = "lh"
+    published: ClassVar[Mapping[str, str]] = {"buckets": "buckets", "other": "other_weight"}
+    total: ClassVar[int] = TOTAL
+    phrase: ClassVar[str] = 'names a group of answers that contains "{label}"'
 
     def __post_init__(self) -> None:
         if self.size < 2:
             raise EpsilonError(f"size must be at least 2 values, not {self.size}")
         if self.buckets not in PRIMES:
             raise EpsilonError(f"buckets must be a prime of at most {PRIMES[-1]}, not {self.buckets}")
-        if self.output_count > LARGEST_OUTPUT:
+        if self.form.count > LARGEST_OUTPUT:
             raise EpsilonError(f"size must leave outputs below 2^53, not {self.size}")
         RandomizedResponse(self.buckets, self.other_weight)
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """Bits for so many values would be long."""
+        return size >= LARGE_DOMAIN
+
+    @classmethod
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> LinearHashing:
+        """Build it from one budget."""
+        return cls.of(size, one_budget(cls, budgets))
+
+    @classmethod
+    def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels with one number of buckets for all levels."""
+        for buckets in PRIMES[:6]:
+            yield tuple(cls.of(size, micro, buckets) for micro in micro_epsilons)
+
+    @classmethod
+    def ideal_supports(cls, size: int, epsilon: float) -> tuple[float, float]:  # noqa: ARG003
+        """Return p and q of the best number of buckets, whatever the number of values."""
+        buckets = _best_buckets(PRIMES, math.exp(epsilon))
+        return RandomizedResponse.ideal_supports(buckets, epsilon)[0], 1 / buckets
 
     @classmethod
     def of(cls, size: int, micro_epsilon: int, buckets: int | None = None) -> LinearHashing:
         """Build the channel with the least variance (or so many buckets) whose true ε is at most the given one."""
         if buckets is None:
-            odds = float(exp_micro(micro_epsilon))
             small = [g for g in PRIMES if _outputs(g, size) <= LARGEST_TABLE] or [PRIMES[0]]
-            buckets = min(small, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
+            buckets = _best_buckets(small, float(exp_micro(micro_epsilon)))
         return cls(size, buckets, RandomizedResponse.of(buckets, micro_epsilon).other_weight)
 
     @cached_property
@@ -96,13 +124,13 @@ class LinearHashing(PureChannel):
         """t, the number of base-g digits of a value."""
         return _digits(self.buckets, self.size)
 
-    @property
-    def output_count(self) -> int:
-        """Number of different outputs: g^t vectors times g buckets."""
-        return _outputs(self.buckets, self.size)
+    @cached_property
+    def form(self) -> Integers:
+        """g^t vectors times g buckets."""
+        return Integers(_outputs(self.buckets, self.size))
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """ε of the bucket's randomized response."""
         return self.bucket_channel.micro_epsilon
 
@@ -144,13 +172,16 @@ class LinearHashing(PureChannel):
         index, bucket = divmod(as_int(output), self.buckets)
         return self.bucket(index, value) == bucket
 
-    def outputs(self) -> Iterator[int]:
-        """Enumerate 0 … g^(t+1)−1."""
-        return iter(range(self.output_count))
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """The vector does not depend on the value: what the bucket tells."""
+        require_same_form(self, other)
+        if not isinstance(other, LinearHashing) or other.buckets != self.buckets:
+            return super().level_odds(other, same_value=same_value)
+        return self.bucket_channel.level_odds(other.bucket_channel, same_value=same_value)
 
-    def weights(self) -> Mapping[str, int]:
-        """Return the number of buckets and the weight of each wrong bucket in units of 2⁻⁵³."""
-        return {"buckets": self.buckets, "other": self.other_weight}
+
+def _best_buckets(primes: Sequence[int], odds: float) -> int:
+    return min(primes, key=lambda g: (odds + g - 1) ** 2 / (g - 1))
 
 
 def _digits(buckets: int, size: int) -> int:

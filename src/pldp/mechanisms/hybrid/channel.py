@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Final
 
-from pldp.epsilon import MICRO, epsilon_text, micro_epsilon_of_ratio
+from pldp.epsilon import MICRO, Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, RandomBytes
+from pldp.mechanisms.channel import Channel, one_budget
+from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
+from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
-from pldp.mechanisms.response.channel import TOTAL, draw_53_bits
-from pldp.mechanisms.rounding.channel import rounding_weights
-from pldp.mechanisms.window.channel import PiecewiseMechanism, int_output, solvable_width, window_weights
+from pldp.mechanisms.rounding.channel import StochasticRounding, rounding_weights
+from pldp.mechanisms.window.channel import PiecewiseMechanism, solvable_width, window_weights
 
 LEAST_EPSILON: Final = 0.61
 """Up to this ε the best mixture is stochastic rounding alone."""
@@ -43,7 +44,7 @@ class HybridMechanism(NumberChannel):
     Examples
     --------
     >>> channel = HybridMechanism.of(1024, 2_000_000)
-    >>> channel.micro_epsilon, channel.output_count, round(float(channel.piecewise_share), 3)
+    >>> channel.micro_epsilon, channel.form.count, round(float(channel.piecewise_share), 3)
     (2000000, 1401, 0.632)
     """
 
@@ -54,6 +55,7 @@ class HybridMechanism(NumberChannel):
     step: int
 
     mechanism: ClassVar[str] = "hm"
+    published: ClassVar[Mapping[str, str]] = {name: name for name in ("width", "inside", "outside", "first", "step")}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -61,6 +63,12 @@ class HybridMechanism(NumberChannel):
             raise EpsilonError("weights must be positive, the inside weight larger than the outside one")
         if self.piecewise_weight + 2 * self.first + self.step * (self.size - 1) != TOTAL:
             raise EpsilonError("weights must sum to 2^53")
+
+    @classmethod
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Channel:
+        """Build it from one budget; up to ε = 0.61 that is stochastic rounding, which is better there."""
+        small = one_budget(cls, budgets) <= LEAST_EPSILON * MICRO
+        return StochasticRounding.build(size, budgets) if small else super().build(size, budgets)
 
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> HybridMechanism:
@@ -96,12 +104,12 @@ class HybridMechanism(NumberChannel):
         return self.size + self.width - 1
 
     @property
-    def output_count(self) -> int:
+    def form(self) -> Integers:
         """Outputs of PM and two of SR."""
-        return self.piecewise_outputs + 2
+        return Integers(self.piecewise_outputs + 2)
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """The larger ε of the two parts."""
         rest = TOTAL - self.piecewise_weight - self.first
         worst = max(Fraction(self.inside, self.outside), Fraction(rest, self.first))
@@ -119,30 +127,16 @@ class HybridMechanism(NumberChannel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Weights of PM, or linear in the value."""
-        reported = int_output(output)
+        reported = as_int(output)
         upper = self.first + self.step * value
         if reported >= self.piecewise_outputs:
             lower = TOTAL - self.piecewise_weight - upper
             return Fraction(upper if reported > self.piecewise_outputs else lower, TOTAL)
         return Fraction(self.inside if value <= reported < value + self.width else self.outside, TOTAL)
 
-    def outputs(self) -> Iterator[int]:
-        """Enumerate 0 … size+width."""
-        return iter(range(self.output_count))
-
-    def weights(self) -> Mapping[str, int]:
-        """Return the three weights of PM and the two of SR."""
-        return {
-            "width": self.width,
-            "inside": self.inside,
-            "outside": self.outside,
-            "first": self.first,
-            "step": self.step,
-        }
-
     def unbiased(self, output: Output) -> Fraction:
         """The unbiased number of the part that the output belongs to, given the coin."""
-        reported = int_output(output)
+        reported = as_int(output)
         if reported >= self.piecewise_outputs:
             sign = 2 * (reported - self.piecewise_outputs) - 1
             return sign * Fraction(TOTAL - self.piecewise_weight, self.step * self.size)

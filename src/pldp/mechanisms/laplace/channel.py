@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar
 
-from pldp.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio
+from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, RandomBytes
+from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
+from pldp.mechanisms.form import Output, as_int
 from pldp.mechanisms.number import NumberChannel
-from pldp.mechanisms.response.channel import TOTAL, draw_53_bits
-from pldp.mechanisms.window.channel import int_output
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class DiscreteLaplace(NumberChannel):
     Examples
     --------
     >>> channel = DiscreteLaplace.of(1024, 1_000_000)
-    >>> channel.micro_epsilon, channel.output_count, round(float(channel.unbiased(1023)), 3)
+    >>> channel.micro_epsilon, channel.form.count, round(float(channel.unbiased(1023)), 3)
     (1000000, 1024, 2.996)
     """
 
@@ -50,6 +49,7 @@ class DiscreteLaplace(NumberChannel):
     peak: int
 
     mechanism: ClassVar[str] = "laplace"
+    published: ClassVar[Mapping[str, str]] = {"decay": "decay", "peak": "peak"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +94,7 @@ class DiscreteLaplace(NumberChannel):
         return [*reversed(self.tails), *(TOTAL - tail for tail in self.tails)]
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """The larger of the ratios at a bound and inside, between the nearest and the farthest value; rounded up."""
         at_bound = Fraction(TOTAL - self.tails[0], self.tails[-1])
         inside = Fraction(self.noise[0], self.noise[-1])
@@ -108,22 +108,14 @@ class DiscreteLaplace(NumberChannel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Weight of the noise, or of all noise that reaches the bound."""
-        reported = int_output(output)
+        reported = as_int(output)
         distance = abs(reported - value)
         if reported not in {0, self.size - 1}:
             return Fraction(self.noise[distance], TOTAL)
         return Fraction(self.tails[distance - 1] if distance else TOTAL - self.tails[0], TOTAL)
 
-    def outputs(self) -> Iterator[int]:
-        """Enumerate 0 … size−1."""
-        return iter(range(self.size))
-
-    def weights(self) -> Mapping[str, int]:
-        """Return `decay` and `peak`; the other weights follow by multiplication of integers."""
-        return {"decay": self.decay, "peak": self.peak}
-
     def unbiased(self, output: Output) -> Fraction:
         """The centre of the bucket; at a bound also the mean overshoot. Unbiased up to the rounding of the weights."""
-        reported = int_output(output)
+        reported = as_int(output)
         overshoot = Fraction(2 * self.decay, (TOTAL - self.decay) * self.size)
         return self.centre(reported) + overshoot * ((reported == self.size - 1) - (reported == 0))

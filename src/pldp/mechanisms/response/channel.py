@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from pldp.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, PureChannel, RandomBytes
-
-TOTAL = 2**53
-"""Sum of the weights of one value: one draw of 53 bits, exact also in JavaScript numbers."""
-
-DRAW_BYTES = 7
-
-
-def draw_53_bits(random: RandomBytes) -> int:
-    """Return a uniform integer below 2⁵³ from seven random bytes (little-endian, the three lowest bits dropped)."""
-    return int.from_bytes(random(DRAW_BYTES), "little") >> 3
+from pldp.mechanisms.channel import Channel, Odds, PureChannel, one_budget, require_same_form
+from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
+from pldp.mechanisms.form import Output
 
 
 @dataclass(frozen=True)
@@ -56,6 +48,8 @@ class RandomizedResponse(PureChannel):
     other_weight: int
 
     mechanism: ClassVar[str] = "krr"
+    published: ClassVar[Mapping[str, str]] = {"other": "other_weight"}
+    total: ClassVar[int] = TOTAL
 
     def __post_init__(self) -> None:
         if self.size < 2:
@@ -64,10 +58,31 @@ class RandomizedResponse(PureChannel):
             raise EpsilonError(f"other_weight must leave the truth the most likely output, not {self.other_weight}")
 
     @classmethod
+    def other_odds(cls, size: int) -> tuple[int, int]:
+        """1/(e^ε + k − 1)."""
+        return 1, size - 1
+
+    @classmethod
+    def truth_left(cls, size: int, other: Any, total: float) -> Any:
+        """What the k − 1 other values leave."""
+        return total - (size - 1) * other
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """It is the best for few values, and always the simplest."""
+        return True
+
+    @classmethod
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> RandomizedResponse:
+        """Build it from one budget."""
+        return cls.of(size, one_budget(cls, budgets))
+
+    @classmethod
     def of(cls, size: int, micro_epsilon: int) -> RandomizedResponse:
         """Build the most accurate channel whose true ε is at most the given one."""
-        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon), size - 1)
-        if TOTAL - (size - 1) * other_weight <= other_weight:
+        parts, others = cls.other_odds(size)
+        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon, parts), others)
+        if cls.truth_left(size, other_weight, TOTAL) <= other_weight:
             raise EpsilonError(
                 f"epsilon {epsilon_text(micro_epsilon)} is too small for {size} values: "
                 "integer weights cannot tell them apart"
@@ -77,10 +92,10 @@ class RandomizedResponse(PureChannel):
     @cached_property
     def truth_weight(self) -> int:
         """2⁵³·p: what the other values leave."""
-        return TOTAL - (self.size - 1) * self.other_weight
+        return int(self.truth_left(self.size, self.other_weight, TOTAL))
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """ln(truth_weight/other_weight), rounded up."""
         return micro_epsilon_of_ratio(self.truth_weight, self.other_weight)
 
@@ -108,10 +123,11 @@ class RandomizedResponse(PureChannel):
         """Only the value itself is supported."""
         return output == value
 
-    def outputs(self) -> Iterator[int]:
-        """Enumerate 0 … k−1."""
-        return iter(range(self.size))
-
-    def weights(self) -> Mapping[str, int]:
-        """Return `other`; the truth has what is left of 2⁵³."""
-        return {"other": self.other_weight}
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """A report of the truth or of another value, whichever tells most."""
+        require_same_form(self, other)
+        if not isinstance(other, RandomizedResponse):
+            return super().level_odds(other, same_value=same_value)
+        p, q, other_p, other_q = self.truth_support, self.other_support, other.truth_support, other.other_support
+        ratios = (p / other_p, q / other_q) if same_value else (p / other_q, q / other_p, q / other_q)
+        return [(max(ratios), 1)]

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 from typing import ClassVar
 
-from pldp.epsilon import INFINITE, checked_budgets, micro_epsilon_of_ratio, noise_weights
+from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, RandomBytes, SupportChannel, as_int, check_other_weights
-from pldp.mechanisms.response.channel import TOTAL, draw_53_bits
+from pldp.mechanisms.channel import SupportChannel, check_other_weights, each_budget
+from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
+from pldp.mechanisms.form import Output, as_int
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,20 @@ class ItemResponse(SupportChannel):
 
     Examples
     --------
-    >>> channel = ItemResponse.of([100_000, 500_000, 1_000_000, None, None])
+    >>> channel = ItemResponse.of([100_000, 500_000, 1_000_000, math.inf, math.inf])
     >>> [round(float(p), 4) for p in channel.truth_supports]
     [0.8319, 0.2012, 0.1252, 0.0792, 0.0792]
     >>> [channel.output_micro_epsilon(y) for y in range(4)]
-    [100000, 500000, 1000000, None]
-    >>> channel.pair_micro_epsilon(0, 1), channel.micro_epsilon is None
-    (500000, True)
+    [100000, 500000, 1000000, inf]
+    >>> channel.pair_micro_epsilon(0, 1), channel.micro_epsilon
+    (500000, inf)
     """
 
     other_weights: tuple[int, ...]
 
     mechanism: ClassVar[str] = "iprr"
+    per_value: ClassVar[bool] = True
+    published: ClassVar[Mapping[str, str]] = {"other": "other_weights"}
 
     def __post_init__(self) -> None:
         check_other_weights(self.size, self.other_weights)
@@ -65,8 +69,13 @@ class ItemResponse(SupportChannel):
             raise EpsilonError("other_weights must leave the truth something of 2^53: nothing could be estimated")
 
     @classmethod
-    def of(cls, micro_epsilons: Sequence[int | None]) -> ItemResponse:
-        """Build the most accurate channel whose report y has a true ε of at most the y-th budget (`None`: no budget).
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> ItemResponse:
+        """Build it from a budget per value."""
+        return cls.of(each_budget(size, budgets))
+
+    @classmethod
+    def of(cls, micro_epsilons: Sequence[Micro]) -> ItemResponse:
+        """Build the most accurate channel whose report y has a true ε within the y-th budget (`math.inf`: no limit).
 
         Weights are rounded up, so their sum leaves the truth at most 2⁵³·S in addition to its own weight, and the ratio
         of the two weights of a value is at most 1 + 2⁵³·S/(2⁵³·S·r) = e^ε.
@@ -85,12 +94,12 @@ class ItemResponse(SupportChannel):
 
         >>> channel = ItemResponse.utility_optimised(5, {0, 1}, 1_000_000)
         >>> [channel.output_micro_epsilon(y) for y in range(5)]
-        [1000000, 1000000, None, None, None]
+        [1000000, 1000000, inf, inf, inf]
         """
         if not all(0 <= value < size for value in sensitive):
             raise EpsilonError(f"sensitive must hold indices from 0 to {size - 1}; some are not")
         chosen = set(sensitive)
-        return cls.of([micro_epsilon if value in chosen else INFINITE for value in range(size)])
+        return cls.of([micro_epsilon if value in chosen else math.inf for value in range(size)])
 
     @cached_property
     def kept_weight(self) -> int:
@@ -117,31 +126,31 @@ class ItemResponse(SupportChannel):
         """(1 − S·r)/S of the value with the smallest r."""
         return (TOTAL - min(self.other_weights)) / self.kept_weight
 
-    def _ratio(self, weight: int) -> int | None:
+    def _ratio(self, weight: int) -> Micro:
         return micro_epsilon_of_ratio(self.kept_weight + weight, weight)
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """The largest ε of a report: infinite where some value has no budget."""
         return self._ratio(min(self.other_weights))
 
-    def output_micro_epsilon(self, output: Output) -> int | None:
+    def output_micro_epsilon(self, output: Output) -> Micro:
         """ln(truth weight / other weight) of the reported value."""
         return self._ratio(self.other_weights[as_int(output)])
 
-    def promised(self, value: int) -> int | None:
+    def promised(self, value: int) -> Micro:
         """A budget bounds what a report of the value tells."""
         return self.output_micro_epsilon(value)
 
-    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+    def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """The larger ε of the two values' reports."""
         return 0 if one == two else self._ratio(min(self.other_weights[one], self.other_weights[two]))
 
-    def value_micro_epsilon(self, value: int) -> int | None:  # noqa: ARG002 - the same for all
+    def value_micro_epsilon(self, value: int) -> Micro:  # noqa: ARG002 - the same for all
         """The channel's ε: another value's report can speak against any value."""
         return self.micro_epsilon
 
-    def evidence_micro_epsilon(self, value: int) -> int | None:
+    def evidence_micro_epsilon(self, value: int) -> Micro:
         """The budget of the value: no report speaks for it more than its own does."""
         return self._ratio(self.other_weights[value])
 
@@ -163,11 +172,3 @@ class ItemResponse(SupportChannel):
     def supports(self, output: Output, value: int) -> bool:
         """Only the value itself is supported."""
         return output == value
-
-    def outputs(self) -> Iterator[int]:
-        """Enumerate 0 … k−1."""
-        return iter(range(self.size))
-
-    def weights(self) -> Mapping[str, list[int]]:
-        """Return `other` of each value; the truth has what is left of 2⁵³ in addition to its own."""
-        return {"other": list(self.other_weights)}

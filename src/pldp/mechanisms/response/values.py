@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
 from pldp.epsilon import (
-    INFINITE,
     LARGEST_EPSILON,
     MICRO,
+    Micro,
     checked_budgets,
     exp_micro,
     micro_epsilon_of_ratio,
     share_rounded_up,
 )
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel, Output, RandomBytes, as_int, check_other_weights, largest
-from pldp.mechanisms.response.channel import TOTAL, draw_53_bits
+from pldp.mechanisms.channel import CategoricalChannel, check_other_weights, each_budget
+from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
+from pldp.mechanisms.form import Output, as_int
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class ValueResponse(CategoricalChannel):
     other_weights: tuple[int, ...]
 
     mechanism: ClassVar[str] = "aprr"
+    per_value: ClassVar[bool] = True
+    published: ClassVar[Mapping[str, str]] = {"other": "other_weights"}
 
     def __post_init__(self) -> None:
         check_other_weights(self.size, self.other_weights)
@@ -60,12 +64,17 @@ class ValueResponse(CategoricalChannel):
             raise EpsilonError("other_weights must leave the truth the most likely output: nothing could be estimated")
 
     @classmethod
-    def of(cls, micro_epsilons: Sequence[int | None]) -> Self:
-        """Build the channel from a budget per value; `None` keeps the value always."""
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Self:
+        """Build it from a budget per value."""
+        return cls.of(each_budget(size, budgets))
+
+    @classmethod
+    def of(cls, micro_epsilons: Sequence[Micro]) -> Self:
+        """Build the channel from a budget per value; `math.inf` keeps the value always."""
         budgets = checked_budgets(micro_epsilons)
         size = len(budgets)
         weights = {
-            micro: 0 if micro is INFINITE else share_rounded_up(TOTAL, exp_micro(micro), size - 1)
+            micro: 0 if micro == math.inf else share_rounded_up(TOTAL, exp_micro(micro), size - 1)
             for micro in set(budgets)
         }
         others = tuple(weights[micro] for micro in budgets)
@@ -96,30 +105,30 @@ class ValueResponse(CategoricalChannel):
         return order[0], order[1]
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """The largest ε of a report."""
-        return largest(self.output_micro_epsilon(output) for output in range(self.size))
+        return max(self.output_micro_epsilon(output) for output in range(self.size))
 
-    def output_micro_epsilon(self, output: Output) -> int | None:
+    def output_micro_epsilon(self, output: Output) -> Micro:
         """ln(p of the reported value / smallest q of another value)."""
         reported = as_int(output)
         least = self._smallest[self._smallest[0] == reported]
         return micro_epsilon_of_ratio(self.truth_weights[reported], self.other_weights[least])
 
-    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+    def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """The larger of ln(p_x/q_x') and ln(p_x'/q_x)."""
         if one == two:
             return 0
-        return largest(
+        return max(
             micro_epsilon_of_ratio(self.truth_weights[x], self.other_weights[other])
             for x, other in ((one, two), (two, one))
         )
 
-    def value_micro_epsilon(self, value: int) -> int | None:
+    def value_micro_epsilon(self, value: int) -> Micro:
         """That between the value and the other one that is replaced least."""
         return self.pair_micro_epsilon(value, self._smallest[self._smallest[0] == value])
 
-    def evidence_micro_epsilon(self, value: int) -> int | None:
+    def evidence_micro_epsilon(self, value: int) -> Micro:
         """That of its own report: every other one is less likely from this value than from the value it names."""
         return self.output_micro_epsilon(value)
 
@@ -136,14 +145,6 @@ class ValueResponse(CategoricalChannel):
     def supports(self, output: Output, value: int) -> bool:
         """Only the value itself is supported."""
         return output == value
-
-    def outputs(self) -> Iterator[int]:
-        """Enumerate 0 … k−1."""
-        return iter(range(self.size))
-
-    def weights(self) -> Mapping[str, list[int]]:
-        """Return `other` of each value; the truth has what is left of 2⁵³."""
-        return {"other": list(self.other_weights)}
 
 
 @dataclass(frozen=True)

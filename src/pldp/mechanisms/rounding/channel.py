@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-from pldp.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, RandomBytes
+from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
+from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
-from pldp.mechanisms.response.channel import TOTAL, draw_53_bits
-from pldp.mechanisms.window.channel import int_output
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,7 @@ class StochasticRounding(NumberChannel):
     step: int
 
     mechanism: ClassVar[str] = "sr"
+    published: ClassVar[Mapping[str, str]] = {"first": "first", "step": "step"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -53,14 +53,14 @@ class StochasticRounding(NumberChannel):
         return cls(size, *rounding_weights(size, micro_epsilon, TOTAL))
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """Odds of the two extreme buckets, rounded up."""
         return micro_epsilon_of_ratio(TOTAL - self.first, self.first)
 
     @property
-    def output_count(self) -> int:
+    def form(self) -> Integers:
         """Two."""
-        return 2
+        return Integers(2)
 
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return 0 or 1 from seven random bytes."""
@@ -71,17 +71,9 @@ class StochasticRounding(NumberChannel):
         upper = self.first + self.step * value
         return Fraction(upper if output == 1 else TOTAL - upper, TOTAL)
 
-    def outputs(self) -> Iterator[int]:
-        """Enumerate 0 and 1."""
-        return iter(range(2))
-
-    def weights(self) -> Mapping[str, int]:
-        """Return `first` and `step`."""
-        return {"first": self.first, "step": self.step}
-
     def unbiased(self, output: Output) -> Fraction:
         """Plus or minus the same number, 2⁵³/(step·size): (e^ε+1)/(e^ε−1) for the centres of the outermost buckets."""
-        return (2 * int_output(output) - 1) * Fraction(TOTAL, self.step * self.size)
+        return (2 * as_int(output) - 1) * Fraction(TOTAL, self.step * self.size)
 
 
 def rounding_weights(size: int, micro_epsilon: int, total: int) -> tuple[int, int]:

@@ -8,25 +8,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pldp.epsilon import (
-    INFINITE,
+    Micro,
     checked_budgets,
     micro_epsilon_of_powers,
     micro_epsilon_of_ratio,
     noise_weights,
 )
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Output, PackedBits, RandomBytes, as_int
-from pldp.mechanisms.unary.channel import BITS, TOTAL
+from pldp.mechanisms.channel import Channel, Domain, each_budget
+from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes, digit_masks, draw_bits
+from pldp.mechanisms.form import Bits, Output, as_int
 
-Pair = tuple[int | None, int | None]
-"""Budgets of one item in micro-ε: what a report may tell for "present" and for "absent"; `None` sets no limit."""
+Pair = tuple[Micro, Micro]
+"""Budgets of one item in micro-ε: what a report may tell for "present" and for "absent"; `math.inf` sets no limit."""
 
 
 class ItemEpsilon(NamedTuple):
-    """What an observer learns about one item, in micro-ε rounded up; `INFINITE` where a bit proves something.
+    """What an observer learns about one item, in micro-ε rounded up; `math.inf` where a bit proves something.
 
     Attributes
     ----------
@@ -36,17 +37,17 @@ class ItemEpsilon(NamedTuple):
         ln Pr(0|absent)/Pr(0|present): how far a 0 moves the odds towards "absent".
     """
 
-    present: int | None
-    absent: int | None
+    present: Micro
+    absent: Micro
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """The larger of both: the ε of this item's bit."""
-        return INFINITE if self.present is None or self.absent is None else max(self.present, self.absent)
+        return max(self.present, self.absent)
 
 
 @dataclass(frozen=True)
-class ItemSet(PackedBits, Channel):
+class ItemSet(Channel):
     """A set of items as packed bits; the bit of item i is 1 with p_i if the set has the item, with q_i if not.
 
     Q(y|x) = Π_i p_i^{y_i}(1−p_i)^{1−y_i} over the items of the set x, with q_i in the place of p_i for the others.
@@ -67,17 +68,20 @@ class ItemSet(PackedBits, Channel):
     Examples
     --------
     >>> import os
-    >>> channel = ItemSet.of([1_000_000, 2_000_000, None])
+    >>> channel = ItemSet.of([1_000_000, 2_000_000, math.inf])
     >>> output = channel.draw(0b101, os.urandom)
     >>> len(output), channel.item_micro_epsilon(0), channel.micro_epsilon
-    (1, ItemEpsilon(present=1000000, absent=1000000), None)
+    (1, ItemEpsilon(present=1000000, absent=1000000), inf)
     """
 
     kept: tuple[int, ...]
     raised: tuple[int, ...]
 
     mechanism: ClassVar[str] = "item_set"
-    needs_rows: ClassVar[bool] = True
+    domain: ClassVar[Domain] = "sets"
+    per_value: ClassVar[bool] = True
+    keeps_rows: ClassVar[bool] = True
+    published: ClassVar[Mapping[str, str]] = {"kept": "kept", "raised": "raised"}
 
     def __post_init__(self) -> None:
         if self.size < 1:
@@ -87,15 +91,25 @@ class ItemSet(PackedBits, Channel):
                 f"kept and raised must hold {self.size} weights, not {len(self.kept)}, {len(self.raised)}"
             )
         for place, (kept, raised) in enumerate(zip(self.kept, self.raised, strict=True)):
-            if not 0 <= raised < kept <= TOTAL:
+            if not 0 <= raised < kept <= BIT_TOTAL:
                 raise EpsilonError(
                     f"item {place}: a present item must be reported more often than an absent one, so weights must "
                     f"satisfy 0 <= raised < kept <= 2^32, not {raised}, {kept}"
                 )
 
     @classmethod
-    def of(cls, micro_epsilons: Sequence[int | None]) -> ItemSet:
-        """Build symmetric randomized response with a budget per item; `None` leaves an item as it is."""
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> ItemSet:
+        """Build it from one budget for every item, or one for each."""
+        return cls.of(each_budget(size, budgets))
+
+    @property
+    def form(self) -> Bits:
+        """One bit per item."""
+        return Bits(self.size)
+
+    @classmethod
+    def of(cls, micro_epsilons: Sequence[Micro]) -> ItemSet:
+        """Build symmetric randomized response with a budget per item; `math.inf` leaves an item as it is."""
         return cls.of_pairs([(micro, micro) for micro in micro_epsilons])
 
     @classmethod
@@ -121,10 +135,8 @@ class ItemSet(PackedBits, Channel):
             raise EpsilonError(f"one and zero must have one probability per item, not {len(one)} and {len(zero)}")
         if not all(0 <= probability <= 1 for probability in (*one, *zero)):
             raise EpsilonError("probabilities must be between 0 and 1; some are not")
-        whole = [
-            (math.floor(Fraction(p) * TOTAL), math.floor(Fraction(r) * TOTAL)) for p, r in zip(one, zero, strict=True)
-        ]
-        return cls._of_weights([(kept, TOTAL - rest) for kept, rest in whole])
+        kept, rest = ([math.floor(Fraction(each) * BIT_TOTAL) for each in numbers] for numbers in (one, zero))
+        return cls._of_weights([(own, BIT_TOTAL - other) for own, other in zip(kept, rest, strict=True)])
 
     @classmethod
     def _of_weights(cls, weights: Sequence[tuple[int, int]]) -> ItemSet:
@@ -133,78 +145,74 @@ class ItemSet(PackedBits, Channel):
     def item_micro_epsilon(self, item: int) -> ItemEpsilon:
         """Return what a report tells about one item, exactly."""
         kept, raised = self.kept[item], self.raised[item]
-        return ItemEpsilon(micro_epsilon_of_ratio(kept, raised), micro_epsilon_of_ratio(TOTAL - raised, TOTAL - kept))
+        return ItemEpsilon(
+            micro_epsilon_of_ratio(kept, raised), micro_epsilon_of_ratio(BIT_TOTAL - raised, BIT_TOTAL - kept)
+        )
 
-    def promised(self, value: int) -> int | None:
+    def promised(self, value: int) -> Micro:
         """A budget bounds what a report tells about one item, present or absent."""
         return self.item_micro_epsilon(value).micro_epsilon
 
+    @property
+    def manipulation(self) -> float:
+        """The largest (1−q)/(p−q) of an item."""
+        return max((BIT_TOTAL - raised) / (kept - raised) for kept, raised in zip(self.kept, self.raised, strict=True))
+
     @cached_property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """Σ over items of ln max(p/q, (1−q)/(1−p)), rounded up once: what a report tells between any two sets."""
         return self._sum(range(self.size))
 
-    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+    def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """Sum over the items in which two sets differ: what any report tells between them."""
         return self._sum(item for item in range(self.size) if (one ^ two) >> item & 1)
 
-    def value_micro_epsilon(self, value: int) -> int | None:  # noqa: ARG002 - the same for every set
+    def value_micro_epsilon(self, value: int) -> Micro:  # noqa: ARG002 - the same for every set
         """The channel's ε: the set that differs in every item is the easiest to tell apart from any set."""
         return self.micro_epsilon
 
-    def output_micro_epsilon(self, output: Output) -> int | None:
+    def output_micro_epsilon(self, output: Output) -> Micro:
         """Sum over items of what the bit tells: ln p/q for a 1, ln (1−q)/(1−p) for a 0."""
         bits = as_int(output)
         odds = Counter(
-            (kept, raised) if bits >> item & 1 else (TOTAL - raised, TOTAL - kept)
+            (kept, raised) if bits >> item & 1 else (BIT_TOTAL - raised, BIT_TOTAL - kept)
             for item, (kept, raised) in enumerate(zip(self.kept, self.raised, strict=True))
         )
         if any(less == 0 for _, less in odds):
-            return INFINITE
+            return math.inf
         return micro_epsilon_of_powers((Fraction(more, less), count) for (more, less), count in odds.items())
 
-    def _sum(self, items: Iterable[int]) -> int | None:
+    def _sum(self, items: Iterable[int]) -> Micro:
         """Σ of the items' ln max(p/q, (1−q)/(1−p)), rounded up once."""
         kinds = Counter((self.kept[item], self.raised[item]) for item in items)
-        if any(kept == TOTAL or raised == 0 for kept, raised in kinds):
-            return INFINITE
+        if any(kept == BIT_TOTAL or raised == 0 for kept, raised in kinds):
+            return math.inf
         return micro_epsilon_of_powers(
-            (max(Fraction(kept, raised), Fraction(TOTAL - raised, TOTAL - kept)), count)
+            (max(Fraction(kept, raised), Fraction(BIT_TOTAL - raised, BIT_TOTAL - kept)), count)
             for (kept, raised), count in kinds.items()
         )
 
     @cached_property
     def _digits(self) -> list[tuple[int, int]]:
         """For each binary digit, lowest first: the items whose raised weight has it, and where the kept one differs."""
-        raised, differ = [0] * BITS, [0] * BITS
-        for item, (own_kept, own_raised) in enumerate(zip(self.kept, self.raised, strict=True)):
-            for digit in range(BITS):
-                raised[digit] |= (own_raised >> digit & 1) << item
-                differ[digit] |= ((own_kept ^ own_raised) >> digit & 1) << item
-        return list(zip(raised, differ, strict=True))
+        differ = (kept ^ raised for kept, raised in zip(self.kept, self.raised, strict=True))
+        return list(zip(digit_masks(self.raised), digit_masks(differ), strict=True))
 
     @cached_property
     def _always_kept(self) -> int:
         """Items whose 1 is never lost: 2³² itself has no digit among the 32."""
-        return sum(1 << item for item, kept in enumerate(self.kept) if kept == TOTAL)
+        return sum(1 << item for item, kept in enumerate(self.kept) if kept == BIT_TOTAL)
 
     def draw(self, value: int, random: RandomBytes) -> bytes:
         """Return the packed bits from 32·⌈size/8⌉ random bytes, in a time that does not depend on the set.
 
-        Every bit compares a 32-bit random number with its threshold, p or q of its item, all bits side by side from the
-        lowest digit: below = the majority of (digit of the threshold, opposite of the number's digit, below so far).
+        The weight of a bit is that of p or of q of its item.
         """
         if not 0 <= value < 1 << self.size:
             raise AnswerError(f"value must be a set of {self.size} items as an integer below 2^{self.size}")
-        length = self.output_bytes
-        noise = random(BITS * length)
-        below, start = 0, 0
-        read = int.from_bytes
-        for raised, differ in self._digits:
-            end = start + length
-            drawn = read(noise[start:end], "little")
-            below = drawn & below | (raised ^ differ & value) & (drawn ^ below)
-            start = end
+        length = self.form.bytes
+        weights = (raised ^ differ & value for raised, differ in self._digits)
+        below = draw_bits(random(BITS * length), length, weights)
         return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")
 
     def probability(self, output: Output, value: int) -> Fraction:
@@ -212,16 +220,12 @@ class ItemSet(PackedBits, Channel):
         bits = as_int(output)
         product = Fraction(1)
         for item in range(self.size):
-            one = Fraction((self.kept if value >> item & 1 else self.raised)[item], TOTAL)
+            one = Fraction((self.kept if value >> item & 1 else self.raised)[item], BIT_TOTAL)
             product *= one if bits >> item & 1 else 1 - one
         return product
 
-    def weights(self) -> Mapping[str, Any]:
-        """Return the lists `kept` and `raised`, in units of 2⁻³²."""
-        return {"kept": list(self.kept), "raised": list(self.raised)}
 
-
-def pair_weights(present: int | None, absent: int | None) -> tuple[int, int]:
+def pair_weights(present: Micro, absent: Micro) -> tuple[int, int]:
     """Return (2³²·p, 2³²·q) of the most accurate bit within a budget for "present" and one for "absent".
 
     The promises p ≤ e^{ε₁}·q and 1−q ≤ e^{ε₀}·(1−p) are two half-planes in (q, 1−p). Both errors are smallest together
@@ -234,10 +238,10 @@ def pair_weights(present: int | None, absent: int | None) -> tuple[int, int]:
     >>> round(kept / 2**32, 4), round(raised / 2**32, 4)
     (0.9348, 0.2816)
     """
-    lost, raised = noise_weights(TOTAL, checked_budgets((absent, present)))
-    if lost + raised >= TOTAL:
+    lost, raised = noise_weights(BIT_TOTAL, checked_budgets((absent, present)))
+    if lost + raised >= BIT_TOTAL:
         raise EpsilonError("budgets are too small: 32-bit weights cannot tell a present item from an absent one")
-    return TOTAL - lost, raised
+    return BIT_TOTAL - lost, raised
 
 
 def set_of(basket: Iterable[str], items: Sequence[str]) -> int:

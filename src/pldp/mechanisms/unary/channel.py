@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
-from pldp.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, PackedBits, PureChannel, RandomBytes, as_int
+from pldp.mechanisms.channel import Channel, Odds, PureChannel, one_budget, require_same_form
+from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes
+from pldp.mechanisms.form import Bits, Output, as_int
 
-BITS = 32
-"""Binary digits of a bit's probability: thresholds are integers below 2³²."""
-
-TOTAL = 2**BITS
+LARGE_DOMAIN = 1000
+"""From this many values on, `auto` prefers one hashed integer to a bit per value."""
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(PackedBits, PureChannel):
+class UnaryEncoding(PureChannel):
     """One-hot bits; the bit of the true value is sent as 1 with p, every other bit with q.
 
     Q(z|x) = Π_i q^{z_i}(1−q)^{1−z_i} with p in the place of q for i = x, and ε = ln p(1−q)/(q(1−p)).
-    The output is packed: bit i of the output belongs to value i and stands in byte i//8 at place i%8 counted from
-    the lowest (`int.to_bytes(…, "little")`, NumPy's `bitorder="little"`); unused bits of the last byte are 0.
+    Bit i of the output belongs to value i.
 
     Attributes
     ----------
@@ -42,30 +41,54 @@ class UnaryEncoding(PackedBits, PureChannel):
     truth_weight: int
     other_weight: int
 
-    mechanism: ClassVar[str] = "unary"
+    published: ClassVar[Mapping[str, str]] = {"other": "other_weight", "truth": "truth_weight"}
+    total: ClassVar[int] = BIT_TOTAL
+    phrase: ClassVar[str] = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
         if self.size < 2:
             raise EpsilonError(f"size must be at least 2 values, not {self.size}")
-        if not 0 < self.other_weight < self.truth_weight < TOTAL:
+        if not 0 < self.other_weight < self.truth_weight < BIT_TOTAL:
             raise EpsilonError("weights must satisfy 0 < other < truth < 2^32")
 
+    @classmethod
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Self:
+        """Build it from one budget."""
+        return cls.of(size, one_budget(cls, budgets))
+
+    @classmethod
+    def of(cls, size: int, micro_epsilon: int) -> Self:
+        """Build the most accurate channel whose true ε is at most the given one."""
+        parts, others = cls.other_odds(size)
+        other_weight = share_rounded_up(BIT_TOTAL, exp_micro(micro_epsilon, parts), others)
+        truth_weight = cls.truth_left(size, other_weight, BIT_TOTAL)
+        if truth_weight <= other_weight:
+            raise EpsilonError(
+                f"epsilon {epsilon_text(micro_epsilon)} is too small: 32-bit weights cannot keep it apart from 0"
+            )
+        return cls(size, int(truth_weight), other_weight)
+
     @property
-    def micro_epsilon(self) -> int | None:
+    def form(self) -> Bits:
+        """One bit per value."""
+        return Bits(self.size)
+
+    @property
+    def micro_epsilon(self) -> Micro:
         """ln p(1−q)/(q(1−p)), rounded up: the odds of the pair of bits in which two values differ."""
         return micro_epsilon_of_ratio(
-            self.truth_weight * (TOTAL - self.other_weight), self.other_weight * (TOTAL - self.truth_weight)
+            self.truth_weight * (BIT_TOTAL - self.other_weight), self.other_weight * (BIT_TOTAL - self.truth_weight)
         )
 
     @cached_property
     def truth_support(self) -> Fraction:
         """Probability that the bit of the true value is 1 (p)."""
-        return Fraction(self.truth_weight, TOTAL)
+        return Fraction(self.truth_weight, BIT_TOTAL)
 
     @cached_property
     def other_support(self) -> Fraction:
         """Probability that the bit of another value is 1 (q)."""
-        return Fraction(self.other_weight, TOTAL)
+        return Fraction(self.other_weight, BIT_TOTAL)
 
     @cached_property
     def _other_digits(self) -> list[int]:
@@ -80,7 +103,7 @@ class UnaryEncoding(PackedBits, PureChannel):
         far are below; where it is 0, if both hold. (A uniform digit may stand for its opposite.) The last four bytes
         are the number of the true value's bit. Time does not depend on the value or on the outcome of a bit.
         """
-        length = self.output_bytes
+        length = self.form.bytes
         noise = random(BITS * length + 4)
         below, start = 0, 0
         read = int.from_bytes
@@ -106,9 +129,15 @@ class UnaryEncoding(PackedBits, PureChannel):
         """A value is supported when its bit is 1."""
         return bool(as_int(output) >> value & 1)
 
-    def weights(self) -> Mapping[str, int]:
-        """Return `truth` and `other`, in units of 2⁻³²."""
-        return {"other": self.other_weight, "truth": self.truth_weight}
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Every bit tells as much as it can: those of the two values, and those of all others."""
+        require_same_form(self, other)
+        if not isinstance(other, UnaryEncoding):
+            return super().level_odds(other, same_value=same_value)
+        p, q, other_p, other_q = self.truth_support, self.other_support, other.truth_support, other.other_support
+        if same_value:
+            return [(bit_odds(p, other_p), 1), (bit_odds(q, other_q), self.size - 1)]
+        return [(bit_odds(p, other_q), 1), (bit_odds(q, other_p), 1), (bit_odds(q, other_q), self.size - 2)]
 
 
 @dataclass(frozen=True)
@@ -123,10 +152,19 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     mechanism: ClassVar[str] = "sue"
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> SymmetricUnaryEncoding:
-        """Build the most accurate channel whose true ε is at most the given one."""
-        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon, 2), 1)
-        return cls(size, _above(TOTAL - other_weight, other_weight, micro_epsilon), other_weight)
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:
+        """Its bits tell less about the level than those of OUE."""
+        return hidden and size < LARGE_DOMAIN
+
+    @classmethod
+    def other_odds(cls, size: int) -> tuple[int, int]:  # noqa: ARG003
+        """1/(e^{ε/2} + 1)."""
+        return 2, 1
+
+    @classmethod
+    def truth_left(cls, size: int, other: Any, total: float) -> Any:  # noqa: ARG003
+        """1 − q."""
+        return total - other
 
 
 @dataclass(frozen=True)
@@ -142,15 +180,21 @@ class OptimisedUnaryEncoding(UnaryEncoding):
     mechanism: ClassVar[str] = "oue"
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> OptimisedUnaryEncoding:
-        """Build the most accurate channel whose true ε is at most the given one."""
-        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon), 1)
-        return cls(size, _above(TOTAL // 2, other_weight, micro_epsilon), other_weight)
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """It is the best for a few dozen to a few hundred values."""
+        return size < LARGE_DOMAIN
+
+    @classmethod
+    def other_odds(cls, size: int) -> tuple[int, int]:  # noqa: ARG003
+        """1/(e^ε + 1)."""
+        return 1, 1
+
+    @classmethod
+    def truth_left(cls, size: int, other: Any, total: float) -> Any:  # noqa: ARG003
+        """One half."""
+        return total / 2 + 0 * other
 
 
-def _above(truth_weight: int, other_weight: int, micro_epsilon: int) -> int:
-    if truth_weight <= other_weight:
-        raise EpsilonError(
-            f"epsilon {epsilon_text(micro_epsilon)} is too small: 32-bit weights cannot keep it apart from 0"
-        )
-    return truth_weight
+def bit_odds(one: Fraction, two: Fraction) -> Fraction:
+    """Return the larger ratio of a bit being 1 or 0 with these probabilities."""
+    return max(one / two, (1 - one) / (1 - two))

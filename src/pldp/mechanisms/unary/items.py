@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,23 +12,16 @@ from itertools import product
 from math import ceil, floor
 from typing import ClassVar
 
-from pldp.epsilon import INFINITE, MICRO, checked_budgets, epsilon_text, micro_epsilon_of_ratio
+from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import (
-    Output,
-    PackedBits,
-    RandomBytes,
-    SupportChannel,
-    as_int,
-    largest,
-    micro_epsilon_between,
-)
-from pldp.mechanisms.unary.channel import BITS, TOTAL
+from pldp.mechanisms.channel import SupportChannel, each_budget, micro_epsilon_between
+from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes, digit_masks, draw_bits
+from pldp.mechanisms.form import Bits, Output, as_int
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
 
 
 @dataclass(frozen=True)
-class ItemUnaryEncoding(PackedBits, SupportChannel):
+class ItemUnaryEncoding(SupportChannel):
     """IDUE: one-hot bits; bit i is sent as 1 with a_i if i is the value, else with b_i.
 
     Two values x and x' differ in two bits, so a report changes the odds between them at most by the larger of
@@ -57,70 +51,83 @@ class ItemUnaryEncoding(PackedBits, SupportChannel):
     other_weights: tuple[int, ...]
 
     mechanism: ClassVar[str] = "idue"
+    per_value: ClassVar[bool] = True
+    published: ClassVar[Mapping[str, str]] = {"other": "other_weights", "truth": "truth_weights"}
+    phrase: ClassVar[str] = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
         if self.size < 2:
             raise EpsilonError(f"size must be at least 2 values, not {self.size}")
         if not len(self.truth_weights) == len(self.other_weights) == self.size:
             raise EpsilonError(f"weights must be {self.size} integers each")
-        if not all(0 < b < a < TOTAL for a, b in zip(self.truth_weights, self.other_weights, strict=True)):
+        if not all(0 < b < a < BIT_TOTAL for a, b in zip(self.truth_weights, self.other_weights, strict=True)):
             raise EpsilonError("weights of every value must satisfy 0 < other < truth < 2^32")
 
     @classmethod
-    def of(cls, micro_epsilons: Sequence[int | None], model: Model = "opt0") -> ItemUnaryEncoding:
+    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> ItemUnaryEncoding:
+        """Build it from a budget per value."""
+        return cls.of(each_budget(size, budgets))
+
+    @property
+    def form(self) -> Bits:
+        """One bit per value."""
+        return Bits(self.size)
+
+    @classmethod
+    def of(cls, micro_epsilons: Sequence[Micro], model: Model = "opt0") -> ItemUnaryEncoding:
         """Build the channel of least error whose true ε between two values is at most the smaller of their budgets.
 
         Probabilities come from `idue_optimum`; a is rounded down and b up, and both steps lower every ratio above. The
         bounds are then checked on the integers.
         """
-        budgets = [micro for micro in checked_budgets(micro_epsilons) if micro is not INFINITE]
+        budgets = [int(micro) for micro in checked_budgets(micro_epsilons) if micro < math.inf]
         if len(budgets) < len(micro_epsilons):
             raise EpsilonError("budgets must be given for every value for idue; iprr takes values without one")
         count = Counter(budgets)
         levels = sorted(count)
         keep, raised = idue_optimum([micro / MICRO for micro in levels], [count[micro] for micro in levels], model)
-        weights = {m: (floor(a * TOTAL), ceil(b * TOTAL)) for m, a, b in zip(levels, keep, raised, strict=True)}
+        weights = {m: (floor(a * BIT_TOTAL), ceil(b * BIT_TOTAL)) for m, a, b in zip(levels, keep, raised, strict=True)}
         for one, two in product(levels, repeat=2):
             found = _micro_epsilon(weights[one], weights[two])
-            if found is INFINITE or found > min(one, two):
+            if found > min(one, two):
                 raise EpsilonError(f"epsilon {epsilon_text(min(one, two))} is too small for 32-bit weights to keep it")
         return cls(len(budgets), tuple(weights[m][0] for m in budgets), tuple(weights[m][1] for m in budgets))
 
     @cached_property
     def truth_supports(self) -> tuple[Fraction, ...]:
         """a of each value."""
-        return tuple(Fraction(weight, TOTAL) for weight in self.truth_weights)
+        return tuple(Fraction(weight, BIT_TOTAL) for weight in self.truth_weights)
 
     @cached_property
     def other_supports(self) -> tuple[Fraction, ...]:
         """b of each value."""
-        return tuple(Fraction(weight, TOTAL) for weight in self.other_weights)
+        return tuple(Fraction(weight, BIT_TOTAL) for weight in self.other_weights)
 
     def _bits(self, value: int) -> tuple[int, int]:
         return self.truth_weights[value], self.other_weights[value]
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """The largest ε between two values."""
         pairs = ((one, two) for one, two in product(self._kinds, repeat=2) if one != two or self._kinds[one] > 1)
-        return largest(_micro_epsilon(one, two) for one, two in pairs)
+        return max(_micro_epsilon(one, two) for one, two in pairs)
 
-    def pair_micro_epsilon(self, one: int, two: int) -> int | None:
+    def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """The larger of ln a_x(1−b_x')/(b_x(1−a_x')) and the same with the values exchanged."""
         first, second = self._bits(one), self._bits(two)
-        return 0 if one == two else largest((_micro_epsilon(first, second), _micro_epsilon(second, first)))
+        return 0 if one == two else max((_micro_epsilon(first, second), _micro_epsilon(second, first)))
 
-    def value_micro_epsilon(self, value: int) -> int | None:
+    def value_micro_epsilon(self, value: int) -> Micro:
         """The largest ε between the value and another one."""
         own = self._bits(value)
-        return largest(
+        return max(
             _micro_epsilon(one, two) for other in self._other_kinds(value) for one, two in ((own, other), (other, own))
         )
 
-    def evidence_micro_epsilon(self, value: int) -> int | None:
+    def evidence_micro_epsilon(self, value: int) -> Micro:
         """The largest ln a_x(1−b_x')/(b_x(1−a_x')) of another value x'."""
         own = self._bits(value)
-        return largest(_micro_epsilon(own, other) for other in self._other_kinds(value))
+        return max(_micro_epsilon(own, other) for other in self._other_kinds(value))
 
     def _other_kinds(self, value: int) -> Counter[tuple[int, int]]:
         """The different weights of the other values."""
@@ -130,10 +137,10 @@ class ItemUnaryEncoding(PackedBits, SupportChannel):
     def _kinds(self) -> Counter[tuple[int, int]]:
         return Counter(zip(self.truth_weights, self.other_weights, strict=True))
 
-    def output_micro_epsilon(self, output: Output) -> int | None:
+    def output_micro_epsilon(self, output: Output) -> Micro:
         """The odds of the value that the bits speak for most against the one they speak for least."""
         ratios = {
-            (a, b, one): Fraction(a, b) if one else Fraction(TOTAL - a, TOTAL - b)
+            (a, b, one): Fraction(a, b) if one else Fraction(BIT_TOTAL - a, BIT_TOTAL - b)
             for a, b, one in set(zip(self.truth_weights, self.other_weights, self._ones(output), strict=True))
         }
         return micro_epsilon_between(min(ratios.values()), max(ratios.values()))
@@ -144,24 +151,14 @@ class ItemUnaryEncoding(PackedBits, SupportChannel):
 
     @cached_property
     def _other_digits(self) -> list[int]:
-        """Binary digits of all bits' thresholds side by side, lowest digit first."""
-        return [
-            sum((weight >> digit & 1) << place for place, weight in enumerate(self.other_weights))
-            for digit in range(BITS)
-        ]
+        return digit_masks(self.other_weights)
 
     def draw(self, value: int, random: RandomBytes) -> bytes:
         """Return the packed bits from 32·⌈k/8⌉ + 4 random bytes, as `UnaryEncoding.draw` with a threshold per bit."""
-        length = self.output_bytes
+        length = self.form.bytes
         noise = random(BITS * length + 4)
-        below, start = 0, 0
-        read = int.from_bytes
-        for digits in self._other_digits:
-            end = start + length
-            drawn = read(noise[start:end], "little")
-            below = drawn & below | digits & (drawn | below)
-            start = end
-        true_bit = read(noise[start:], "little") < self.truth_weights[value]
+        below = draw_bits(noise, length, self._other_digits)
+        true_bit = int.from_bytes(noise[BITS * length :], "little") < self.truth_weights[value]
         below = below & ((1 << self.size) - 1 ^ 1 << value) | true_bit << value
         return below.to_bytes(length, "little")
 
@@ -177,11 +174,7 @@ class ItemUnaryEncoding(PackedBits, SupportChannel):
         """A value is supported when its bit is 1."""
         return bool(as_int(output) >> value & 1)
 
-    def weights(self) -> Mapping[str, list[int]]:
-        """Return `truth` and `other` of each value, in units of 2⁻³²."""
-        return {"other": list(self.other_weights), "truth": list(self.truth_weights)}
 
-
-def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> int | None:
+def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> Micro:
     """ln a(1−b')/(b(1−a')): how much a report with bit 1 of the one and bit 0 of the other speaks for the one."""
-    return micro_epsilon_of_ratio(one[0] * (TOTAL - two[1]), one[1] * (TOTAL - two[0]))
+    return micro_epsilon_of_ratio(one[0] * (BIT_TOTAL - two[1]), one[1] * (BIT_TOTAL - two[0]))

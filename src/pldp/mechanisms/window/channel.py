@@ -13,17 +13,17 @@ likelihood is constant inside and outside the window [output−width+1, output]:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
 
-from pldp.epsilon import epsilon_text, exp_micro, micro_epsilon_of_ratio
+from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Output, RandomBytes
+from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
+from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
-from pldp.mechanisms.response.channel import TOTAL, draw_53_bits
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class WindowChannel(NumberChannel):
     inside: int
     outside: int
 
-    mechanism: ClassVar[str] = "window"
+    published: ClassVar[Mapping[str, str]] = {"width": "width", "inside": "inside", "outside": "outside"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -63,14 +63,14 @@ class WindowChannel(NumberChannel):
         raise NotImplementedError
 
     @property
-    def micro_epsilon(self) -> int | None:
+    def micro_epsilon(self) -> Micro:
         """ln(inside/outside), rounded up: every output is inside one value's window and outside another's."""
         return micro_epsilon_of_ratio(self.inside, self.outside)
 
     @property
-    def output_count(self) -> int:
+    def form(self) -> Integers:
         """size + width − 1."""
-        return self.size + self.width - 1
+        return Integers(self.size + self.width - 1)
 
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return an output from seven random bytes, without a branch on the outcome."""
@@ -81,15 +81,7 @@ class WindowChannel(NumberChannel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Two weights: in the window of the value or not."""
-        return Fraction(self.inside if value <= int_output(output) < value + self.width else self.outside, TOTAL)
-
-    def outputs(self) -> Iterator[int]:
-        """Enumerate 0 … size+width−2."""
-        return iter(range(self.output_count))
-
-    def weights(self) -> Mapping[str, int]:
-        """Return `width`, `inside` and `outside`."""
-        return {"width": self.width, "inside": self.inside, "outside": self.outside}
+        return Fraction(self.inside if value <= as_int(output) < value + self.width else self.outside, TOTAL)
 
     @cached_property
     def slope(self) -> Fraction:
@@ -98,7 +90,7 @@ class WindowChannel(NumberChannel):
 
     def unbiased(self, output: Output) -> Fraction:
         """(y − middle of all outputs) / slope, in buckets, scaled: exact, as the mean output is linear in the value."""
-        return (2 * int_output(output) + 1 - self.output_count) / (self.slope * self.size)
+        return (2 * as_int(output) + 1 - self.form.count) / (self.slope * self.size)
 
 
 @dataclass(frozen=True)
@@ -110,7 +102,7 @@ class PiecewiseMechanism(WindowChannel):
 
     >>> import os
     >>> channel = PiecewiseMechanism.of(1024, 1_000_000)
-    >>> channel.micro_epsilon, channel.width, channel.output_count
+    >>> channel.micro_epsilon, channel.width, channel.form.count
     (1000000, 619, 1642)
     >>> 0 <= channel.draw(300, os.urandom) < 1642
     True
@@ -146,7 +138,7 @@ class SquareWave(WindowChannel):
 
     def place(self, output: Output) -> Fraction:
         """The middle of the values that the output speaks for: biased towards the middle."""
-        return Fraction(2 * int_output(output) + 1 - self.output_count, self.size)
+        return Fraction(2 * as_int(output) + 1 - self.form.count, self.size)
 
 
 def solvable_width(size: int, ideal: float) -> int:
@@ -176,8 +168,3 @@ def window_weights(size: int, width: int, micro_epsilon: int, total: int) -> tup
             "integer weights cannot tell them apart"
         )
     return inside, outside
-
-
-def int_output(output: Output) -> int:
-    """Read an output as the integer it is."""
-    return output if isinstance(output, int) else int.from_bytes(output, "little")

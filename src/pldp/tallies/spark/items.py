@@ -12,10 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pldp.errors import TallyError
+from pldp.mechanisms.arrays import IntArray
 from pldp.mechanisms.sets.channel import ItemSet
 from pldp.reports.columns import to_batch
 from pldp.survey import Survey
-from pldp.tallies.counts import IntArray
 from pldp.tallies.kernel import accepted_rows
 from pldp.tallies.patterns import ItemColumns, PatternCounts, checked_sets
 from pldp.tallies.spark.cluster import summed

@@ -1,0 +1,410 @@
+"""Channels over NumPy arrays: draws of many people, supports, likelihoods, variances. Mathematics only, no counts.
+
+The array form of a channel stands in `arrays.py` of its folder and is found by that convention (`arrays`). Three kinds:
+`LabelArrays` for labels, `SetArrays` for sets of items, and `NumberArrays` for numbers.
+
+What estimates need of a channel for labels is how an output, or *cell*, c bears on value j: Pr(c) ∝ Σ_j L_cj f_j, where
+L_cj takes two values, `low`, and `low + step` where c supports j. The matrix is never built: `forward` multiplies by L
+and `backward` by its transpose. Cells are all outputs of a channel with integers, in their order (`cells` is `None`),
+or the distinct rows of packed bits that came, one column of bytes per row (`cells` is an array, bytes × rows). Where
+budgets differ between values, p, q, low and step are arrays, one number per value (or per cell for IPRR).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.epsilon import MICRO
+from pldp.errors import EstimateError, SimulationError
+from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
+from pldp.mechanisms.form import Bits
+from pldp.mechanisms.registry import build, names
+
+FloatArray = npt.NDArray[np.float64]
+ByteArray = npt.NDArray[np.uint8]
+IntArray = npt.NDArray[np.int64]
+Outputs = npt.NDArray[Any]
+"""One output per person: integers, or rows of packed bits, people × bytes."""
+
+Numbers = float | FloatArray
+"""One number for all values, or an array with one per value."""
+
+LARGEST_DENSE: Final = 4096
+"""Most values for which a k × k covariance is built."""
+
+CHUNK: Final = 1 << 15
+"""People drawn at a time: temporaries stay in the processor's cache."""
+
+BIT_OF_BYTE: Final[FloatArray] = np.unpackbits(
+    np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
+).astype(np.float64)
+"""Row b: the eight bits of byte b, lowest first."""
+
+
+def arrays(channel: Channel) -> Any:
+    """Return the array form of a channel, found in `arrays.py` of the folder that its class stands in.
+
+    >>> from pldp.mechanisms import build
+    >>> round(arrays(build("krr", 3, 1_000_000)).truth_support, 4)
+    0.5761
+    """
+    module = import_module(f"{type(channel).__module__.rpartition('.')[0]}.arrays")
+    forms: Mapping[type[Channel], type[ChannelArrays]] = module.FORMS
+    return next(forms[base] for base in type(channel).__mro__ if base in forms)(channel)
+
+
+def label_arrays(channel: Channel) -> LabelArrays:
+    """Return the array form of a channel for labels; refuse others."""
+    form = arrays(channel)
+    if not isinstance(form, LabelArrays):
+        raise EstimateError(f"shares need a choice of one label; {channel.mechanism} is for {channel.domain}")
+    return form
+
+
+def piecewise_arrays(channel: Channel) -> PieceArrays:
+    """Return the array form of a channel whose outputs are integers and have pieces; refuse others."""
+    form = arrays(channel)
+    if not isinstance(form, PieceArrays) or isinstance(channel.form, Bits):
+        raise EstimateError(f"outputs of {channel.mechanism} are packed bits; only integers can be fused")
+    return form
+
+
+def personal_arrays(mechanism: str, size: int) -> PersonalArrays:
+    """Return the array form of a mechanism for people who each have an ε of their own."""
+    form = arrays(build(mechanism, size, MICRO)) if mechanism in names("labels", per_value=False) else None
+    if not isinstance(form, PersonalArrays):
+        raise EstimateError(f"{mechanism!r} has no fast form for an epsilon per person; krr, sue and oue have")
+    return form
+
+
+class ChannelArrays(ABC):
+    """A channel over arrays."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+
+    @abstractmethod
+    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+        """Draw one output per person from the same integer weights that devices use."""
+
+    def draw_levels(
+        self,
+        others: list[ChannelArrays],
+        values: npt.NDArray[Any],
+        level: npt.NDArray[Any],
+        generator: np.random.Generator,
+    ) -> Outputs | None:
+        """Draw for people who chose among this channel and others of its form; `None` where there is no faster way."""
+        del others, values, level, generator
+        return None
+
+    def checked_values(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return values as an array of the smallest type; refuse what is not the index of a value."""
+        size, indices = self.channel.size, np.asarray(values)
+        if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
+            raise SimulationError(
+                f"values must be a flat array of integers, not {indices.dtype} of shape {indices.shape}"
+            )
+        if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < size:
+            raise SimulationError(f"values must be indices from 0 to {size - 1}; some are not")
+        return indices.astype(np.min_scalar_type(size - 1), copy=False)
+
+    @property
+    def output_type(self) -> npt.DTypeLike:
+        """The smallest type that holds an integer output."""
+        return np.min_scalar_type(self.channel.form.count - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Q(y|·) of every output y of a channel as a function of the value t; the last row stands for no report.
+
+    Q(y|t) = base_y · pattern_y(t) · (1 + lift_y · [start_y ≤ t < stop_y]): windows are constant in and out of an
+    interval; other channels have a smooth *pattern*, of which there are few different ones.
+    """
+
+    base: FloatArray
+    patterns: FloatArray
+    pattern: npt.NDArray[np.intp]
+    start: npt.NDArray[np.intp]
+    stop: npt.NDArray[np.intp]
+    lift: FloatArray
+
+    @classmethod
+    def none(cls, size: int, count: int) -> Pieces:
+        """Return pieces of outputs that say nothing, to be filled."""
+        places = (np.zeros(count + 1, np.intp) for _ in range(3))
+        pattern, start, stop = places
+        return cls(np.ones(count + 1), np.ones((1, size)), pattern, start, stop, np.zeros(count + 1))
+
+    @classmethod
+    def of_matrix(cls, matrix: FloatArray) -> Pieces:
+        """Take every row of Q, outputs × values, as a pattern of its own."""
+        count, size = matrix.shape
+        plain = cls.none(size, count)
+        plain.pattern[:-1] = np.arange(1, count + 1)
+        patterns = np.concatenate([plain.patterns, matrix])
+        return cls(plain.base, patterns, plain.pattern, plain.start, plain.stop, plain.lift)
+
+    def table(self) -> FloatArray:
+        """Q as a matrix, outputs × values; the last row, no report, is 1."""
+        values = np.arange(self.patterns.shape[1])
+        inside = (values >= self.start[:, None]) & (values < self.stop[:, None])
+        return np.asarray(self.base[:, None] * self.patterns[self.pattern] * (1 + self.lift[:, None] * inside))
+
+    def expectation(self, numbers: FloatArray) -> FloatArray:
+        """Return Σ_y numbers_y Q(y|t) of every value t."""
+        weights = self.base[:-1] * numbers
+        size = self.patterns.shape[1]
+        place = self.pattern[:-1] * (size + 1)
+        change = np.bincount(place, weights, minlength=len(self.patterns) * (size + 1))
+        change += np.bincount(place + self.start[:-1], weights * self.lift[:-1], minlength=len(change))
+        change -= np.bincount(place + self.stop[:-1], weights * self.lift[:-1], minlength=len(change))
+        return np.asarray((change.reshape(-1, size + 1).cumsum(axis=1)[:, :size] * self.patterns).sum(axis=0))
+
+
+LARGEST_PATTERNS: Final = 1 << 25
+"""Most entries (patterns × buckets) of a table of patterns."""
+
+
+class PieceArrays(ChannelArrays):
+    """Array forms whose outputs are integers: what fusing several services needs."""
+
+    def pieces(self) -> Pieces:
+        """Describe Q(y|·) of every output."""
+        count, size = self.channel.form.count, self.channel.size
+        if (count + 1) * size > LARGEST_PATTERNS:
+            raise EstimateError(f"a channel of {count:,} outputs and {size:,} values is too large to fuse")
+        return Pieces.of_matrix(self.matrix())
+
+    def matrix(self) -> FloatArray:
+        """Q as a matrix, outputs × values."""
+        channel = self.channel
+        return np.array(
+            [[channel.probability(y, t) for t in range(channel.size)] for y in channel.outputs()], np.float64
+        )
+
+    def unbiased(self) -> FloatArray:
+        """Return the unbiased number on [−1, 1] of every output."""
+        raise EstimateError(f"a mean needs numbers; outputs of {self.channel.mechanism} have no unbiased number")
+
+
+class NumberArrays(PieceArrays):
+    """Channels for numbers: an output is made from one 53-bit number per person."""
+
+    _AT_ONCE: ClassVar[int] = 1 << 16
+
+    @abstractmethod
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
+        """Return what a device makes of the 53-bit numbers, for many people."""
+
+    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+        """Draw one output per person."""
+        outputs = np.empty(len(values), np.int32)
+        for start in range(0, len(values), self._AT_ONCE):
+            own = values[start : start + self._AT_ONCE].astype(np.int64)
+            drawn = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)).astype(np.int64)
+            outputs[start : start + self._AT_ONCE] = self.outputs_of(own, drawn)
+        return outputs.astype(self.output_type)
+
+    def unbiased(self) -> FloatArray:
+        """Return the unbiased number on [−1, 1] of every output."""
+        channel: Any = self.channel
+        return np.array([float(channel.unbiased(output)) for output in channel.outputs()])
+
+
+class LabelArrays(PieceArrays):
+    """Channels for one of several labels."""
+
+    channel: CategoricalChannel
+
+    separable: ClassVar[bool] = False
+    """Whether every cell belongs to one value, so that the likelihood is a sum with one term per value."""
+
+    @cached_property
+    def _supports(self) -> tuple[Numbers, Numbers, Numbers]:
+        """p, q and p − q."""
+        channel = self.channel
+        if isinstance(channel, PureChannel):
+            p, q = channel.truth_support, channel.other_support
+            return float(p), float(q), float(p - q)
+        if not isinstance(channel, SupportChannel):
+            raise EstimateError(f"supports of {channel.mechanism} depend on the true value")
+        pairs = zip(channel.truth_supports, channel.other_supports, strict=True)
+        table = np.array([(float(p), float(q), float(p - q)) for p, q in pairs])
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    @property
+    def truth_support(self) -> Numbers:
+        """The channel's p."""
+        return self._supports[0]
+
+    @property
+    def other_support(self) -> Numbers:
+        """The channel's q."""
+        return self._supports[1]
+
+    @property
+    def contrast(self) -> Numbers:
+        """The channel's p − q."""
+        return self._supports[2]
+
+    @property
+    @abstractmethod
+    def low(self) -> Numbers:
+        """L_cj where cell c does not support value j."""
+
+    @property
+    @abstractmethod
+    def step(self) -> Numbers:
+        """What L_cj is larger where cell c supports value j."""
+
+    @abstractmethod
+    def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
+        """Return 1 where an output supports a value, outputs × values."""
+
+    @abstractmethod
+    def support(self, counts: npt.NDArray[Any]) -> FloatArray:
+        """Return how many reports support each value, given the counts of outputs or of bits that are 1."""
+
+    @abstractmethod
+    def support_sum(self, numbers: FloatArray, cells: ByteArray | None) -> FloatArray:
+        """Return, for every cell, the sum of the numbers of the values that it supports."""
+
+    @abstractmethod
+    def support_total(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+        """Return, for every value, the sum of the weights of the cells that support it."""
+
+    @abstractmethod
+    def pair_support(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+        """Return, for every two values, the sum of the weights of the cells that support both, k × k."""
+
+    @abstractmethod
+    def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+        """Return Pr(a report supports both i and j) for chosen values i ≠ j; the diagonal is ignored."""
+
+    def draw_counts(self, people: IntArray, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Draw how often each output comes (or each bit is 1) from so many people per value, all at once."""
+        del people, generator
+        raise SimulationError(f"there is no sampler of counts for {self.channel.mechanism}")
+
+    def ones(self, cells: ByteArray | None) -> npt.NDArray[np.intp] | None:
+        """Return, for every cell, the number of supported values where the common factor of L depends on it."""
+        del cells
+        return None
+
+    def forward(self, shares: FloatArray, cells: ByteArray | None) -> FloatArray:
+        """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
+        return np.asarray(self.low * shares.sum() + self.step * self.support_sum(shares, cells))
+
+    def backward(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+        """Return Σ_c w_c L_cj of every value."""
+        return np.asarray(self.low * weights.sum() + self.step * self.support_total(weights, cells))
+
+    def information(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+        """Return Σ_c w_c L_c L_cᵀ, k × k."""
+        products = (weights * self.low**2, weights * self.low * self.step, weights * self.step**2)
+        return self.weighted_products(*products, cells)
+
+    def weighted_products(
+        self, constant: FloatArray, cross: FloatArray, square: FloatArray, cells: ByteArray | None
+    ) -> FloatArray:
+        """Return Σ_c (constant_c 11ᵀ + cross_c (1zᵀ + z1ᵀ) + square_c zzᵀ), z marking the values that c supports."""
+        require_dense(self.channel.size)
+        mixed = self.support_total(cross, cells)
+        return np.asarray(constant.sum() + mixed[:, None] + mixed[None, :] + self.pair_support(square, cells))
+
+    def chance_support(self) -> FloatArray:
+        """Return the probability that a report supports each value by chance alone."""
+        return np.broadcast_to(np.asarray(self.other_support), self.channel.size)
+
+    def shares(self, support: FloatArray) -> FloatArray:
+        """Return the unbiased shares (support − q)/(p − q), given the share of reports that support each value."""
+        return np.asarray((support - self.other_support) / self.contrast)
+
+    def variance(self, shares: FloatArray) -> FloatArray:
+        """Return the variance of the unbiased shares of one report if these shares were true."""
+        support = self.other_support + np.clip(shares, 0.0, 1.0) * self.contrast
+        return np.asarray(support * (1 - support) / self.contrast**2)
+
+    @cached_property
+    def mean_variance(self) -> float:
+        """The mean variance of the shares of one report at equal shares 1/k."""
+        size = self.channel.size
+        return float(self.variance(np.full(size, 1 / size)).mean())
+
+    def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp] | None = None) -> FloatArray:
+        """Return the covariance of the unbiased shares of one report, of all values or of the chosen ones."""
+        if chosen is None:
+            chosen = np.arange(len(shares))
+        require_dense(len(chosen))
+        feasible = np.clip(shares, 0.0, 1.0)
+        support = np.broadcast_to(self.other_support + feasible * self.contrast, len(shares))[chosen]
+        contrast = np.broadcast_to(np.asarray(self.contrast), len(shares))[chosen]
+        covariance = self.joint_support(feasible, chosen) - np.outer(support, support)
+        np.fill_diagonal(covariance, support * (1 - support))
+        return np.asarray(covariance / np.outer(contrast, contrast))
+
+
+class PersonalArrays(LabelArrays):
+    """Channels for labels that are as fast with an ε per person."""
+
+    channel: PureChannel
+
+    @property
+    def total(self) -> int:
+        """What weights are counted in."""
+        return self.channel.total
+
+    def personal_weights(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return each person's p and q in whole weights, rounded towards more noise; as floats they are exact."""
+        channel, size = self.channel, self.channel.size
+        parts, others = channel.other_odds(size)
+        other = np.exp(epsilon if parts == 1 else epsilon / parts)
+        other += others
+        np.divide(channel.total, other, out=other)
+        np.ceil(other, out=other)
+        truth = channel.truth_left(size, other, channel.total)
+        if len(truth) and bool((truth <= other).any()):
+            raise EstimateError(f"epsilon is too small for {size:,} values: integer weights cannot tell them apart")
+        return truth, other
+
+    @abstractmethod
+    def draw_personal(self, values: npt.NDArray[Any], epsilon: FloatArray, generator: np.random.Generator) -> Outputs:
+        """Draw one output per person, each with an ε of their own."""
+
+    @abstractmethod
+    def weighted_support(self, outputs: Outputs, weights: FloatArray) -> FloatArray:
+        """Return, for every value, the sum of the weights of the people whose outputs support it."""
+
+
+class ByValue(LabelArrays):
+    """Array forms whose low and step belong to the value: L_cj = low_j + step_j where cell c supports j."""
+
+    def forward(self, shares: FloatArray, cells: ByteArray | None) -> FloatArray:
+        """Return Σ_j L_cj f_j of every cell."""
+        return np.asarray(self.low @ shares + self.support_sum(self.step * shares, cells))
+
+    def information(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+        """Return Σ_c w_c L_c L_cᵀ, k × k."""
+        require_dense(self.channel.size)
+        low, step = np.asarray(self.low), np.asarray(self.step)
+        mixed = np.outer(low, step * self.support_total(weights, cells))
+        square = np.outer(low, low) * weights.sum() + np.outer(step, step) * self.pair_support(weights, cells)
+        return np.asarray(square + mixed + mixed.T)
+
+
+def require_dense(size: int) -> None:
+    """Refuse matrices that are too large to build."""
+    if size > LARGEST_DENSE:
+        raise EstimateError(
+            f"a {size:,} × {size:,} covariance is too large to build ({LARGEST_DENSE:,} values at most)"
+        )

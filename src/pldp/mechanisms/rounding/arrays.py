@@ -1,0 +1,30 @@
+"""Stochastic rounding over arrays."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays
+from pldp.mechanisms.draws import TOTAL
+from pldp.mechanisms.rounding.channel import StochasticRounding
+
+
+class RoundingArrays(NumberArrays):
+    """SR: two outputs, each linear in the value."""
+
+    channel: StochasticRounding
+
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
+        """The upper output if the number is below the weight of the value."""
+        return np.asarray(drawn < self.channel.first + self.channel.step * values)
+
+    def matrix(self) -> FloatArray:
+        """Two rows."""
+        upper = (self.channel.first + self.channel.step * np.arange(self.channel.size)) / TOTAL
+        return np.stack([1 - upper, upper])
+
+
+FORMS: Final = {StochasticRounding: RoundingArrays}
