@@ -55,7 +55,7 @@ const build = async (document) => {
 		questions,
 		ask,
 		total,
-		hiding: hidingOf?.(hide_level, levels, questions, ask ?? questions.length),
+		hiding: await hidingOf?.(hide_level, levels, questions, ask ?? questions.length),
 		// What came is not repeated: with swapped arguments it would be the answer.
 		question: (name) =>
 			byName.get(name) ?? fail("AnswerError", `question must be one of ${[...byName.keys()].join(", ")}; what came is not`),
