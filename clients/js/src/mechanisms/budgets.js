@@ -1,4 +1,4 @@
-/** Response and unary encoding with weights for each value; apart from them, since few surveys have budgets per value. */
+/** Response and unary encoding with weights per value: apart from those without, which most surveys have. */
 import { microOfRatio } from "../epsilon.js";
 import { BIT_TOTAL } from "./bits.js";
 import { TOTAL, windowed } from "./draws.js";
