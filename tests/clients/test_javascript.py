@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from posixpath import normpath
 from threading import Thread
 from typing import Any
 
@@ -19,7 +20,10 @@ from make_vectors import CASES, make_mutants, make_vectors
 
 from browsers import Visits
 from pldp import Device, Survey
+from pldp.collector.static import assets
+from pldp.mechanisms import ITEM_MECHANISMS, MECHANISMS, NUMBER_MECHANISMS
 from pldp.reports import read_report
+from pldp.survey.model import KINDS
 
 CLIENT = Path(__file__).parent.parent.parent / "clients" / "js"
 SOURCE = CLIENT / "src"
@@ -117,40 +121,82 @@ def test_the_surveys_of_the_clients_tests_are_what_python_makes(commute: Survey)
         assert (SURVEYS / f"{name}.json").read_bytes() == Survey.load(SURVEYS / f"{name}.toml").canonical + b"\n"
 
 
-def loaded(module: str, pattern: str) -> set[str]:
-    """Names of the modules that come with this one, through imports of this form."""
-    found, waiting = set(), [module]
+STATIC = r'from "(\.[^"]+)"'
+STATIC_OR_LATER = r'(?:from |import\()"(\.[^"]+)"'
+SERVED = {path.removeprefix("/pages/"): asset.body.decode() for path, asset in assets().items() if path.endswith(".js")}
+MODULES = {name.removeprefix("device/") for name in SERVED if name.startswith("device/")}
+
+
+def loaded(*modules: str, pattern: str = STATIC, folder: str = "device/") -> set[str]:
+    """Names of the modules that come with these, through imports of this form."""
+    found: set[str] = set()
+    waiting = list(modules)
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += re.findall(pattern, (SOURCE / name).read_text(encoding="utf-8"))
+            waiting += [normpath(f"{name}/../{path}") for path in re.findall(pattern, SERVED[folder + name])]
     return found
 
 
-STATIC = r'from "\./([^"]+)"'
-STATIC_OR_LATER = r'(?:from |import\()"\./([^"]+)"'
+def size_of(modules: set[str]) -> int:
+    return sum((SOURCE / name).stat().st_size for name in modules)
 
 
-def test_what_every_survey_needs_is_small_and_nothing_else_is_needed() -> None:
-    core = loaded("index.js", STATIC)
-    assert sum((SOURCE / name).stat().st_size for name in core) <= LARGEST_CORE
-    assert loaded("index.js", STATIC_OR_LATER) == {module.name for module in SOURCE.glob("*.js")}
+def test_what_the_simplest_survey_needs_is_small_and_nothing_else_is_needed() -> None:
+    assert size_of(loaded("index.js", *SIMPLEST)) <= LARGEST_CORE
+    assert loaded("index.js", pattern=STATIC_OR_LATER) == MODULES
     package = json.loads((CLIENT / "package.json").read_text())
     assert not {"dependencies", "devDependencies", "peerDependencies", "optionalDependencies"} & package.keys()
 
 
-LATER = ("signature", "hiding", "choices", "budgets", "number")
+SIMPLEST = ("kinds/choice.js", "mechanisms/response.js")
+NUMBERS = ("laplace", "rounding", "window", "hybrid")
+LATER = (
+    ("signature.js",),
+    ("hiding.js", "mechanisms/response.js"),
+    SIMPLEST,
+    ("kinds/choice.js", "mechanisms/unary.js"),
+    ("kinds/choice.js", "mechanisms/hashing.js"),
+    ("kinds/budgets.js", "mechanisms/budgets.js"),
+    ("kinds/choices.js", "mechanisms/sets.js"),
+    ("kinds/number.js", *(f"mechanisms/{name}.js" for name in NUMBERS)),
+)
 
 
 def test_the_page_tells_the_true_sizes() -> None:
     """The table of sizes: what every survey loads, and what some load in addition."""
     page = (CLIENT.parent.parent / "docs" / "javascript.md").read_text(encoding="utf-8")
-    core = loaded("index.js", STATIC)
-    later = [loaded(f"{name}.js", STATIC) - core for name in LATER]
-    sizes = [core, *later, {module.name for module in SOURCE.glob("*.js")}]
+    core = loaded("index.js")
+    sizes = [core, *(loaded(*modules) - core for modules in LATER), MODULES]
     told = [float(number) for number in re.findall(r"^\| .* \| ([0-9.]+) kB \|$", page, re.MULTILINE)]
-    assert told == [round(sum((SOURCE / name).stat().st_size for name in names) / 1000, 1) for names in sizes]
+    assert told == [round(size_of(names) / 1000, 1) for names in sizes]
+
+
+def names_in_python() -> dict[str, set[str]]:
+    """Every mechanism and every kind that the Python package knows."""
+    return {"mechanisms": {*MECHANISMS, *ITEM_MECHANISMS, *NUMBER_MECHANISMS, "item_set"}, "kinds": set(KINDS)}
+
+
+def test_every_mechanism_and_kind_of_python_is_in_the_registries_of_the_client(node: str) -> None:
+    script = """
+        import { KINDS } from "./src/kinds/registry.js";
+        import { MECHANISMS } from "./src/mechanisms/registry.js";
+        console.log(JSON.stringify({ mechanisms: [...MECHANISMS.keys()], kinds: [...KINDS.keys()] }));
+    """
+    registered = json.loads(run(node, "--input-type=module", "--eval", script))
+    assert {axis: set(names) for axis, names in registered.items()} == names_in_python()
+
+
+def test_only_registries_tell_kinds_and_mechanisms_apart() -> None:
+    """In the device and in what the survey page loads."""
+    modules = loaded("survey.js", pattern=STATIC_OR_LATER, folder="")
+    assert {f"device/{name}" for name in MODULES} <= modules
+    named = "|".join(names_in_python()["mechanisms"])
+    for name in modules:
+        if not name.startswith("device/mechanisms/"):
+            assert not re.search(f"[\"'`]({named})[\"'`]", SERVED[name]), name
+        assert not re.search(r"\bkind\b *[!=]==?", SERVED[name]), name
 
 
 def exported() -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from posixpath import normpath
 
 import pytest
 from client import call
@@ -49,8 +50,10 @@ def test_an_unchanged_file_is_not_sent_again(app: Collector) -> None:
 
 
 def test_the_device_that_pages_load_is_the_one_in_the_source_tree(app: Collector) -> None:
-    for module in DEVICE.glob("*.js"):
-        answer = call(app, "GET", f"/pages/device/{module.name}")
+    modules = list(DEVICE.rglob("*.js"))
+    assert DEVICE / "mechanisms" / "registry.js" in modules
+    for module in modules:
+        answer = call(app, "GET", f"/pages/device/{module.relative_to(DEVICE).as_posix()}")
         assert answer.body == module.read_bytes()
         assert answer.headers["content-type"] == "text/javascript; charset=utf-8"
 
@@ -75,6 +78,5 @@ def test_pages_load_only_what_the_collector_serves() -> None:
             assert loaded, path
             assert {f"/{name}" for name in loaded} <= served.keys(), path
         if asset.kind.startswith("text/javascript"):
-            folder = path.rpartition("/")[0]
-            loaded = re.findall(r'from "\./([^"]+)"', text)
-            assert {f"{folder}/{name}" for name in loaded} <= served.keys(), path
+            loaded = re.findall(r'(?:from |import\()"(\.[^"]+)"', text)
+            assert {normpath(f"{path}/../{name}") for name in loaded} <= served.keys(), path

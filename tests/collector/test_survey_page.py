@@ -23,6 +23,7 @@ from pldp.collector import Sender, Tokens
 from pldp.collector.static import assets
 from pldp.reports import Answer, read_report
 from pldp.survey import Question, loads, make_key, sign
+from pldp.survey.model import KINDS
 
 LIE = """const real = crypto.getRandomValues.bind(crypto);
 crypto.getRandomValues = (bytes) => (bytes.length === 7 ? bytes.fill(255) : real(bytes));"""
@@ -346,6 +347,13 @@ def test_every_form_of_report_is_put_into_words(visit: Visits, server: Server) -
         assert lines == [words_of(survey.question(each.question), each) for each in report.answers]
 
 
+def test_the_page_has_every_kind_of_question(visit: Visits, server: Server) -> None:
+    person = visit()
+    person.page.goto(server.url)
+    kinds = person.page.evaluate("import('/pages/kinds/registry.js').then(({ KINDS }) => Object.keys(KINDS))")
+    assert set(kinds) == set(KINDS)
+
+
 def test_every_kind_of_question_can_be_asked(visit: Visits, server: Server) -> None:
     """Boxes, labels with budgets of their own, and numbers; with the same random bytes as the Python device."""
     survey = Survey.load("examples/shopping.toml")
@@ -452,5 +460,5 @@ def test_the_keyboard_is_enough(visit: Visits, server: Server) -> None:
 
 def test_the_page_promises_no_more_than_it_keeps() -> None:
     pages = Path("src/pldp/collector/pages")
-    words = "".join(page.read_text(encoding="utf-8") for page in pages.iterdir() if page.is_file())
+    words = "".join(page.read_text(encoding="utf-8") for page in pages.rglob("*") if page.is_file())
     assert "anony" + "m" not in words.lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -17,18 +18,25 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 import pldp
+from pldp.collector.static import assets
 
 ROOT = Path(__file__).parent.parent.parent
 FOR_DEVELOPERS = {"test", "lint", "docs"}
 PAGES = "collector/pages"
 DEVICE = "clients/js/src"
+
+
+def files_below(folder: Path) -> list[str]:
+    return [file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()]
+
+
 DATA = (
     "py.typed",
     "survey/survey.schema.json",
     "reports/report.schema.json",
     "datasets/adult_education.csv",
     "datasets/education.toml",
-    *(f"{PAGES}/{file.name}" for file in (ROOT / "src/pldp" / PAGES).iterdir()),
+    *(f"{PAGES}/{name}" for name in files_below(ROOT / "src/pldp" / PAGES)),
 )
 
 
@@ -72,14 +80,31 @@ def test_every_data_file_is_found_in_the_installed_package() -> None:
     assert not missing
 
 
-def test_every_data_file_is_in_the_wheel(tmp_path: Path) -> None:
-    command = ["pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", str(tmp_path)]
-    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, cwd=tmp_path)
-    (wheel,) = tmp_path.glob("*.whl")
-    content = zipfile.ZipFile(wheel).namelist()
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = ["pip", "wheel", str(ROOT), "--no-deps", "--no-build-isolation", "--quiet", "--wheel-dir", str(folder)]
+    subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, cwd=folder)
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_every_data_file_is_in_the_wheel(wheel: zipfile.ZipFile) -> None:
+    content = wheel.namelist()
     assert {f"pldp/{name}" for name in DATA} <= set(content)
-    assert {f"pldp/{PAGES}/device/{file.name}" for file in (ROOT / DEVICE).iterdir()} <= set(content)
+    assert {f"pldp/{PAGES}/device/{name}" for name in files_below(ROOT / DEVICE)} <= set(content)
     assert not [name for name in content if not name.startswith(("pldp/", "pldp-"))]
+
+
+def test_a_wheel_serves_the_pages_of_the_source_tree(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    wheel.extractall(tmp_path)
+    code = "from pldp.collector import static; print(static.__file__, *sorted(static.assets()), sep='\\n')"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+    place, *served = done.stdout.splitlines()
+    assert Path(place).is_relative_to(tmp_path)
+    assert served == sorted(assets())
 
 
 @pytest.mark.parametrize("module", ["pldp", "pldp.device"])

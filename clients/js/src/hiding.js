@@ -1,16 +1,15 @@
 /** Levels that reports do not show, and what they tell about them nevertheless: see pldp.mechanisms.leak. */
 import { canonical, sha256 } from "./bytes.js";
-import * as choice from "./choice.js";
 import { microOfPowers } from "./epsilon.js";
 import { odds } from "./explain.js";
-import { channelOf } from "./questions.js";
+import { FOR_LEVELS, loadMechanisms } from "./mechanisms/registry.js";
 import { check, fields, microOf, namesOf, sumOfLargest } from "./reading.js";
 
 const largest = (...ratios) => ratios.reduce((best, next) => (next[0] * best[1] > best[0] * next[1] ? next : best));
 
 /** Factors by which the output that speaks most for channel a against b changes the odds. */
 const factors = ({ form, total }, pairs) =>
-	form === "ticks"
+	form.bits
 		? pairs.map(([one, two, power]) => largest([one, two, power], [total - one, total - two, power]))
 		: [largest(...pairs.map(([one, two]) => [one, two, 1n]))];
 const sameValue = (a, b) => factors(a, [[a.truth, b.truth, 1n], [a.other, b.other, a.size - 1n]]);
@@ -25,19 +24,20 @@ const jointEpsilon = (channels, label) =>
 
 const channelsOf = ({ levels }) => levels.map(({ channel }) => channel);
 
-export const hidingOf = (entry, levels, questions, ask) => {
+export const hidingOf = async (entry, levels, questions, ask) => {
 	const key = "hide_level";
 	const { epsilon, mechanism, weights, leak_cap } = fields(entry, key, ["epsilon", "mechanism", "weights"], ["leak_cap"]);
 	check(levels.length > 1 && levels.every(({ micro }, place) => micro !== levels[place + 1]?.micro), key);
 	const names = namesOf(levels);
 	for (const question of questions) {
 		check(canonical(namesOf(question.levels)) === canonical(names), key);
-		check(channelsOf(question).every(({ form }, _, [first]) => form && form === first.form), key);
+		check(channelsOf(question).every(({ form, truth }, _, [first]) => truth && canonical(form) === canonical(first.form)), key);
 	}
 	const outputs = sumOfLargest(questions.map((question) => levelLeak(channelsOf(question))), ask);
 	const label = microOf(epsilon, key);
-	check(mechanism === "krr" && outputs + label <= microOf(leak_cap, key), key);
-	const channel = channelOf(key, choice, mechanism, levels.length, weights, [label]);
+	check(mechanism === FOR_LEVELS && outputs + label <= microOf(leak_cap, key), key);
+	const channelOf = await loadMechanisms([mechanism]);
+	const channel = channelOf(key, "label", mechanism, levels.length, weights, [label]);
 	const answers = ask === 1 ? "this answer" : `all ${ask} answers at one level`;
 	return {
 		channel,

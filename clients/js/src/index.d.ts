@@ -20,6 +20,8 @@ export interface Level {
 export interface QuestionLevel extends Level {
 	/** What an answer costs, in millionths: `micro`, or for `choices` the sum over all protected labels. */
 	readonly charge: number;
+	/** Whether some label has no protection at this level, so that a report can prove it. */
+	readonly unprotected: boolean;
 	/** The integers that define the channel. */
 	readonly weights: ReadonlyMap<string, number | readonly number[]>;
 }

@@ -38,7 +38,9 @@ const build = async (document) => {
 		return { name, micro: microOf(epsilon, key), text: optionalText(text, key) };
 	});
 	check(Array.isArray(file.questions) && file.questions.length, "questions");
-	const questions = await Promise.all(file.questions.map((entry) => questionOf(entry, levels)));
+	const reading = file.questions.map((entry) => questionOf(entry, levels));
+	await Promise.allSettled(reading); // the first wrong question is refused, whatever is loaded first
+	const questions = await Promise.all(reading);
 	const byName = new Map(questions.map((each) => [each.name, each]));
 	check(byName.size === questions.length, "questions");
 	const { ask, hide_level } = file;
@@ -55,7 +57,7 @@ const build = async (document) => {
 		questions,
 		ask,
 		total,
-		hiding: hidingOf?.(hide_level, levels, questions, ask ?? questions.length),
+		hiding: await hidingOf?.(hide_level, levels, questions, ask ?? questions.length),
 		// What came is not repeated: with swapped arguments it would be the answer.
 		question: (name) =>
 			byName.get(name) ?? fail("AnswerError", `question must be one of ${[...byName.keys()].join(", ")}; what came is not`),

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemRandom } from "../src/bytes.js";
-import * as choice from "../src/choice.js";
 import { microOfPowers, microOfRatio } from "../src/epsilon.js";
 import { openDevice, readSurvey } from "../src/index.js";
-import { channelOf } from "../src/questions.js";
+import { loadMechanisms } from "../src/mechanisms/registry.js";
 import { survey } from "../vectors/support.js";
 
 /** Two-sided false-alarm rate of 1e-6. */
@@ -56,8 +55,9 @@ const keptMoreOften = (channel, chance) => {
 	return (kept / draws - chance) / Math.sqrt((chance * (1 - chance)) / draws);
 };
 
-test("the truth is kept as often as the weights say, and the test rejects a five percent weaker channel", () => {
-	const of = (chance) => channelOf("", choice, "krr", 2, new Map([["other", Math.round((1 - chance) * 2 ** 53)]]), [20e6]);
+test("the truth is kept as often as the weights say, and the test rejects a five percent weaker channel", async () => {
+	const channelOf = await loadMechanisms(["krr"]);
+	const of = (chance) => channelOf("", "label", "krr", 2, new Map([["other", Math.round((1 - chance) * 2 ** 53)]]), [20e6]);
 	assert.ok(Math.abs(keptMoreOften(of(0.73), 0.73)) <= Z);
 	assert.ok(Math.abs(keptMoreOften(of(0.73 * 0.95), 0.73)) > Z);
 });

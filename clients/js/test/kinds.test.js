@@ -15,6 +15,13 @@ test("a question shows what its kind needs", () => {
 	assert.deepEqual([low, high, unit, buckets, outside], ["-10", "90.5", "k€", 16, "refuse"]);
 });
 
+test("of several wrong questions the first is refused, whatever is loaded first", async () => {
+	const wrong = changed("kinds.json", (file) => file.questions.forEach((each) => (each.mechanism.open = "krr")));
+	await refused(wrong, new RegExp(`^question ${questions[0].name}, level.open: mechanism must be one of`));
+	const backwards = changed("kinds.json", (file) => file.questions.reverse().forEach((each) => (each.mechanism.open = "krr")));
+	await refused(backwards, new RegExp(`^question ${questions.at(-1).name}, level.open: mechanism must be one of`));
+});
+
 test("a promise that is one percent smaller than what the weights keep is refused, at every level", async () => {
 	for (const { name, levels } of questions.filter((each) => each.name !== "party")) {
 		for (const level of Object.keys(levels)) {

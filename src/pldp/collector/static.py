@@ -43,25 +43,27 @@ class Asset(NamedTuple):
 def assets() -> dict[str, Asset]:
     """Return what is served, by path: `survey.html` as `/`, other pages as `/NAME`, what they load as `/pages/NAME`.
 
-    >>> {"/", "/pages/survey.js", "/pages/device/index.js"} <= assets().keys()
+    >>> {"/", "/pages/survey.js", "/pages/device/mechanisms/registry.js"} <= assets().keys()
     True
     """
-    found = {_path_of(file.name): _read(file) for file in _known(_pages())}
-    return found | {f"/pages/device/{file.name}": _read(file) for file in _known(_device())}
+    return {_path_of(name): _read(file) for name, file in _all_files()}
 
 
-def _pages() -> Traversable:
-    return files("pldp.collector") / "pages"
+def _all_files() -> Iterator[tuple[str, Traversable]]:
+    """Give the pages and the JavaScript device: below them in a wheel, with the other clients in the source tree."""
+    pages = files("pldp.collector") / "pages"
+    yield from _files_in(pages)
+    if not (pages / "device").is_dir():
+        yield from _files_in(Path(__file__).parents[3] / "clients" / "js" / "src", "device/")
 
 
-def _device() -> Traversable:
-    """Where the device in JavaScript is: in the wheel below the pages, in the source tree with the other clients."""
-    inside = _pages() / "device"
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "clients" / "js" / "src"
-
-
-def _known(folder: Traversable) -> Iterator[Traversable]:
-    return (file for file in folder.iterdir() if file.name.rpartition(".")[2] in KINDS)
+def _files_in(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
+    """Give every file to serve in a folder and those below it, each with its path."""
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files_in(entry, f"{prefix}{entry.name}/")
+        elif entry.name.rpartition(".")[2] in KINDS:
+            yield f"{prefix}{entry.name}", entry
 
 
 def _path_of(name: str) -> str:

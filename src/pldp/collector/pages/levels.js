@@ -1,6 +1,7 @@
 /** The choice of a level, strictest first and preselected. */
 import { epsilonText } from "./device/epsilon.js";
 import { make } from "./dom.js";
+import { KINDS } from "./kinds/registry.js";
 import { oddsOf } from "./odds.js";
 
 /** The question's level for a chosen one: the same, or else the loosest that is stricter; null if all are looser. */
@@ -16,19 +17,18 @@ const offered = (survey, questions, chosen) =>
 		return name === null ? [] : [{ question, level: question.levels.find((level) => level.name === name) }];
 	});
 
-const wordsOf = (answers, most, spelled) => {
-	const files = answers.map(({ question, level }) => [spelled.get(question.name), level]);
-	const boxes = files.some(([{ kind }]) => kind === "choices");
-	const bare = files.some(([{ budgets }, { name }]) => budgets?.[name].includes("infinite"));
+const wordsOf = (answers, most) => {
+	const promised = new Set(["an answer", ...answers.map(({ question }) => KINDS[question.kind].protects)]);
+	const bare = answers.some(({ level }) => level.unprotected);
 	const all = answers.reduce((sum, { level }) => sum + level.charge, 0);
 	return [
-		`ε = ${epsilonText(most)} for an answer${boxes ? " or a box to tick" : ""}.`,
+		`ε = ${epsilonText(most)} for ${[...promised].join(" or ")}.`,
 		bare && "Some answers are not protected: a report can prove them. The questions say which.",
 		`Answering everything costs at most ε = ${epsilonText(all)}.`,
 	].filter(Boolean).join(" ");
 };
 
-const card = (answers, { name, text }, place, spelled) => {
+const card = (answers, { name, text }, place) => {
 	const most = Math.max(...answers.map(({ level }) => level.micro));
 	const id = `level-${place}`;
 	const input = make("input", { type: "radio", name: "level", value: name, id, checked: place === 0 });
@@ -36,12 +36,12 @@ const card = (answers, { name, text }, place, spelled) => {
 	return make("div", { className: "level" },
 		make("div", { className: "head" }, input, make("label", { htmlFor: id }, make("strong", {}, name), text && ` – ${text}`)),
 		make("div", { id: `${id}-odds` }, oddsOf(most),
-			make("p", { className: "muted small" }, wordsOf(answers, most, spelled))));
+			make("p", { className: "muted small" }, wordsOf(answers, most))));
 };
 
-export const showLevels = (place, survey, questions, spelled) =>
+export const showLevels = (place, survey, questions) =>
 	place.replaceChildren(
 		...survey.levels
 			.map((level) => [offered(survey, questions, level.name), level])
 			.filter(([answers]) => answers.length)
-			.map(([answers, level], index) => card(answers, level, index, spelled)));
+			.map(([answers, level], index) => card(answers, level, index)));

@@ -2,11 +2,10 @@
 import { PldpError } from "./device/index.js";
 import { epsilonText } from "./device/epsilon.js";
 import { byId, make } from "./dom.js";
-import { questionFields } from "./form.js";
+import { answerInWords, questionFields } from "./form.js";
 import { showLedger } from "./ledger.js";
 import { levelFor, showLevels } from "./levels.js";
 import { announce, capital, on, show } from "./status.js";
-import { answerInWords } from "./words.js";
 
 const next = (from, to) => {
 	show(from, false);
@@ -20,25 +19,24 @@ const odds = (device, question, level) => {
 		...lines.map((line) => make("p", {}, capital(line))));
 };
 
-const showReport = (spelled, report, cost) => {
-	const lines = report.answers.map((answer) => answerInWords(spelled.get(answer.question), answer));
+const showReport = (survey, report, cost) => {
+	const lines = report.answers.map((answer) => answerInWords(survey.question(answer.question), answer));
 	byId("words").replaceChildren(...lines.map((line) => make("li", {}, line)));
 	byId("exact").textContent = JSON.stringify(report);
 	byId("cost").textContent = `Drawing this report cost ε = ${epsilonText(cost)}. It counts also if you do not send it; ` +
 		"otherwise one could draw again until a report looks right.";
 };
 
-/** `spelled` has the questions as the survey file spells them out. */
-export const openSteps = (survey, spelled, device, send) => {
+export const openSteps = (survey, device, send) => {
 	const asked = device.asked.map((name) => survey.question(name));
 	let [fields, report] = [[], null];
-	showLevels(byId("levels"), survey, asked, spelled);
+	showLevels(byId("levels"), survey, asked);
 
 	on(byId("choosing"), "submit", ({ target }) => {
 		const chosen = new FormData(target).get("level");
 		fields = asked.flatMap((question, place) => {
 			const level = levelFor(survey, question, chosen);
-			return level === null ? [] : [{ question, level, ...questionFields(spelled.get(question.name), place) }];
+			return level === null ? [] : [{ question, level, ...questionFields(question, place) }];
 		});
 		for (const { fieldset, question, level } of fields) fieldset.append(odds(device, question, level));
 		byId("questions").replaceChildren(...fields.map(({ fieldset }) => fieldset));
@@ -54,7 +52,7 @@ export const openSteps = (survey, spelled, device, send) => {
 			new Map(answered.map(({ question, value }) => [question.name, value])),
 			new Map(answered.map(({ question, level }) => [question.name, level])));
 		target.reset();
-		showReport(spelled, report, device.ledger().total - before);
+		showReport(survey, report, device.ledger().total - before);
 		showLedger(survey, device);
 		next("answering", "preview");
 	});

@@ -36,8 +36,6 @@ const introduce = (survey, key) => {
 const start = async () => {
 	const text = await fetchText();
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
-	const { signature, survey: signed, ...unsigned } = JSON.parse(text);
-	const spelled = new Map((signed ?? unsigned).questions.map((question) => [question.name, question]));
 	const store = databaseStore("pldp");
 	const device = await openDevice(survey, { store });
 	on(byId("limiting"), "submit", async ({ target }) => {
@@ -45,9 +43,9 @@ const start = async () => {
 		target.reset();
 		announce("Your limit is set.");
 	});
-	introduce(survey, signature?.public_key);
+	introduce(survey, JSON.parse(text).signature?.public_key);
 	showLedger(survey, device);
-	openSteps(survey, spelled, device, await openSending(survey, collector));
+	openSteps(survey, device, await openSending(survey, collector));
 	for (const id of ["promise", "choosing", "reports", "ledger", "about"]) show(id);
 };
 

@@ -1,11 +1,9 @@
-/** What kinds with weights for each label have in common. */
-import { check, microOf, table } from "./reading.js";
+/** What kinds with a budget for each label have in common. */
+import { check, microOf, table } from "../reading.js";
 
 const MOST_LINES = 8;
 
 export const [keys, options] = [["values"], ["budgets"]];
-
-export const lists = true;
 
 /** The budget of each label at a level; without any, that of the level. */
 export const boundsOf = ({ budgets, levels, values }, level, micro, key) => {

@@ -1,28 +1,12 @@
-/** Any number of labels, each a bit of its own. */
-import { BIT_TOTAL, bytesFor, drawBits, packed } from "./draws.js";
-import { epsilonText, microOfRatio } from "./epsilon.js";
-import { ofHundred, times } from "./explain.js";
+/** Any number of labels. */
+import { epsilonText } from "../epsilon.js";
+import { ofHundred, times } from "../explain.js";
 import { firstLines } from "./lists.js";
-import { labelsOf } from "./reading.js";
+import { labelsOf } from "../reading.js";
 
-export { boundsOf, keys, lists, options } from "./lists.js";
+export { boundsOf, keys, options } from "./lists.js";
 
-const itemSet = (sure, size, kept, raised) => {
-	sure(kept.every((weight, place) => raised[place] >= 0n && raised[place] < weight && weight <= BIT_TOTAL));
-	const promised = (place) => {
-		const [one, zero] = [kept[place], raised[place]];
-		return Math.max(microOfRatio(one, zero), microOfRatio(BIT_TOTAL - zero, BIT_TOTAL - one));
-	};
-	const draw = (set, random) => {
-		const ticked = set.toString(2).padStart(Number(size), "0");
-		const noise = random(32 * bytesFor(ticked.length));
-		return packed(drawBits(ticked.length, noise, (place) => Number([raised, kept][ticked.at(-1 - place)][place])));
-	};
-	const chances = (place) => [kept, raised].map((weights) => Number(weights[place]) / 2 ** 32);
-	return { promised, chances, draw };
-};
-
-export const mechanisms = new Map([["item_set", [itemSet, "kept", "raised"]]]);
+export const takes = "set";
 
 export const read = (file, key) => {
 	const labels = labelsOf(file, key);

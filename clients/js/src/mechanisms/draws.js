@@ -1,0 +1,24 @@
+/** From 53 random bits to an integer, as in pldp.mechanisms: how many bytes depends on nothing but the channel. */
+import { littleEndian } from "../bytes.js";
+import { microOfRatio } from "../epsilon.js";
+
+export const TOTAL = 2n ** 53n;
+
+/** Reports are integers below `count`. */
+export const integers = (count, pick) => ({
+	form: { integers: Number(count) },
+	draw: (value, random) => Number(pick(BigInt(value), littleEndian(random(7)) >> 3n)),
+});
+
+/** The same ε for every value. */
+export const promise = (...ratios) => () => Math.max(...ratios.map(([n, d]) => microOfRatio(n, d)));
+
+/** How often a report speaks for the truth, and for another value. */
+export const chancesOf = (total, ...weights) => () => weights.map((weight) => Number(weight) / Number(total));
+
+/** `width` outputs from the value on weigh `inside` each, all others `outside`. */
+export const windowed = (width, inside, outside) => (value, number) => {
+	const beyond = number - width * inside;
+	const other = beyond / outside;
+	return [value + number / inside, other + width * BigInt(other >= value)][Number(beyond >= 0n)];
+};

@@ -1,0 +1,17 @@
+/** Any number of values, each a bit of its own. */
+import { BIT_TOTAL, bits, drawBits } from "./bits.js";
+import { chancesOf, promise } from "./draws.js";
+
+export const item_set = (sure, size, kept, raised) => {
+	const total = BIT_TOTAL;
+	sure(kept.every((weight, place) => raised[place] >= 0n && raised[place] < weight && weight <= total));
+	const bitsOf = (set, noise) => {
+		const ticked = set.toString(2).padStart(Number(size), "0");
+		return drawBits(ticked.length, noise, (place) => Number([raised, kept][ticked.at(-1 - place)][place]));
+	};
+	return {
+		...bits(size, 0, bitsOf),
+		promised: (place) => promise([kept[place], raised[place]], [total - raised[place], total - kept[place]])(),
+		chances: (place) => chancesOf(total, kept[place], raised[place])(),
+	};
+};
