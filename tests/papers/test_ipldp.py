@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 from claims import mean_is
 from pldp.cli import main
-from pldp.datasets import load_counts
 from pldp.errors import EstimateError
 from pldp.estimates import group
-from pldp.experiments.ipldp import dataset_counts, experiments
 from pldp.papers import ipldp
+from pldp.papers.datasets import load_counts
+from pldp.papers.ipldp.experiment import dataset_counts, experiments
+from pldp.papers.ipldp.methods import Budgets
 from pldp.simulate import perturb_counts
 
 BUDGETS = (100_000, 500_000, 1_000_000, None, None)
@@ -29,7 +30,7 @@ BUDGET_LISTS = st.lists(st.one_of(st.none(), st.integers(10_000, 8_000_000)), mi
 )
 
 
-def losses(method: str, budgets: ipldp.Budgets, runs: int = 3000) -> np.ndarray:
+def losses(method: str, budgets: Budgets, runs: int = 3000) -> np.ndarray:
     channel = ipldp.item_channels(budgets)[method]
     found = []
     for seed in range(runs):

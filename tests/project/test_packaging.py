@@ -26,8 +26,8 @@ DATA = (
     "py.typed",
     "survey/survey.schema.json",
     "reports/report.schema.json",
-    "datasets/adult_education.csv",
-    "datasets/education.toml",
+    "papers/datasets/adult_education.csv",
+    "papers/datasets/education.toml",
     *(f"{PAGES}/{file.name}" for file in (ROOT / "src/pldp" / PAGES).iterdir()),
 )
 
