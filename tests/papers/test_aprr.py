@@ -12,7 +12,7 @@ from pldp.cli import main
 from pldp.errors import EstimateError
 from pldp.estimates import supports
 from pldp.mechanisms import ItemSet, epsilon_text
-from pldp.papers import aprr
+from pldp.papers import aprr, load_paper
 from pldp.papers.aprr.experiment import SUPPORTS, perturb_baskets, simulate_baskets
 from pldp.simulate import perturb_item_sets
 
@@ -98,6 +98,7 @@ def test_reproduce_prints_rows_and_verdicts(with_data: bool, capsys, monkeypatch
     assert {(row["min_support"], row["method"]) for row in result["rows"]} == {
         (least, method) for least in SUPPORTS for method in ("aprr", "aprr_safe", "gr_ppfm", "mask")
     }
+    assert [verdict.to_mapping() for verdict in load_paper("aprr").judge(result)] == result["verdicts"]
     verdicts = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
     assert not verdicts["LDP-APRR satisfies ε-LDP: value i keeps its budget ε_i (Lemma 1)"]
     assert not verdicts["avgPrivacy of GR-PPFM is 35.9 %"]

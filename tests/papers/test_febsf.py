@@ -14,7 +14,7 @@ from pldp.errors import EstimateError, UsageError
 from pldp.estimates import group
 from pldp.estimates.shares.hidden import moments
 from pldp.mechanisms import SymmetricUnaryEncoding, channel
-from pldp.papers import febsf, reproduce
+from pldp.papers import febsf, load_paper, reproduce
 from pldp.papers.febsf.experiment import BUDGETS, DATASETS, Setting, _one_run, count_outputs, hide, printed_variance
 from pldp.papers.febsf.methods import _downgrade
 from pldp.simulate import perturb
@@ -166,6 +166,7 @@ def test_reproduce_prints_every_method_and_verdict(capsys) -> None:
     assert {row["dataset"] for row in rows} == set(DATASETS)
     assert {row["levels"] for row in rows} == {"uniform", "power_law", "uniform_two", "power_law_two"}
     assert all({"dataset", "levels", "epsilon_p", "method", "mse", "mae", "runs"} <= row.keys() for row in rows)
+    assert [verdict.to_mapping() for verdict in load_paper("febsf").judge(result)] == result["verdicts"]
     verdicts = {verdict["claim"]: verdict for verdict in result["verdicts"]}
     assert len(verdicts) == 9
     assert all({"claim", "holds", "measured"} == verdict.keys() for verdict in verdicts.values())

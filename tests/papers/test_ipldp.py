@@ -16,7 +16,7 @@ from claims import mean_is
 from pldp.cli import main
 from pldp.errors import EstimateError
 from pldp.estimates import group
-from pldp.papers import ipldp
+from pldp.papers import ipldp, load_paper
 from pldp.papers.datasets import load_counts
 from pldp.papers.ipldp.experiment import dataset_counts, experiments
 from pldp.papers.ipldp.methods import Budgets
@@ -168,6 +168,7 @@ def test_reproduce_gives_all_rows_and_a_verdict_on_every_claim(capsys) -> None:
     for dataset in ("zipf", "kosarak_parts"):
         assert {(5, dataset, method, e) for method in methods - {"krr", "urr"} for e in ("norm_sub", "mle")} <= rows
     assert result["left_out"] == ["idue with mle for more than 100,000 people"]
+    assert [verdict.to_mapping() for verdict in load_paper("ipldp").judge(result)] == result["verdicts"]
     for claim, holds in FOUND.items():
         (verdict,) = [each for each in result["verdicts"] if each["claim"].startswith(claim)]
         assert verdict["holds"] is holds, verdict

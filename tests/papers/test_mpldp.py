@@ -12,7 +12,7 @@ from claims import mean_is
 from conftest import runs
 from pldp.cli import main
 from pldp.errors import EstimateError
-from pldp.papers import mpldp
+from pldp.papers import load_paper, mpldp
 from pldp.papers.datasets import data_file
 from pldp.papers.mpldp.experiment import SIZES, _collect, adult_coverage, allocations
 
@@ -61,6 +61,7 @@ def test_reproduce_prints_rows_and_verdicts(capsys) -> None:
     result = json.loads(capsys.readouterr().out)
     assert {row["method"] for row in result["rows"]} == {"brr_sum", "oc", "op_truth", "op_reference"}
     assert {"n", "epsilon", "method", "log10_nse", "log10_max_error", "runs"} == result["rows"][0].keys()
+    assert [verdict.to_mapping() for verdict in load_paper("mpldp").judge(result)] == result["verdicts"]
     verdicts = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
     assert verdicts["OP lowers the maximum error, the true histogram being at hand"]
     assert not verdicts["OP lowers the maximum error for a collector, who has an earlier histogram only"]

@@ -12,7 +12,7 @@ from pldp.mechanisms import epsilon_text
 from pldp.papers.aprr.experiment import METHODS, ONE_PROBABILITY, SUPPORTS, TABLE_3, TOTAL_EPSILON, item_levels, run
 from pldp.papers.aprr.methods import aprr
 from pldp.papers.paper import Paper
-from pldp.papers.report.exhibits import ILLUSTRATION, Curves, Exhibit, Result, Row, Table
+from pldp.papers.report.exhibits import ILLUSTRATION, Curves, Exhibit, Result, Row, Table, words
 from pldp.papers.verdict import Verdict
 
 
@@ -120,30 +120,18 @@ _MINERS: Final = {"aprr": "LDP-APRR", "gr_ppfm": "GR-PPFM", "mask": "MASK"}
 
 
 def _kept_bits(result: Result) -> Table:
-    heads = (
-        "level",
-        "items",
-        "keeps 0: printed",
-        "computed",
-        "keeps 1: printed",
-        "computed",
-        'budget of a "1"',
-        "true ε",
+    columns = (
+        ("level", "level", ""),
+        ("items", "items", ""),
+        ("keeps 0: printed", "printed_zero", ""),
+        ("computed", "aprr_zero", ".3f"),
+        ("keeps 1: printed", "printed_one", ""),
+        ("computed", "aprr_one", ".3f"),
+        ('budget of a "1"', "budget_one", ""),
+        ("true ε", "aprr_epsilon_one", ""),
     )
-    rows = [
-        (
-            row["level"],
-            row["items"],
-            row["printed_zero"],
-            f"{row['aprr_zero']:.3f}",
-            row["printed_one"],
-            f"{row['aprr_one']:.3f}",
-            row["budget_one"],
-            row["aprr_epsilon_one"],
-        )
-        for row in result["table_2"]
-    ]
-    return Table(heads, rows)
+    rows = [[format(row[name], form) if form else row[name] for _, name, form in columns] for row in result["table_2"]]
+    return Table([head for head, _, _ in columns], rows)
 
 
 def _privacy(result: Result) -> Table:
@@ -153,7 +141,7 @@ def _privacy(result: Result) -> Table:
         for kind in ("printed", "computed", "with_own_q"):
             if kind in found:
                 cells = (f"{100 * found[kind][name]:.1f} %" if name in found[kind] else "–" for name in names)
-                rows.append((_MINERS[method], kind.replace("_", " "), *cells))
+                rows.append((_MINERS[method], words(kind), *cells))
     return Table(("method", "numbers", *(f"{name} privacy" for name in names)), rows)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -236,30 +237,19 @@ _UNARY: Final = {"idue_opt0": "IDUE opt0", "idue_opt1": "IDUE opt1", "idue_opt2"
 _ESTIMATORS: Final = {"norm_sub": "NS", "mle": "MLE"}
 
 
-def _items(
-    methods: dict[str, str], numbers: Sequence[int], x: str, x_label: str
-) -> Callable[[Result], Sequence[Panel]]:
+def _items(names: dict[str, str], numbers: Sequence[int], x: str, x_label: str) -> Callable[[Result], Sequence[Panel]]:
     """Panels by experiment and dataset, lines by method and estimator."""
 
     def draw(result: Result) -> Sequence[Panel]:
         panels = []
-        for number in numbers:
-            for dataset in DATASETS:
-                own = [row for row in result["rows"] if (row["experiment"], row["dataset"]) == (number, dataset)]
-                for measure in ("mse", "re"):
-                    series = [
-                        line
-                        for estimator, short in _ESTIMATORS.items()
-                        for line in lines(
-                            [row for row in own if row["estimator"] == estimator],
-                            x,
-                            measure,
-                            {method: f"{label} ({short})" for method, label in methods.items()},
-                            ours=False,
-                        )
-                    ]
-                    title = f"#{number}, {words(dataset)}"
-                    panels.append(Panel(title, x_label, measure.upper(), series))
+        for number, dataset, measure in product(numbers, DATASETS, ("mse", "re")):
+            series = []
+            for estimator, short in _ESTIMATORS.items():
+                where = {"experiment": number, "dataset": dataset, "estimator": estimator}
+                own = [row for row in result["rows"] if where.items() <= row.items()]
+                labels = {method: f"{label} ({short})" for method, label in names.items()}
+                series += lines(own, x, measure, labels, ours=False)
+            panels.append(Panel(f"#{number}, {words(dataset)}", x_label, measure.upper(), series))
         return panels
 
     return draw

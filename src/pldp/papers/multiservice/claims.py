@@ -209,45 +209,33 @@ def _variances(_: Result) -> Sequence[Panel]:
     """Figure 3 from the densities themselves."""
     values = np.linspace(-1, 1, 33).tolist()
     budgets = np.linspace(0.25, 4, 16).tolist()
-    built: dict[str, Callable[[float], Continuous]] = {
-        "SR": StochasticRounding,
-        "Laplace": Laplace,
-        "PM": Piecewise,
-        "HM": Hybrid,
-    }
+    built: dict[str, Callable[[float], Continuous]]
+    built = {"SR": StochasticRounding, "Laplace": Laplace, "PM": Piecewise, "HM": Hybrid}
     by_value = [Series(name, values, [make(1.0).variance(value) for value in values]) for name, make in built.items()]
     by_budget = [Series(name, budgets, [make(each).variance(1.0) for each in budgets]) for name, make in built.items()]
     return Panel("ε = 1", "number v", "variance", by_value), Panel("v = 1", "ε", "variance", by_budget)
 
 
 def _strategies(result: Result) -> Sequence[Panel]:
-    rows = [row for row in result["rows"] if row["figure"] in {"4 mean", "4 distribution"} and row["dataset"] == "beta"]
-    if not rows:
-        return ()
-    least = min(_equal_epsilon(row) for row in rows)
-    panels = []
-    for figure, measure, label in (("4 mean", "mse", "MSE of the mean"), ("4 distribution", "js", "JS divergence")):
-        own = [row for row in rows if row["figure"] == figure and _equal_epsilon(row) == least]
-        series = _service_lines(own, measure, lambda _: f"ε = {least:g}", each=True)
-        panels.append(Panel("beta", "each service has", label, series))
-    return panels
+    """The smallest ε of Figure 4 alone."""
+    least = min((_equal_epsilon(row) for row in result["rows"] if row["figure"].startswith("4 ")), default=0.0)
+    panels = _services(
+        "4",
+        "each service has",
+        lambda _: f"ε = {least:g}",
+        each=True,
+        keep=lambda row: row["dataset"] == "beta" and _equal_epsilon(row) == least,
+    )
+    return panels(result)
 
 
 def _seconds(result: Result) -> Table:
     rows = []
     for row in result["rows"]:
-        cell = (row["method"], row["n"], len(row["epsilons"]))
-        if row["method"] in {"uwa", "ule"} and row["figure"] in {"7 mean", "7 distribution"}:
-            printed = _PRINTED_SECONDS.get(cell)
-            rows.append(
-                (
-                    _FUSED[cell[0]],
-                    f"{cell[1]:,}",
-                    cell[2],
-                    "–" if printed is None else printed,
-                    f"{row['cpu_seconds']:.2f}",
-                )
-            )
+        method, people, services = cell = (row["method"], row["n"], _service_count(row))
+        if method in {"uwa", "ule"} and row["figure"] in {"7 mean", "7 distribution"}:
+            printed = _PRINTED_SECONDS.get(cell, "–")
+            rows.append((_FUSED[method], f"{people:,}", services, printed, f"{row['cpu_seconds']:.2f}"))
     return Table(("method", "people", "services", "printed (GPU), s", "here (one core), s"), rows)
 
 

@@ -45,12 +45,7 @@ UNEQUAL_FOUR: Final = {
     "A3": (0.3, 0.1, 0.4, 0.2),
     "A4": (0.4, 0.3, 0.2, 0.1),
 }
-UNEQUAL_THREE: Final = {
-    "C1": (0.1, 0.2, 0.3),
-    "C2": (0.2, 0.3, 0.1),
-    "C3": (0.3, 0.1, 0.2),
-    "C4": (0.2, 0.1, 0.3),
-}
+UNEQUAL_THREE: Final = {"C1": (0.1, 0.2, 0.3), "C2": (0.2, 0.3, 0.1), "C3": (0.3, 0.1, 0.2), "C4": (0.2, 0.1, 0.3)}
 MEAN_BUCKETS: Final = 256
 BUCKETS: Final = 1024
 COMPARED_EPSILON: Final = 0.3
