@@ -83,7 +83,7 @@ def _figure_verdicts(rows: Sequence[Row]) -> list[Verdict]:
     def curve(method: str, name: str) -> list[float]:
         return [found[least, method][name] for least in SUPPORTS]
 
-    def listed(method: str, name: str) -> str:
+    def curve_text(method: str, name: str) -> str:
         return f"{method} " + " ".join(f"{number:.0f}" for number in curve(method, name))
 
     def mean(method: str) -> float:
@@ -100,7 +100,7 @@ def _figure_verdicts(rows: Sequence[Row]) -> list[Verdict]:
             Verdict(
                 f"The {word} rate {sign} of LDP-APRR falls as minSup grows (no rise beyond 3 standard errors)",
                 falls(name),
-                f"{sign} in % at minSup {grid}: {listed('aprr', name)}; {listed('gr_ppfm', name)}",
+                f"{sign} in % at minSup {grid}: {curve_text('aprr', name)}; {curve_text('gr_ppfm', name)}",
             )
             for name, word, sign in (("theta_plus", "overestimation", "θ⁺"), ("theta_minus", "underestimation", "θ⁻"))
         ),

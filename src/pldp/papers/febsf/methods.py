@@ -1,7 +1,13 @@
 """PLDP-FEBSF: frequency estimation where users pick a privacy budget and hide that choice, and its rivals.
 
 Paper: Wu, Zhu, Zhang, Xie, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy Budgets and Enhancing
-Data Utility". Rivals: RCF (Nie et al.), APLDP (Song et al.), PPDA and PBP, as that paper describes them.
+Data Utility". Its rivals, as that paper describes them:
+
+- RCF: Nie, Yang, Huang, Xie, Zhao, Wang, "A Utility-Optimized Framework for Personalized Private Histogram Estimation".
+- APLDP: Song, Shen, Zhao, He, Wu, Xiong, Zhang, "APLDP: Adaptive personalized local differential privacy data
+  collection in mobile crowdsensing".
+- PPDA: Wang, Huang, Tian, Yang, Xu, Guo, "Personalized privacy-preserving data aggregation for histogram estimation".
+- PBP: Takagi, Cao, Yoshikawa, "POSTER: Data Collection via Local Differential Privacy with Secret Parameters".
 
 Client: each user picks a level τ, perturbs the value with the channel of τ and the level with k-RR of ε_p
 (`Device` with a survey that sets `hide_level`, or `pldp.simulate`). Server: the functions below.

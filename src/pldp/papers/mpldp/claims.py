@@ -69,17 +69,17 @@ def _allocation(result: Result) -> Table:
         (
             row["n"],
             row["epsilon"],
-            _joined(row["printed"]),
+            _decimals(row["printed"]),
             row["sum_of_printed"],
-            _joined(row["cube_root_of_half"]),
-            _joined(row["optimum"]),
+            _decimals(row["cube_root_of_half"]),
+            _decimals(row["optimum"]),
         )
         for row in result["table_2"]
     ]
     return Table(heads, rows)
 
 
-def _joined(numbers: Iterable[float]) -> str:
+def _decimals(numbers: Iterable[float]) -> str:
     return " ".join(f"{number:.4f}" for number in numbers)
 
 

@@ -37,7 +37,7 @@ def draw(panels: Sequence[Panel]) -> Any:
             line = {} if x is series.x else {"linestyle": ""}
             known[series.label] = axes.errorbar(x, series.y, yerr=error, capsize=2, elinewidth=0.8, **(style | line))
         names = list(dict.fromkeys(name for series in panel.series for name in series.x))
-        if _named(names):
+        if _has_names(names):
             axes.set_xticks(range(len(names)), [str(name) for name in names])
             axes.set_xlim(-0.5, len(names) - 0.5)
         if panel.log:
@@ -57,13 +57,13 @@ def draw(panels: Sequence[Panel]) -> Any:
     return figure
 
 
-def _named(x: Sequence[Any]) -> bool:
+def _has_names(x: Sequence[Any]) -> bool:
     """Whether points stand side by side above a name: x is no number, or there is only one."""
     return len(set(x)) == 1 or all(isinstance(each, str) for each in x)
 
 
 def _places(series: Series, shift: float) -> Sequence[Any]:
-    return [place + 0.6 * shift for place in range(len(series.x))] if _named(series.x) else series.x
+    return [place + 0.6 * shift for place in range(len(series.x))] if _has_names(series.x) else series.x
 
 
 def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
