@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
-from pldp.datasets import load_counts
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
 from pldp.estimates.solver.likelihood import interior
-from pldp.experiments.febsf import BUDGETS, hide
 from pldp.mechanisms import build
+from pldp.papers.datasets import load_counts
+from pldp.papers.febsf.experiment import BUDGETS, hide
 from pldp.simulate import perturb
 
 TITLE = "Hidden levels: joint likelihood of shares and ten levels (ε .1 … 1.0, label ε .3)"

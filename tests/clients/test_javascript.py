@@ -21,7 +21,7 @@ from make_vectors import CASES, make_mutants, make_vectors
 from browsers import Visits
 from pldp import Device, Survey
 from pldp.collector.static import assets
-from pldp.mechanisms import ITEM_MECHANISMS, MECHANISMS, NUMBER_MECHANISMS
+from pldp.mechanisms import names
 from pldp.reports import read_report
 from pldp.survey.model import KINDS
 
@@ -175,7 +175,10 @@ def test_the_page_tells_the_true_sizes() -> None:
 
 def names_in_python() -> dict[str, set[str]]:
     """Every mechanism and every kind that the Python package knows."""
-    return {"mechanisms": {*MECHANISMS, *ITEM_MECHANISMS, *NUMBER_MECHANISMS, "item_set"}, "kinds": set(KINDS)}
+    return {
+        "mechanisms": set(names()),
+        "kinds": set(KINDS),
+    }
 
 
 def test_every_mechanism_and_kind_of_python_is_in_the_registries_of_the_client(node: str) -> None:

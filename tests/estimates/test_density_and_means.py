@@ -13,10 +13,10 @@ from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
 from pldp.estimates.numbers.fusion import centres, em
 from pldp.estimates.numbers.log_density import LogDensity, _Quadratic
-from pldp.experiments.multiservice import Setting, collect, numbers
 from pldp.mechanisms import Channel, Grid, build, names
 from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.papers.multiservice import js
+from pldp.papers.multiservice.experiment import Setting, collect, numbers
 from pldp.simulate import perturb_numbers, to_buckets
 from pldp.simulate.sampling import perturb
 from pldp.tallies import Fused, Service, fuse

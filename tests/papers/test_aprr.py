@@ -12,9 +12,9 @@ from claims import mean_is
 from pldp.cli import main
 from pldp.errors import EstimateError
 from pldp.estimates import supports
-from pldp.experiments.aprr import SUPPORTS, _perturbed, _simulated
 from pldp.mechanisms import ItemSet, epsilon_text
-from pldp.papers import aprr
+from pldp.papers import aprr, load_paper
+from pldp.papers.aprr.experiment import SUPPORTS, perturb_baskets, simulate_baskets
 from pldp.simulate import perturb_item_sets
 
 SHARES = [count / 11 for count in (4, 2, 2, 2, 1)]
@@ -59,13 +59,15 @@ def test_the_published_channel_breaks_the_budgets_and_the_safe_one_uses_them_up(
 
 
 def test_every_method_rebuilds_supports_without_bias() -> None:
-    bits = _simulated(np.random.default_rng(1))
+    bits = simulate_baskets(np.random.default_rng(1))
     rows = np.packbits(bits, axis=1, bitorder="little")
     names = [str(place) for place in range(11)]
     truth = (bits[:, 5] & bits[:, 10]).mean()
     for method in ("aprr", "aprr_safe", "gr_ppfm", "mask"):
         found = [
-            supports(_perturbed(method, rows, np.random.default_rng(run)), names, [["5", "10"]], pool="size").support[0]
+            supports(
+                perturb_baskets(method, rows, np.random.default_rng(run)), names, [["5", "10"]], pool="size"
+            ).support[0]
             for run in range(200)
         ]
         assert mean_is(found, truth), method
@@ -73,7 +75,7 @@ def test_every_method_rebuilds_supports_without_bias() -> None:
 
 
 def test_plain_mining_of_unperturbed_baskets_makes_no_identity_error() -> None:
-    rows = np.packbits(_simulated(np.random.default_rng(1)), axis=1, bitorder="little")
+    rows = np.packbits(simulate_baskets(np.random.default_rng(1)), axis=1, bitorder="little")
     names = [str(place) for place in range(11)]
     truth = aprr.frequent_sets([(ItemSet.of([math.inf] * 11), rows)], names, 0.1)
     parts = np.array_split(rows, 3)
@@ -90,13 +92,14 @@ def test_plain_mining_of_unperturbed_baskets_makes_no_identity_error() -> None:
 def test_reproduce_prints_rows_and_verdicts(with_data: bool, capsys, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
     if not with_data:
         monkeypatch.setenv("PLDP_DATA", str(tmp_path))
-    monkeypatch.setattr("pldp.experiments.aprr.QUICK_RUNS", 4)
+    monkeypatch.setattr("pldp.papers.aprr.experiment.QUICK_RUNS", 4)
     assert main(["reproduce", "aprr", "--quick", "--json", "-"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert {"min_support", "method", "theta_minus", "theta_plus"} <= result["rows"][0].keys()
     assert {(row["min_support"], row["method"]) for row in result["rows"]} == {
         (least, method) for least in SUPPORTS for method in ("aprr", "aprr_safe", "gr_ppfm", "mask")
     }
+    assert [verdict.to_mapping() for verdict in load_paper("aprr").judge(result)] == result["verdicts"]
     verdicts = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
     assert not verdicts["LDP-APRR satisfies ε-LDP: value i keeps its budget ε_i (Lemma 1)"]
     assert not verdicts["avgPrivacy of GR-PPFM is 35.9 %"]

@@ -13,10 +13,10 @@ from pldp.cli import main
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import group
 from pldp.estimates.shares.hidden import moments
-from pldp.experiments import reproduce
-from pldp.experiments.febsf import BUDGETS, DATASETS, Setting, _one_run, counted, hide, printed_variance
 from pldp.mechanisms import SymmetricUnaryEncoding, build
-from pldp.papers import febsf
+from pldp.papers import febsf, load_paper, reproduce
+from pldp.papers.febsf.experiment import BUDGETS, DATASETS, Setting, _one_run, count_outputs, hide, printed_variance
+from pldp.papers.febsf.methods import _downgrade
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts
 
@@ -49,7 +49,7 @@ def collected(seed: int, people: int = 6000):
 
 def exposed(seed: int):
     channels, _, level, outputs, generator = collected(seed)
-    return [group(each, counted(each, outputs[level == place])) for place, each in enumerate(channels)], generator
+    return [group(each, count_outputs(each, outputs[level == place])) for place, each in enumerate(channels)], generator
 
 
 @pytest.mark.parametrize("recycle", [False, True])
@@ -64,8 +64,8 @@ def test_rcf_is_unbiased(recycle: bool) -> None:
 
 def test_recycled_reports_follow_the_stricter_channel() -> None:
     channels, _, level, outputs, generator = collected(1, people=200_000)
-    open_group = group(channels[2], counted(channels[2], outputs[level == 2]))
-    rows = febsf._downgraded(open_group, channels[0], generator)
+    open_group = group(channels[2], count_outputs(channels[2], outputs[level == 2]))
+    rows = _downgrade(open_group, channels[0], generator)
     rates = BitCounts.of_rows(rows, 4, patterns=False).ones / len(rows)
     expected = float(channels[0].other_support) + SHARES * float(channels[0].truth_support - channels[0].other_support)
     assert (np.abs(rates - expected) <= 4.9 * np.sqrt(0.25 / len(rows))).all()
@@ -75,7 +75,7 @@ def test_recycled_reports_follow_the_stricter_channel() -> None:
 
 def test_recycling_needs_symmetric_unary_reports() -> None:
     tested = build("krr", 4, 10**6)
-    krr = group(tested, counted(tested, np.array([0, 1, 2, 3])))
+    krr = group(tested, count_outputs(tested, np.array([0, 1, 2, 3])))
     with pytest.raises(EstimateError, match="symmetric unary"):
         febsf.rcf([krr], recycle=np.random.default_rng(1))
 
@@ -166,6 +166,7 @@ def test_reproduce_prints_every_method_and_verdict(capsys) -> None:
     assert {row["dataset"] for row in rows} == set(DATASETS)
     assert {row["levels"] for row in rows} == {"uniform", "power_law", "uniform_two", "power_law_two"}
     assert all({"dataset", "levels", "epsilon_p", "method", "mse", "mae", "runs"} <= row.keys() for row in rows)
+    assert [verdict.to_mapping() for verdict in load_paper("febsf").judge(result)] == result["verdicts"]
     verdicts = {verdict["claim"]: verdict for verdict in result["verdicts"]}
     assert len(verdicts) == 9
     assert all({"claim", "holds", "measured"} == verdict.keys() for verdict in verdicts.values())
@@ -173,8 +174,8 @@ def test_reproduce_prints_every_method_and_verdict(capsys) -> None:
     assert not verdicts["A scheme that hides budgets can only approach RCF and APLDP, never be better"]["holds"]
 
 
-def test_unknown_experiments_list_the_known_ones() -> None:
-    with pytest.raises(UsageError, match="experiment must be one of febsf, mpldp, .+, not 'magic'"):
+def test_an_unknown_paper_gets_the_list_of_known_ones() -> None:
+    with pytest.raises(UsageError, match="unknown paper 'magic'; choose one of febsf, mpldp, "):
         reproduce("magic")
 
 

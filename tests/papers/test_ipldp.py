@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from claims import mean_is
 from pldp.cli import main
-from pldp.datasets import load_counts
 from pldp.errors import EstimateError
 from pldp.estimates import group
-from pldp.experiments.ipldp import dataset_counts, experiments
-from pldp.papers import ipldp
+from pldp.papers import ipldp, load_paper
+from pldp.papers.datasets import load_counts
+from pldp.papers.ipldp.experiment import dataset_counts, experiments
+from pldp.papers.ipldp.methods import Budgets
 from pldp.simulate import perturb_counts
 
 BUDGETS = (100_000, 500_000, 1_000_000, math.inf, math.inf)
@@ -30,7 +31,7 @@ BUDGET_LISTS = st.lists(st.one_of(st.none(), st.integers(10_000, 8_000_000)), mi
 )
 
 
-def losses(method: str, budgets: ipldp.Budgets, runs: int = 3000) -> np.ndarray:
+def losses(method: str, budgets: Budgets, runs: int = 3000) -> np.ndarray:
     channel = ipldp.item_channels(budgets)[method]
     found = []
     for seed in range(runs):
@@ -168,6 +169,7 @@ def test_reproduce_gives_all_rows_and_a_verdict_on_every_claim(capsys) -> None:
     for dataset in ("zipf", "kosarak_parts"):
         assert {(5, dataset, method, e) for method in methods - {"krr", "urr"} for e in ("norm_sub", "mle")} <= rows
     assert result["left_out"] == ["idue with mle for more than 100,000 people"]
+    assert [verdict.to_mapping() for verdict in load_paper("ipldp").judge(result)] == result["verdicts"]
     for claim, holds in FOUND.items():
         (verdict,) = [each for each in result["verdicts"] if each["claim"].startswith(claim)]
         assert verdict["holds"] is holds, verdict

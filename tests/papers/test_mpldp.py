@@ -11,10 +11,10 @@ import pytest
 from claims import mean_is
 from conftest import runs
 from pldp.cli import main
-from pldp.datasets import data_file
 from pldp.errors import EstimateError
-from pldp.experiments.mpldp import SIZES, _collect, _table_2, adult_coverage
-from pldp.papers import mpldp
+from pldp.papers import load_paper, mpldp
+from pldp.papers.datasets import data_file
+from pldp.papers.mpldp.experiment import SIZES, _collect, adult_coverage, allocations
 
 TRUTH = np.full(10, 0.1)
 
@@ -49,7 +49,7 @@ def test_a_reference_of_the_wrong_length_is_refused() -> None:
 
 
 def test_table_2_spends_half_and_one_row_fits_nothing() -> None:
-    rows = _table_2()
+    rows = allocations()
     misfits = [(row["epsilon"], row["n"]) for row in rows if not row["fits_half"]]
     assert misfits == [(1.0, 10_000)]
     assert all(sum(row["optimum"]) == pytest.approx(row["epsilon"]) for row in rows)
@@ -61,6 +61,7 @@ def test_reproduce_prints_rows_and_verdicts(capsys) -> None:
     result = json.loads(capsys.readouterr().out)
     assert {row["method"] for row in result["rows"]} == {"brr_sum", "oc", "op_truth", "op_reference"}
     assert {"n", "epsilon", "method", "log10_nse", "log10_max_error", "runs"} == result["rows"][0].keys()
+    assert [verdict.to_mapping() for verdict in load_paper("mpldp").judge(result)] == result["verdicts"]
     verdicts = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
     assert verdicts["OP lowers the maximum error, the true histogram being at hand"]
     assert not verdicts["OP lowers the maximum error for a collector, who has an earlier histogram only"]

@@ -8,11 +8,12 @@ import pytest
 from claims import Z
 from pldp.errors import EstimateError
 from pldp.estimates import mean
-from pldp.experiments import multiservice as experiment
 from pldp.mechanisms import build
+from pldp.papers import reproduce
 from pldp.papers.multiservice import (
     GROUPS,
     ems,
+    experiment,
     give_to_groups,
     js,
     split_dimensions,
@@ -104,7 +105,7 @@ def test_experiment_names_missing_data_and_judges_every_claim(monkeypatch: pytes
     monkeypatch.setattr(experiment, "_quick", lambda: small)
     monkeypatch.setattr(experiment, "in_parallel", map)
     told: list[int] = []
-    result = experiment.run(quick=True, seed=1, progress=lambda done, total: told.append(done))
+    result = reproduce("multiservice", quick=True, seed=1, progress=lambda done, total: told.append(done))
     assert result["missing"] == ["taobao (clicks of Figures 6c and 6d)"]
     assert {"weights", "ua", "uwa", "fitted_mean", "ule", "ems", "default"} <= {row["method"] for row in result["rows"]}
     assert all(("mse" in row) != ("js" in row) for row in result["rows"])

@@ -34,8 +34,8 @@ DATA = (
     "py.typed",
     "survey/survey.schema.json",
     "reports/report.schema.json",
-    "datasets/adult_education.csv",
-    "datasets/education.toml",
+    "papers/datasets/adult_education.csv",
+    "papers/datasets/education.toml",
     *(f"{PAGES}/{name}" for name in files_below(ROOT / "src/pldp" / PAGES)),
 )
 

@@ -10,10 +10,9 @@ from typing import Any
 from rich.table import Table
 
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
-from pldp.datasets import DATASETS, data_file
-from pldp.datasets.published import PUBLISHED, download
 from pldp.errors import UsageError
-from pldp.experiments import NEEDS
+from pldp.papers import PAPERS, load_paper
+from pldp.papers.datasets import DATASETS, PUBLISHED, data_file, download
 
 
 def add_to(verbs: Any) -> None:
@@ -55,8 +54,9 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _rows() -> Any:
-    for name in dict.fromkeys(name for names in NEEDS.values() for name in names):
-        users = [experiment for experiment, names in NEEDS.items() if name in names]
+    papers = [load_paper(name) for name in PAPERS]
+    for name in dict.fromkeys(name for paper in papers for name in paper.datasets):
+        users = [paper.name for paper in papers if name in paper.datasets]
         if name in DATASETS:
             yield {"dataset": name, "experiments": users, "where": "in the package", "origin": DATASETS[name]}
             continue

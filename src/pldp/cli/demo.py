@@ -16,9 +16,9 @@ from pldp import Device, __version__
 from pldp.cli.loopback import Collected, collect
 from pldp.cli.output import add_json_option, console_for, emit_json, show_estimate
 from pldp.cli.page import write_page
-from pldp.datasets import DATASETS, demo_survey_text, load_counts
 from pldp.errors import ReportError, UsageError
 from pldp.estimates import Estimate, frequencies
+from pldp.papers.datasets import DATASETS, demo_survey_text, load_counts
 from pldp.reports import Report
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import Survey, loads

@@ -11,13 +11,13 @@ from rich.table import Table
 
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.errors import UsageError
-from pldp.experiments import EXPERIMENTS, reproduce
+from pldp.papers import PAPERS, reproduce
 
 
 def add_to(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser("reproduce", help="run a paper's experiments again, with a verdict on each claim")
-    parser.add_argument("name", help=f"one of {', '.join(EXPERIMENTS)}, or all, which writes one report")
+    parser.add_argument("name", help=f"one of {', '.join(PAPERS)}, or all, which writes one report")
     parser.add_argument("--quick", action="store_true", help="fewer runs and settings: under a minute each")
     parser.add_argument(
         "--out",
@@ -52,7 +52,7 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _run_all(args: argparse.Namespace) -> None:
-    from pldp.experiments.report import reproduce_all  # noqa: PLC0415 - only this needs the drawings
+    from pldp.papers.report import reproduce_all  # noqa: PLC0415 - only this needs the drawings
 
     folder = Path(args.out or "reproduction")
     with progress_bar("reproducing all") as (progress, task):

@@ -144,8 +144,8 @@ def moments(hidden: HiddenReports) -> Moments:
     The covariance is that of the delta method, with the labels' multinomial covariance and the covariance between a
     person's label and output. (The variance printed in the paper's Theorem 5.3 lacks factors of n and the latter.)
 
-    Reference: AUEM of Wu, Zhang, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy Budgets and
-    Enhancing Data Utility".
+    Reference: AUEM of Wu, Zhu, Zhang, Xie, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy
+    Budgets and Enhancing Data Utility".
     """
     levels = hidden.level_shares()
     contrasts = hidden.truth_supports - hidden.other_supports

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any, Final
 
 from pldp.errors import UsageError
-from pldp.experiments.report.exhibits import Panel, Series
+from pldp.papers.report.exhibits import Panel, Series
 
 _COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7f7f7f", "#b2abd2")
 _OURS: Final = ("#d55e00", "#1b1f24", "#6a3d9a", "#00695c")
@@ -36,7 +37,7 @@ def draw(panels: Sequence[Panel]) -> Any:
             line = {} if x is series.x else {"linestyle": ""}
             known[series.label] = axes.errorbar(x, series.y, yerr=error, capsize=2, elinewidth=0.8, **(style | line))
         names = list(dict.fromkeys(name for series in panel.series for name in series.x))
-        if _named(names):
+        if _has_names(names):
             axes.set_xticks(range(len(names)), [str(name) for name in names])
             axes.set_xlim(-0.5, len(names) - 0.5)
         if panel.log:
@@ -56,36 +57,24 @@ def draw(panels: Sequence[Panel]) -> Any:
     return figure
 
 
-def _named(x: Sequence[Any]) -> bool:
+def _has_names(x: Sequence[Any]) -> bool:
     """Whether points stand side by side above a name: x is no number, or there is only one."""
     return len(set(x)) == 1 or all(isinstance(each, str) for each in x)
 
 
 def _places(series: Series, shift: float) -> Sequence[Any]:
-    return [place + 0.6 * shift for place in range(len(series.x))] if _named(series.x) else series.x
+    return [place + 0.6 * shift for place in range(len(series.x))] if _has_names(series.x) else series.x
 
 
 def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
     """A label looks the same in all panels."""
     labels = dict.fromkeys((series.label, series.ours) for panel in panels for series in panel.series)
-    theirs = [label for label, ours in labels if not ours]
-    our = [label for label, ours in labels if ours]
-    styles: dict[str, dict[str, Any]] = {}
-    for place, label in enumerate(theirs):
-        marker = _MARKERS[place % len(_MARKERS)]
-        styles[label] = {
-            "color": _COLOURS[place % len(_COLOURS)],
-            "marker": marker,
-            "markersize": 4,
-            "linewidth": 1.1,
-            "zorder": 2,
-        }
-    for place, label in enumerate(our):
-        styles[label] = {
-            "color": _OURS[place % len(_OURS)],
-            "marker": "*",
-            "markersize": 7,
-            "linewidth": 2.2,
-            "zorder": 3,
-        }
+    thin = zip((label for label, ours in labels if not ours), cycle(_COLOURS), cycle(_MARKERS), strict=False)
+    thick = zip((label for label, ours in labels if ours), cycle(_OURS), strict=False)
+    styles: dict[str, dict[str, Any]] = {
+        label: {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.1, "zorder": 2}
+        for label, colour, marker in thin
+    }
+    for label, colour in thick:
+        styles[label] = {"color": colour, "marker": "*", "markersize": 7, "linewidth": 2.2, "zorder": 3}
     return styles

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.groups import FloatArray, Group
+from pldp.estimates import Group
+from pldp.estimates.groups import FloatArray
 from pldp.estimates.shares.pooling import pooled_shares, size_weights
-
-__all__ = ["brr_sum", "oc", "op"]
 
 
 def brr_sum(groups: Sequence[Group]) -> FloatArray:

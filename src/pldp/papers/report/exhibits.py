@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 Result = Mapping[str, Any]
 """What an experiment returned."""
 
 Row = Mapping[str, Any]
+
+ILLUSTRATION: Final = "an illustration without data"
+NOTATION: Final = "a list of symbols"
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,6 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Paper:
-    """A paper, its experiment and its exhibits in their order."""
-
-    experiment: str
-    citation: str
-    exhibits: Sequence[Exhibit]
-
-
-@dataclass(frozen=True)
 class Curves:
     """Draws rows as lines: one panel per value of `panel` and per measure, one line per method.
 
@@ -117,7 +111,7 @@ class Curves:
         panels = []
         for name in dict.fromkeys(row[self.panel] if self.panel else "" for row in rows):
             here = [row for row in rows if not self.panel or row[self.panel] == name]
-            title = f"n = {name:,}" if self.panel == "n" else _words(name)
+            title = f"n = {name:,}" if self.panel == "n" else words(name)
             for measure, label in zip(self.y, self.y_labels, strict=True):
                 series = [
                     *lines(here, self.x, measure, self.methods, ours=False),
@@ -140,10 +134,11 @@ def lines(rows: Iterable[Row], x: str, y: str, methods: Mapping[str, str], *, ou
             own.sort(key=lambda row: row[x])
         if own:
             errors = [row[f"{y}_error"] for row in own if f"{y}_error" in row]
-            places = [_words(row[x]) if isinstance(row[x], str) else row[x] for row in own]
+            places = [words(row[x]) if isinstance(row[x], str) else row[x] for row in own]
             found.append(Series(label, places, [row[y] for row in own], errors, ours))
     return found
 
 
-def _words(name: Any) -> str:
+def words(name: Any) -> str:
+    """Return a name of the rows as people would write it."""
     return str(name).replace("_", " ")

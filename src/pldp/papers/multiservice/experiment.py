@@ -1,4 +1,4 @@
-"""Several services: mean and distribution from their joined reports, and what becomes of the paper's claims.
+"""Several services: mean and distribution from their joined reports.
 
 Settings of the paper (Figures 4 to 8, Table 1): services with SR, Laplace, PM and SW for means, with SR, PM and SW for
 distributions; equal and unequal ε; one mechanism for all; many services; many dimensions; eleven groups of users who
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Final
@@ -23,15 +23,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pldp import __version__
-from pldp.datasets import load_counts
-from pldp.estimates import density, mean
+from pldp.estimates import FusedLikelihood, density, mean
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.numbers.fusion import FusedLikelihood
-from pldp.experiments.parallel import in_parallel
-from pldp.experiments.verdicts import Verdict
 from pldp.mechanisms import Grid, build, micro_epsilon
-from pldp.papers.multiservice import ems, give_to_groups, js, split_dimensions, ua, ule, uwa
+from pldp.papers.datasets import load_counts
+from pldp.papers.multiservice.methods import ems, give_to_groups, js, split_dimensions, ua, ule, uwa
+from pldp.papers.running import Progress, in_parallel, mean_and_error, track
 from pldp.simulate import perturb_numbers, to_buckets
 from pldp.tallies import Fused, Service, fuse
 
@@ -48,12 +45,7 @@ UNEQUAL_FOUR: Final = {
     "A3": (0.3, 0.1, 0.4, 0.2),
     "A4": (0.4, 0.3, 0.2, 0.1),
 }
-UNEQUAL_THREE: Final = {
-    "C1": (0.1, 0.2, 0.3),
-    "C2": (0.2, 0.3, 0.1),
-    "C3": (0.3, 0.1, 0.2),
-    "C4": (0.2, 0.1, 0.3),
-}
+UNEQUAL_THREE: Final = {"C1": (0.1, 0.2, 0.3), "C2": (0.2, 0.3, 0.1), "C3": (0.3, 0.1, 0.2), "C4": (0.2, 0.1, 0.3)}
 MEAN_BUCKETS: Final = 256
 BUCKETS: Final = 1024
 COMPARED_EPSILON: Final = 0.3
@@ -82,25 +74,15 @@ Found = dict[str, tuple[float, float]]
 """Error and CPU seconds of each method."""
 
 
-def run(*, quick: bool, seed: int, progress: Callable[[int, int], None] | None) -> dict[str, Any]:
-    """Run all settings in parallel processes and judge the claims."""
+def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
+    """Run all settings in parallel processes."""
     settings = list(_quick() if quick else _full())
     tasks = [(setting, seed * 1000 + n) for setting in settings for n in range(_repeats(setting, quick=quick))]
     found: dict[Setting, list[Found]] = defaultdict(list)
-    for done, (task, result) in enumerate(zip(tasks, in_parallel(_one_run, tasks), strict=True), start=1):
+    for task, result in track(zip(tasks, in_parallel(_one_run, tasks), strict=True), len(tasks), progress):
         found[task[0]].append(result)
-        if progress is not None:
-            progress(done, len(tasks))
     rows = [_row(setting, method, runs) for setting, runs in found.items() for method in runs[0]]
-    return {
-        "experiment": "multiservice",
-        "version": __version__,
-        "seed": seed,
-        "quick": quick,
-        "missing": [ABSENT_DATA],
-        "rows": rows,
-        "verdicts": [verdict.to_mapping() for verdict in _verdicts(rows)],
-    }
+    return {"missing": [ABSENT_DATA], "rows": rows}
 
 
 def _repeats(setting: Setting, *, quick: bool) -> int:
@@ -197,32 +179,32 @@ def collect(setting: Setting, values: npt.NDArray[Any], generator: np.random.Gen
     return fuse(services)
 
 
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+def _time(work: Callable[[], Any]) -> tuple[Any, float]:
     start = time.process_time()
     result = work()
     return result, time.process_time() - start
 
 
 def _means(fused: Fused) -> Iterator[tuple[str, float, float]]:
-    best, seconds = _timed(lambda: mean(fused))
+    best, seconds = _time(lambda: mean(fused))
     for source in fused.sources:
         yield f"{source.name} (ε {source.channel.epsilon:g})", best.services[source.name][0], 0.0
     yield "weights", best.value, seconds
-    yield "ua", *_timed(lambda: ua(fused))
-    yield "uwa", *_timed(lambda: uwa(fused))
-    fitted, seconds = _timed(lambda: mean(fused, method="fitted"))
+    yield "ua", *_time(lambda: ua(fused))
+    yield "uwa", *_time(lambda: uwa(fused))
+    fitted, seconds = _time(lambda: mean(fused, method="fitted"))
     yield "fitted_mean", fitted.value, seconds
 
 
 def _distributions(fused: Fused) -> Iterator[tuple[str, FloatArray, float]]:
     windows = [source for source in fused.sources if source.channel.mechanism != "laplace"]
     for source in windows[:4]:
-        single, seconds = _timed(partial(ems, fused.only(source.name)))
+        single, seconds = _time(partial(ems, fused.only(source.name)))
         yield f"{source.name} (ε {source.channel.epsilon:g})", single.shares, seconds
     joined = fused.only(*(source.name for source in windows))
-    model, building = _timed(partial(FusedLikelihood, joined))
+    model, building = _time(partial(FusedLikelihood, joined))
     for method, work in (("ule", ule), ("ems", ems), ("default", density)):
-        fitted, seconds = _timed(partial(work, model))
+        fitted, seconds = _time(partial(work, model))
         yield method, fitted.shares, seconds + building
 
 
@@ -242,7 +224,6 @@ def _many_dimensions(setting: Setting, generator: np.random.Generator) -> Found:
 
 
 def _row(setting: Setting, method: str, runs: list[Found]) -> dict[str, Any]:
-    errors = np.array([found[method][0] for found in runs])
     return {
         "figure": setting.figure,
         "dataset": setting.dataset,
@@ -252,107 +233,7 @@ def _row(setting: Setting, method: str, runs: list[Found]) -> dict[str, Any]:
         "buckets": setting.buckets,
         "dimensions": setting.dimensions,
         "method": method,
-        setting.measure: float(errors.mean()),
-        f"{setting.measure}_error": float(errors.std(ddof=1) / np.sqrt(len(errors))),
+        **mean_and_error(setting.measure, np.array([found[method][0] for found in runs])),
         "runs": len(runs),
         "cpu_seconds": float(np.mean([found[method][1] for found in runs])),
     }
-
-
-Cell = dict[str, dict[str, Any]]
-
-
-def _cells(rows: list[dict[str, Any]], *figures: str) -> list[tuple[str, Cell]]:
-    """Rows of some figures by setting, then by method, with a short name of the setting."""
-    found: dict[str, Cell] = defaultdict(dict)
-    for row in rows:
-        if row["figure"] in figures:
-            epsilons = "/".join(f"{each:g}" for each in dict.fromkeys(row["epsilons"]))
-            dims = f", {row['dimensions']} dimensions" if row["dimensions"] > 1 else ""
-            found[f"{row['dataset']}, {row['n']:,}, {row['services']} at {epsilons}{dims}"][row["method"]] = row
-    return list(found.items())
-
-
-def _single_best(cell: Cell, measure: str) -> float:
-    return min(float(row[measure]) for method, row in cell.items() if "(ε" in method)
-
-
-def _ratios(cells: list[tuple[str, Cell]], measure: str, method: str, other: str | None = None) -> dict[str, float]:
-    """Error of a method over that of another one, or of the best single service, per setting."""
-    return {
-        name: float(cell[method][measure])
-        / (_single_best(cell, measure) if other is None else float(cell[other][measure]))
-        for name, cell in cells
-    }
-
-
-def _span(ratios: Mapping[str, float]) -> str:
-    worst = max(ratios, key=lambda name: ratios[name])
-    return f"{min(ratios.values()):.2f} to {max(ratios.values()):.2f} (largest: {worst})"
-
-
-def _verdicts(rows: list[dict[str, Any]]) -> list[Verdict]:
-    equal, unequal = _cells(rows, "4 mean"), _cells(rows, "5 mean")
-    every_mean = _cells(rows, "4 mean", "5 mean", "6 mean", "7 mean", "8 mean")
-    shapes = _cells(rows, "4 distribution", "5 distribution", "6 distribution", "7 distribution", "8 distribution")
-    fused = _ratios(equal, "mse", "uwa")
-    against_ua = _ratios(equal, "mse", "uwa", "ua")
-    against_weights = _ratios(every_mean, "mse", "uwa", "weights")
-    ua_unequal, uwa_unequal = _ratios(unequal, "mse", "ua"), _ratios(unequal, "mse", "uwa")
-    printed, authors = _ratios(shapes, "js", "ule"), _ratios(shapes, "js", "ems")
-    ours, better = _ratios(shapes, "js", "default"), _ratios(shapes, "js", "default", "ems")
-    fitted = _ratios(every_mean, "mse", "fitted_mean", "weights")
-    return [
-        Verdict(
-            "UA and UWA improve the MSE by 53 to 85 % over the best single service (equal ε)",
-            max(fused.values()) <= 0.47,
-            f"MSE of UWA / best single: {_span(fused)}; UA: {_span(_ratios(equal, 'mse', 'ua'))}; four equally good "
-            "services allow 0.25 on average, and the best of four noisy errors is smaller than a typical one",
-        ),
-        Verdict(
-            "UWA consistently outperforms UA (equal ε)",
-            max(against_ua.values()) < 1,
-            f"MSE of UWA / UA: {_span(against_ua)}",
-        ),
-        Verdict(
-            "With unequal ε UA can be worse than a single service, UWA is better than every one",
-            max(uwa_unequal.values()) < 1 < max(ua_unequal.values()),
-            f"MSE / best single: UA {_span(ua_unequal)}; UWA {_span(uwa_unequal)}",
-        ),
-        Verdict(
-            "User-level posteriors give better weights than constants (here: by at least 1 %)",
-            float(np.mean(list(against_weights.values()))) < 0.99,
-            f"MSE of UWA / constant inverse variances: mean {np.mean(list(against_weights.values())):.3f}, "
-            f"{_span(against_weights)}",
-        ),
-        Verdict(
-            "ULE is consistently superior to any single service",
-            max(printed.values()) < 1,
-            f"JS / best single: ULE as printed {_span(printed)}; as the authors run it (EMS) {_span(authors)}; "
-            f"default {_span(ours)}",
-        ),
-        Verdict(
-            "The smooth density (our default) is at least as accurate as EMS",
-            max(better.values()) <= 1.05,
-            f"JS of default / EMS: {_span(better)}",
-        ),
-        Verdict(
-            "The mean of the fitted density is at least as accurate as weighting (our claim)",
-            float(np.mean(list(fitted.values()))) <= 1,
-            f"MSE of fitted mean / constant weights: mean {np.mean(list(fitted.values())):.2f}, {_span(fitted)}",
-        ),
-        _time_verdict(rows),
-    ]
-
-
-def _time_verdict(rows: list[dict[str, Any]]) -> Verdict:
-    """Table 1: what 1,000,000 people and more cost there, and per method here."""
-    methods = ("uwa", "weights", "fitted_mean", "ule", "ems", "default")
-    spent = {
-        method: max((row["cpu_seconds"] for row in rows if row["method"] == method), default=0) for method in methods
-    }
-    return Verdict(
-        "Mean estimation takes seconds, distribution estimation minutes (Table 1: ULE 69.8 s for 500,000 people)",
-        spent["uwa"] < 60 < spent["default"],
-        "largest CPU seconds here: " + ", ".join(f"{method} {seconds:.2f}" for method, seconds in spent.items()),
-    )

@@ -7,21 +7,19 @@ Setting of the paper: five attributes with 5, 10, 15, 20 and 25 equally frequent
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pldp import __version__
-from pldp.budgets.allocation import LEVEL_FRACTIONS, allocate, cube_root_rule, fraction_levels, unary_cost
-from pldp.datasets import data_file
-from pldp.estimates import frequencies
-from pldp.estimates.groups import FloatArray, Group, group
-from pldp.experiments.verdicts import Verdict
+from pldp.budgets import LEVEL_FRACTIONS, allocate, cube_root_rule, fraction_levels, unary_cost
+from pldp.estimates import Group, frequencies, group
+from pldp.estimates.groups import FloatArray
 from pldp.mechanisms import MICRO, SymmetricUnaryEncoding
-from pldp.papers import mpldp
+from pldp.papers.datasets import data_file
+from pldp.papers.mpldp import methods
+from pldp.papers.running import Progress, track
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.survey import survey_from_mapping
 from pldp.tallies import BitCounts, tally
@@ -52,25 +50,19 @@ TABLE_2: Final = {
 """Rows of the paper's Table 2 (which prints the headings of k and ε swapped)."""
 
 
-def run(*, quick: bool, seed: int, progress: Callable[[int, int], None] | None) -> dict[str, Any]:
-    """Run all settings and judge the claims."""
+def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
+    """Run all settings."""
     totals = (1.0, 3.0, 6.0) if quick else tuple(np.arange(1.0, 6.5, 0.5))
     runs = 100 if quick else 1000
-    rows: list[dict[str, Any]] = []
     settings = [(people, total) for people in PEOPLE for total in totals]
-    for done, (people, total) in enumerate(settings, start=1):
-        rows += _rows(people, total, runs, seed)
-        if progress is not None:
-            progress(done, len(settings))
     return {
-        "experiment": "mpldp",
-        "version": __version__,
-        "seed": seed,
-        "quick": quick,
-        "rows": rows,
-        "table_2": _table_2(),
+        "rows": [
+            row
+            for people, total in track(settings, len(settings), progress)
+            for row in _rows(people, total, runs, seed)
+        ],
+        "table_2": allocations(),
         "adult": adult_coverage(10 if quick else 200, seed),
-        "verdicts": [verdict.to_mapping() for verdict in _verdicts(rows)],
     }
 
 
@@ -145,12 +137,12 @@ def _errors(people: int, size: int, budget: int, generator: np.random.Generator)
     """Let people answer one attribute; estimate with every method. The reference is an earlier collection's OC."""
     truth = np.bincount(np.arange(people) * size // people, minlength=size) / people
     groups = _collect(people, size, budget, generator)
-    earlier = mpldp.oc(_collect(people, size, budget, generator))
+    earlier = methods.oc(_collect(people, size, budget, generator))
     return {
-        "brr_sum": mpldp.brr_sum(groups) - truth,
-        "oc": mpldp.oc(groups) - truth,
-        "op_truth": mpldp.op(groups, truth) - truth,
-        "op_reference": mpldp.op(groups, earlier) - truth,
+        "brr_sum": methods.brr_sum(groups) - truth,
+        "oc": methods.oc(groups) - truth,
+        "op_truth": methods.op(groups, truth) - truth,
+        "op_reference": methods.op(groups, earlier) - truth,
     }
 
 
@@ -165,7 +157,7 @@ def _collect(people: int, size: int, budget: int, generator: np.random.Generator
     ]
 
 
-def _table_2() -> list[dict[str, Any]]:
+def allocations() -> list[dict[str, Any]]:
     """The printed budgets beside the k^(1/3) shares of half the total and the exact optimum of the whole total."""
     rows = []
     for (people, total), printed in TABLE_2.items():
@@ -182,42 +174,3 @@ def _table_2() -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _verdicts(rows: list[dict[str, Any]]) -> list[Verdict]:
-    found = {(row["n"], row["epsilon"], row["method"]): row for row in rows}
-    cells = sorted({(row["n"], row["epsilon"]) for row in rows})
-
-    def ratios(method: str, other: str, name: str) -> list[float]:
-        return [10 ** (found[*cell, method][name] - found[*cell, other][name]) for cell in cells]
-
-    def span(numbers: list[float]) -> str:
-        return f"{min(numbers):.2f} to {max(numbers):.2f}"
-
-    combined = ratios("oc", "brr_sum", "log10_nse")
-    with_truth = ratios("op_truth", "oc", "log10_max_error")
-    with_earlier = ratios("op_reference", "oc", "log10_max_error")
-    misfits = [f"ε = {row['epsilon']:g}, n = {row['n']:,}" for row in _table_2() if not row["fits_half"]]
-    return [
-        Verdict(
-            "OC lowers the squared error by about 60 % against adding the levels up",
-            bool(0.3 <= np.mean(combined) <= 0.5),
-            f"OC / sum over all n and ε: {span(combined)}, mean {np.mean(combined):.2f}",
-        ),
-        Verdict(
-            "OP lowers the maximum error, the true histogram being at hand",
-            max(with_truth) < 1,
-            f"largest squared error of OP with the truth / OC: {span(with_truth)}",
-        ),
-        Verdict(
-            "OP lowers the maximum error for a collector, who has an earlier histogram only",
-            max(with_earlier) < 1,
-            f"largest squared error of OP with an earlier estimate / OC: {span(with_earlier)}",
-        ),
-        Verdict(
-            "Table 2 is the optimal allocation of ε",
-            not misfits,
-            "printed rows are the k^(1/3) shares of ε/2, half of the total stays unspent; "
-            f"fits nothing: {'; '.join(misfits)}",
-        ),
-    ]

@@ -1,7 +1,13 @@
 """PLDP-FEBSF: frequency estimation where users pick a privacy budget and hide that choice, and its rivals.
 
-Paper: Wu, Zhang, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy Budgets and Enhancing Data
-Utility". Rivals: RCF (Nie et al.), APLDP (Song et al.), PPDA and PBP, as that paper describes them.
+Paper: Wu, Zhu, Zhang, Xie, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy Budgets and Enhancing
+Data Utility". Its rivals, as that paper describes them:
+
+- RCF: Nie, Yang, Huang, Xie, Zhao, Wang, "A Utility-Optimized Framework for Personalized Private Histogram Estimation".
+- APLDP: Song, Shen, Zhao, He, Wu, Xiong, Zhang, "APLDP: Adaptive personalized local differential privacy data
+  collection in mobile crowdsensing".
+- PPDA: Wang, Huang, Tian, Yang, Xu, Guo, "Personalized privacy-preserving data aggregation for histogram estimation".
+- PBP: Takagi, Cao, Yoshikawa, "POSTER: Data Collection via Local Differential Privacy with Secret Parameters".
 
 Client: each user picks a level τ, perturbs the value with the channel of τ and the level with k-RR of ε_p
 (`Device` with a survey that sets `hide_level`, or `pldp.simulate`). Server: the functions below.
@@ -25,25 +31,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates import maximum_likelihood, norm_sub
-from pldp.estimates.groups import FloatArray, Group, group
+from pldp.estimates import Group, group, maximum_likelihood, norm_sub
+from pldp.estimates.groups import FloatArray
 from pldp.estimates.shares.hidden import HiddenReports, joint_likelihood, moments
 from pldp.estimates.shares.pooling import pooled_shares, precision_weights
 from pldp.mechanisms import PureChannel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
 from pldp.tallies import BitCounts
-
-__all__ = [
-    "apldp",
-    "apldp_channel",
-    "auem",
-    "auem_projected",
-    "emoa",
-    "exact_likelihood",
-    "joint",
-    "pbp",
-    "ppda",
-    "rcf",
-]
 
 EMOA_MOST_STEPS = 200
 EMOA_GAP = 1e-5
@@ -127,7 +120,7 @@ def rcf(groups: Sequence[Group], *, recycle: np.random.Generator | None = None) 
     """
     used = [each for each in groups if each.reports]
     if recycle is not None:
-        used = _recycled(used, recycle)
+        used = _recycle(used, recycle)
     return pooled_shares(used, precision_weights(used))
 
 
@@ -147,20 +140,20 @@ def exact_likelihood(groups: Sequence[Group]) -> FloatArray:
     return maximum_likelihood(groups).shares
 
 
-def _recycled(groups: Sequence[Group], generator: np.random.Generator) -> list[Group]:
+def _recycle(groups: Sequence[Group], generator: np.random.Generator) -> list[Group]:
     """Give every level the reports of all looser levels, perturbed down to its own symmetric unary channel."""
     ordered = sorted(groups, key=lambda each: each.channel.epsilon)
     recycled = []
     for place, target in enumerate(ordered):
         if not isinstance(target.channel, SymmetricUnaryEncoding):
             raise EstimateError("recycling is defined for symmetric unary reports")
-        rows = [_downgraded(each, target.channel, generator) for each in ordered[place:]]
+        rows = [_downgrade(each, target.channel, generator) for each in ordered[place:]]
         counts = BitCounts.of_rows(np.concatenate(rows), target.channel.size, patterns=False)
         recycled.append(group(target.channel, counts))
     return recycled
 
 
-def _downgraded(each: Group, target: UnaryEncoding, generator: np.random.Generator) -> npt.NDArray[np.uint8]:
+def _downgrade(each: Group, target: UnaryEncoding, generator: np.random.Generator) -> npt.NDArray[np.uint8]:
     """Flip each bit with the probability r that turns p into the target's: p(1−r) + (1−p)r."""
     rows = each.packed_rows()
     p, wanted = each.truth_support, float(target.truth_support)

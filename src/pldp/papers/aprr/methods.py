@@ -15,25 +15,12 @@ from collections.abc import Collection, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from pldp.budgets.sensitivity import level_budget, split_budget
+from pldp.budgets import level_budget, split_budget
 from pldp.errors import EstimateError
-from pldp.estimates.sets.itemsets import PLAIN_RATES, Baskets, itemsets
+from pldp.estimates import PLAIN_RATES, itemsets
+from pldp.estimates.sets.itemsets import Baskets
 from pldp.mechanisms import ItemSet, ValueResponse
 from pldp.mechanisms.sets.channel import Pair
-
-__all__ = [
-    "IdentityError",
-    "Privacy",
-    "aprr",
-    "aprr_safe",
-    "frequent_sets",
-    "gr_ppfm",
-    "identity_error",
-    "mask",
-    "privacy",
-    "privacy_measures",
-    "rebuilt",
-]
 
 
 def aprr(item_levels: Sequence[int], total_micro_epsilon: int, levels: int = 5) -> ItemSet:

@@ -1,4 +1,4 @@
-"""Public counts that ship with the package, so that demonstrations need no download.
+"""Public counts that ship with the package, so that demonstrations need no download, and what publishers keep.
 
 A dataset with a single attribute is fully described by how many people have each value.
 """
@@ -12,6 +12,18 @@ from pathlib import Path
 from typing import Final
 
 from pldp.errors import UsageError
+from pldp.papers.datasets.published import PUBLISHED, Published, content_sha256, download
+
+__all__ = [
+    "DATASETS",
+    "PUBLISHED",
+    "Published",
+    "content_sha256",
+    "data_file",
+    "demo_survey_text",
+    "download",
+    "load_counts",
+]
 
 DATASETS: Final = {
     "adult_education": (

@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from pldp import papers
 from pldp.cli import main
-from pldp.experiments import EXPERIMENTS, febsf, report
-from pldp.experiments.aprr import METHODS, SUPPORTS, _table_2, _table_3
-from pldp.experiments.mpldp import _table_2 as allocations
-from pldp.experiments.report import PAPERS, reproduce_all
-from pldp.experiments.report.draw import draw
-from pldp.experiments.report.exhibits import Table
 from pldp.html import picture
+from pldp.papers import PAPERS, load_paper
+from pldp.papers.aprr.experiment import METHODS, SUPPORTS, table_2, table_3
+from pldp.papers.febsf.experiment import DATASETS
+from pldp.papers.mpldp.experiment import allocations
+from pldp.papers.report import page, reproduce_all, run
+from pldp.papers.report.draw import draw
+from pldp.papers.report.exhibits import Table
 
+PARTS = {"__init__", "methods", "experiment", "claims"}
 VERDICTS = [{"claim": "a < b & c", "holds": True, "measured": "1 < 2"}, {"claim": "d", "holds": False, "measured": "3"}]
 
 
@@ -27,7 +30,7 @@ def rows_of(name: str) -> list[dict[str, Any]]:
         return [
             {"dataset": dataset, "levels": levels, "epsilon_p": epsilon, "method": method}
             | {"mse": 0.1, "mse_error": 0.01, "mae": 0.2, "mae_error": 0.01}
-            for dataset, (levels, epsilon), method in product(febsf.DATASETS, choices, methods)
+            for dataset, (levels, epsilon), method in product(DATASETS, choices, methods)
         ]
     if name == "mpldp":
         methods = ("brr_sum", "oc", "op_truth", "op_reference")
@@ -75,7 +78,7 @@ def result_of(name: str) -> dict[str, Any]:
     extra: dict[str, Any] = {
         "mpldp": {"table_2": allocations(), "adult": "not run: adult.parquet is not here"},
         "ipldp": {"datasets": {"zipf": "Zipf", "kosarak_parts": "parts"}, "left_out": ["much"]},
-        "aprr": {"table_2": _table_2(), "table_3": _table_3(), "baskets": "simulated <b>"},
+        "aprr": {"table_2": table_2(), "table_3": table_3(), "baskets": "simulated <b>"},
         "multiservice": {"missing": ["taobao"]},
     }.get(name, {})
     return {"rows": rows_of(name), "verdicts": VERDICTS} | extra
@@ -91,21 +94,25 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             progress(1, 1)
         return result_of(name)
 
-    monkeypatch.setattr(report, "reproduce", reproduce)
-    monkeypatch.setattr(report, "draw", lambda panels: panels)  # drawing is slow and has a test of its own
-    monkeypatch.setattr(report, "picture", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
+    monkeypatch.setattr(run, "reproduce", reproduce)
+    monkeypatch.setattr(page, "draw", lambda panels: panels)  # drawing is slow and has a test of its own
+    monkeypatch.setattr(page, "picture", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
     monkeypatch.delenv("PLDP_DATA", raising=False)
     return names
 
 
-def test_every_experiment_is_a_paper() -> None:
-    assert {paper.experiment for paper in PAPERS} == set(EXPERIMENTS)
+def test_every_folder_of_a_paper_is_registered_and_has_the_same_parts() -> None:
+    folders = {path.parent.name for path in Path(papers.__file__).parent.glob("*/methods.py")}
+    assert folders == set(PAPERS)
+    for name in PAPERS:
+        assert load_paper(name).name == name
+        assert {path.stem for path in (Path(papers.__file__).parent / name).glob("*.py")} == PARTS
 
 
-@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.experiment)
-def test_every_exhibit_is_drawn_or_has_a_reason(paper: Any) -> None:
-    result = result_of(paper.experiment)
-    for exhibit in paper.exhibits:
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_exhibit_is_drawn_or_has_a_reason(name: str) -> None:
+    result = result_of(name)
+    for exhibit in load_paper(name).exhibits:
         assert (exhibit.draw is None) == bool(exhibit.reason)
         if exhibit.draw is not None:
             found = exhibit.draw(result)
@@ -113,7 +120,7 @@ def test_every_exhibit_is_drawn_or_has_a_reason(paper: Any) -> None:
 
 
 def test_labels_are_those_of_the_papers() -> None:
-    labels = {paper.experiment: [exhibit.label for exhibit in paper.exhibits] for paper in PAPERS}
+    labels = {name: [exhibit.label for exhibit in load_paper(name).exhibits] for name in PAPERS}
     figures = {"febsf": 8, "mpldp": 4, "multiservice": 8, "ipldp": 4, "aprr": 3}
     tables = {"febsf": 1, "mpldp": 3, "multiservice": 1, "ipldp": 2, "aprr": 3}
     for name, found in labels.items():
@@ -125,15 +132,15 @@ def test_labels_are_those_of_the_papers() -> None:
 def test_the_report_is_written_and_an_interrupted_run_goes_on(ran: list[str], tmp_path: Path) -> None:
     told: list[str] = []
     first = reproduce_all(tmp_path, quick=True, progress=lambda name, done, total: told.append(name))
-    assert ran == told == [paper.experiment for paper in PAPERS]
+    assert ran == told == list(PAPERS)
     written = json.loads((tmp_path / "report.json").read_text())
     assert written["papers"] == json.loads(json.dumps(first["papers"]))
     assert written["missing"] == ["adult", "basket"]
-    page = (tmp_path / "report.html").read_text()
+    written_page = (tmp_path / "report.html").read_text()
     drawn = [each for paper in first["papers"] for each in paper["exhibits"] if isinstance(each.get("content"), list)]
-    assert page.count("<svg") == len(drawn) > 20
-    assert "a &lt; b &amp; c" in page
-    assert "simulated &lt;b&gt;" in page
+    assert written_page.count("<svg") == len(drawn) > 20
+    assert "a &lt; b &amp; c" in written_page
+    assert "simulated &lt;b&gt;" in written_page
 
     (tmp_path / "mpldp.json").unlink()
     (tmp_path / "aprr.json").write_text("{broken")
@@ -146,7 +153,7 @@ def test_the_report_is_written_and_an_interrupted_run_goes_on(ran: list[str], tm
 
 
 def test_figures_have_a_key_and_no_empty_axes() -> None:
-    exhibit = next(each for each in report.papers.MULTISERVICE.exhibits if each.label == "Figure 5")
+    exhibit = next(each for each in load_paper("multiservice").exhibits if each.label == "Figure 5")
     assert exhibit.draw is not None
     panels = exhibit.draw(result_of("multiservice"))
     assert not isinstance(panels, Table)
@@ -177,4 +184,4 @@ def test_the_command_says_what_holds_and_what_is_missing(
     assert "pldp datasets --download basket" in said
     assert main(["reproduce", "aprr", "--out", "x"]) == 2
     assert main(["reproduce", "april"]) == 2
-    assert "febsf, mpldp, ipldp, aprr, multiservice" in capsys.readouterr().err
+    assert "febsf, mpldp, multiservice, ipldp, aprr" in capsys.readouterr().err

@@ -34,28 +34,10 @@ import numpy as np
 
 from pldp.epsilon import Micro
 from pldp.errors import EstimateError
-from pldp.estimates import maximum_likelihood, norm_sub
-from pldp.estimates.groups import FloatArray, Group
+from pldp.estimates import Group, maximum_likelihood, norm_sub
+from pldp.estimates.groups import FloatArray
 from pldp.mechanisms import MICRO, ItemResponse, ItemUnaryEncoding, RandomizedResponse, SupportChannel
 from pldp.mechanisms.unary.optimum import MODELS
-
-__all__ = [
-    "ESTIMATORS",
-    "empirical",
-    "high_privacy_l1",
-    "high_privacy_l2",
-    "item_channels",
-    "l1_bound",
-    "l1_loss",
-    "l2_bound",
-    "l2_loss",
-    "level_budgets",
-    "low_privacy_l1",
-    "low_privacy_l2",
-    "mle",
-    "ns",
-    "worst_shares",
-]
 
 Budgets = Sequence[Micro]
 """Micro-ε of each item; `math.inf` for a non-sensitive one."""

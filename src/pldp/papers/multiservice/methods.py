@@ -26,15 +26,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
+from pldp.estimates import Fit, FusedLikelihood
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em
+from pldp.estimates.numbers.fusion import centres, em
 from pldp.estimates.numbers.means import posterior_weights
-from pldp.estimates.solver import likelihood as _likelihood
 from pldp.mechanisms import DiscreteLaplace, NumberChannel
 from pldp.mechanisms.arrays import piecewise_arrays
-from pldp.tallies.fusion import ABSENT, Fused
-
-__all__ = ["GROUPS", "ems", "give_to_groups", "js", "split_dimensions", "ua", "ule", "uwa", "uwa_printed"]
+from pldp.tallies import Fused
+from pldp.tallies.fusion import ABSENT
 
 _TUPLES_AT_ONCE: Final = 4096
 
@@ -57,12 +56,12 @@ def ua(fused: Fused, *, unbias: bool = True) -> float:
             raise EstimateError(
                 f"outputs to average must be unbiased; those of {', '.join(biased)} are not: unbias them"
             )
-    return _weighted(fused, np.ones((len(fused.counts), len(fused.sources))))
+    return _weighted_mean(fused, np.ones((len(fused.counts), len(fused.sources))))
 
 
 def uwa(fused: Fused) -> float:
     """Return the mean with each user's services weighted by their inverse variance under the user's posterior."""
-    return _weighted(fused, posterior_weights(fused, _variances(fused)))
+    return _weighted_mean(fused, posterior_weights(fused, _variances(fused)))
 
 
 def uwa_printed(fused: Fused) -> float:
@@ -84,15 +83,15 @@ def uwa_printed(fused: Fused) -> float:
         for table, outputs in zip(tables, fused.cells[part].T, strict=True):
             posterior *= table[outputs]
         weights[part] = posterior.sum(axis=1, keepdims=True) / (posterior @ variances.T)
-    return _weighted(fused, weights)
+    return _weighted_mean(fused, weights)
 
 
-def ule(fused: Fused | FusedLikelihood, *, most_steps: int = 10_000) -> _likelihood.Fit:
+def ule(fused: Fused | FusedLikelihood, *, most_steps: int = 10_000) -> Fit:
     """Return the EM estimate of the distribution over the buckets, stopped as printed."""
     return em(fused, smoothing=False, most_steps=most_steps)
 
 
-def ems(fused: Fused | FusedLikelihood, *, most_steps: int = 10_000) -> _likelihood.Fit:
+def ems(fused: Fused | FusedLikelihood, *, most_steps: int = 10_000) -> Fit:
     """Return the smoothed EM estimate that the authors' program computes."""
     return em(fused, smoothing=True, most_steps=most_steps)
 
@@ -155,7 +154,7 @@ def _printed_laplace(channel: NumberChannel) -> FloatArray:
     return np.concatenate([mass / mass.sum(axis=1, keepdims=True), np.ones((1, channel.size))])
 
 
-def _weighted(fused: Fused, weights: FloatArray) -> float:
+def _weighted_mean(fused: Fused, weights: FloatArray) -> float:
     """Return the mean over people of Σ w z / Σ w over their services, in the units of the bounds."""
     total, norm = np.zeros(len(fused.counts)), np.zeros(len(fused.counts))
     for place, source in enumerate(fused.sources):

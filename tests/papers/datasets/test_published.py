@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pldp.cli import main
-from pldp.datasets import DATASETS, data_file, load_counts
-from pldp.datasets.published import ADULT_COLUMNS, BASKET_ITEMS, PUBLISHED, content_sha256, download
 from pldp.errors import DatasetError, UsageError
-from pldp.experiments import EXPERIMENTS, NEEDS
+from pldp.papers import PAPERS, load_paper
+from pldp.papers.datasets import DATASETS, PUBLISHED, content_sha256, data_file, download, load_counts
+from pldp.papers.datasets.published import ADULT_COLUMNS, BASKET_ITEMS
 
 NUMERIC = [["39", "State-gov", "1", "B", "2", "C", "D", "E", "F", "G", "3", "4", "40", "US", "<=50K"]] * 3
 
@@ -127,7 +127,7 @@ def test_endless_files_are_cut_off(
     publisher: tuple[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     publisher[1]["/basket.txt"] = b"x" * 200_000
-    monkeypatch.setattr("pldp.datasets.published.MOST_BYTES", 100_000)
+    monkeypatch.setattr("pldp.papers.datasets.published.MOST_BYTES", 100_000)
     with pytest.raises(DatasetError, match="more than 100,000 bytes"):
         download("basket", tmp_path, address=f"{publisher[0]}/basket.txt")
 
@@ -147,8 +147,8 @@ def test_the_stated_digest_is_that_of_the_real_data(name: str, monkeypatch: pyte
 
 
 def test_every_need_of_an_experiment_ships_or_has_a_publisher() -> None:
-    assert NEEDS.keys() == EXPERIMENTS.keys()
-    assert {name for names in NEEDS.values() for name in names} <= DATASETS.keys() | PUBLISHED.keys()
+    needed = {name for paper in PAPERS for name in load_paper(paper).datasets}
+    assert needed == DATASETS.keys() | PUBLISHED.keys()
 
 
 def test_numbers_that_ship_are_all_there() -> None:

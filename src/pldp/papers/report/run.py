@@ -1,0 +1,121 @@
+"""One report of all experiments: every table and figure of the papers made again, every claim with its verdict.
+
+Results are kept in a folder, one file per experiment, so that a run that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pldp import __version__
+from pldp.papers import PAPERS, load_paper, reproduce
+from pldp.papers.datasets import PUBLISHED, data_file
+from pldp.papers.report.exhibits import Drawn, Exhibit, Result, Table
+from pldp.papers.report.page import exhibit_markup, report_page
+
+if TYPE_CHECKING:
+    from pldp.papers.paper import Paper
+
+Progress = Callable[[str, int, int], None]
+"""Called with an experiment's name, the number of its parts done and the number in all."""
+
+QUICK = "this run was quick and left its settings out"
+
+
+def reproduce_all(
+    folder: Path, *, quick: bool = False, seed: int = 0, progress: Progress | None = None
+) -> dict[str, Any]:
+    """Run what the folder has not yet, and write `report.html` and `report.json` there.
+
+    An experiment counts as run if its file is of the same version, length and seed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    papers = []
+    pictures: dict[str, list[str]] = {}
+    for paper in map(load_paper, PAPERS):
+        result = _result(paper, folder, quick=quick, seed=seed, progress=progress)
+        drawn = [(exhibit, exhibit.draw(result) if exhibit.draw else ()) for exhibit in paper.exhibits]
+        pictures[paper.name] = [exhibit_markup(exhibit, found, _reason(exhibit, found)) for exhibit, found in drawn]
+        papers.append(_entry(paper, result, drawn))
+    report = {
+        "version": __version__,
+        "versions": {name: version(name) for name in ("numpy", "scipy", "pyarrow", "matplotlib")}
+        | {"python": platform.python_version()},
+        "seed": seed,
+        "quick": quick,
+        "missing": _missing(PUBLISHED),
+        "papers": papers,
+    }
+    _write(folder / "report.json", json.dumps(_plain(report), ensure_ascii=False, indent=1) + "\n")
+    _write(folder / "report.html", report_page(report, pictures))
+    return report
+
+
+def _result(paper: Paper, folder: Path, *, quick: bool, seed: int, progress: Progress | None) -> Result:
+    """Take an experiment's result from the folder, or run it and keep it there."""
+    name = paper.name
+    kept = folder / f"{name}.json"
+    missing = _missing(paper.datasets)
+    wanted = {"experiment": name, "version": __version__, "seed": seed, "quick": quick, "missing_data": missing}
+    try:
+        found = json.loads(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        found = None
+    if isinstance(found, dict) and all(found.get(key) == value for key, value in wanted.items()):
+        return found
+    step = None if progress is None else lambda done, total: progress(name, done, total)
+    result = reproduce(name, quick=quick, seed=seed, progress=step) | wanted
+    _write(kept, json.dumps(_plain(result), ensure_ascii=False) + "\n")
+    return dict(json.loads(kept.read_text(encoding="utf-8")))
+
+
+def _missing(datasets: Iterable[str]) -> list[str]:
+    """Name those of the datasets that are not here."""
+    return [name for name in datasets if name in PUBLISHED and data_file(PUBLISHED[name].file) is None]
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_suffix(path.suffix + ".part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def _plain(content: Any) -> Any:
+    """JSON knows no infinities."""
+    if isinstance(content, Mapping):
+        return {str(key): _plain(value) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [_plain(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def _entry(paper: Paper, result: Result, drawn: Sequence[tuple[Exhibit, Drawn]]) -> dict[str, Any]:
+    return {
+        "experiment": paper.name,
+        "citation": paper.citation,
+        "notes": list(paper.notes(result)),
+        "verdicts": result["verdicts"],
+        "exhibits": [
+            {"label": exhibit.label, "caption": exhibit.caption}
+            | ({"not_made": reason} if (reason := _reason(exhibit, found)) else {"content": _content(found)})
+            for exhibit, found in drawn
+        ],
+    }
+
+
+def _content(found: Drawn) -> Any:
+    return asdict(found) if isinstance(found, Table) else [asdict(panel) for panel in found]
+
+
+def _reason(exhibit: Exhibit, found: Drawn) -> str:
+    """Say why an exhibit has nothing to show; nothing if it has."""
+    shown = found.rows if isinstance(found, Table) else any(panel.series for panel in found)
+    return "" if shown else exhibit.reason or QUICK
