@@ -1,6 +1,6 @@
 """Personalised local differential privacy, end to end.
 
-`Survey` · `Device` · `Report` · `Tally` · `Estimate`; `tally(survey, reports)`, `frequencies(tally, question)`.
+`Survey` · `Device` · `Report` · `Tally` · `Result`; `tally(survey, reports)`, `estimate(tally)`.
 Names are loaded when first used, so that `import pldp.device` on a person's device loads no NumPy.
 """
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pldp.auditing import Audit, audit
     from pldp.device import Device
     from pldp.errors import PldpError
-    from pldp.estimates import Estimate, frequencies
+    from pldp.estimates import Result, Results, Shares, estimate, frequencies
     from pldp.planning import Plan, plan
     from pldp.reports import Report
     from pldp.survey import Survey
@@ -22,14 +22,17 @@ __version__ = "0.1.0"
 __all__ = [
     "Audit",
     "Device",
-    "Estimate",
     "Plan",
     "PldpError",
     "Report",
+    "Result",
+    "Results",
+    "Shares",
     "Survey",
     "Tally",
     "__version__",
     "audit",
+    "estimate",
     "frequencies",
     "plan",
     "tally",
@@ -38,13 +41,16 @@ __all__ = [
 _HOMES = {
     "Audit": "pldp.auditing",
     "Device": "pldp.device",
-    "Estimate": "pldp.estimates",
     "Plan": "pldp.planning",
     "PldpError": "pldp.errors",
     "Report": "pldp.reports",
+    "Result": "pldp.estimates",
+    "Results": "pldp.estimates",
+    "Shares": "pldp.estimates",
     "Survey": "pldp.survey",
     "Tally": "pldp.tallies",
     "audit": "pldp.auditing",
+    "estimate": "pldp.estimates",
     "frequencies": "pldp.estimates",
     "plan": "pldp.planning",
     "tally": "pldp.tallies",
