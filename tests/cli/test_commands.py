@@ -38,7 +38,7 @@ def test_demo_prints_what_scripts_rely_on(capsys) -> None:
     (question,) = result["questions"]
     assert question["name"] == "education"
     assert len(question["rows"]) == 16
-    assert {"value", "true", "estimate", "standard_error", "low", "high"} <= question["rows"][0].keys()
+    assert {"label", "true", "estimate", "standard_error", "low", "high"} <= question["rows"][0].keys()
     assert sum(row["true"] for row in question["rows"]) == pytest.approx(1)
     assert result["everybody_at_the_strictest_level"]["expected_variance_ratio"] > 10
 
@@ -259,7 +259,7 @@ def test_estimates_of_nothing_and_too_many_pictures_are_refused(capsys, tmp_path
     people = Population.of_shares(Survey.load(SURVEY), 500, seed=1)
     tally(Survey.load(SURVEY), simulate_reports(Survey.load(SURVEY), people, seed=1)).save(tmp_path / "t.tally")
     code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--plot", tmp_path / "p.png")
-    assert (code, "--plot draws one choice or number" in err) == (2, True)
+    assert (code, "--plot draws one question or pair" in err) == (2, True)
     code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--question", "late", "--plot", tmp_path / "p.xyz")
     assert (code, "must end in .png, .svg, .pdf" in err) == (2, True)
 
@@ -350,7 +350,7 @@ def test_two_questions_make_a_table(capsys, reports: Path, tmp_path: Path) -> No
     counted = tmp_path / "pairs.tally"
     run(capsys, "tally", reports, "--pair", "late", "mode", "--out", counted)
     result = run_json(capsys, "estimate", counted, "--pair", "late", "mode")
-    (pair,) = result["pairs"]
+    (pair,) = result["tables"]
     assert pair["questions"] == ["late", "mode"]
     assert len(pair["rows"]) == 12
     assert sum(row["consistent"] for row in pair["rows"]) == pytest.approx(1)
@@ -367,15 +367,14 @@ def test_all_kinds_of_questions_are_simulated_and_estimated(capsys, tmp_path: Pa
     run(capsys, "simulate", "examples/shopping.toml", "--people", 4000, "--out", reports)
     run(capsys, "tally", reports, "--out", counted)
     result = run_json(capsys, "estimate", counted)
-    assert [question["name"] for question in result["questions"]] == ["reason"]
-    assert result["itemsets"][0]["name"] == "basket"
-    (spent,) = result["numbers"]
-    assert spent["mean"]["low"] < spent["mean"]["value"] < spent["mean"]["high"]
+    assert [question["name"] for question in result["questions"]] == ["basket", "reason", "spent"]
+    spent = result["questions"][2]
+    assert all(row["low"] < row["estimate"] < row["high"] for row in spent["rows"])
     assert len(spent["density"]["shares"]) == 256
     code, out, _ = run(capsys, "estimate", counted, "--plot", picture, "--question", "spent")
     assert code == 0
     assert "mean" in out
     assert "<svg" in picture.read_text()
     assert "sets that at least 0.1" in run(capsys, "estimate", counted, "--question", "basket")[1]
-    code, _, err = run(capsys, "estimate", counted, "--plot", picture, "--question", "basket")
-    assert (code, err) == (2, "pldp: --plot draws one choice or number; name it with --question\n")
+    code, _, err = run(capsys, "estimate", counted, "--plot", picture)
+    assert (code, err) == (2, "pldp: --plot draws one question or pair; name it with --question or --pair\n")

@@ -93,17 +93,14 @@ def test_every_question_is_shown_with_its_intervals(visit: Visits, shop: tuple[L
     shown = json.loads(get(server, "/v1/overview", token))
     for question in shown["questions"]:
         rows = card(page, question["text"]).locator(".dots tbody tr")
-        expected = question.get("rows") or [
-            {"value": "Mean", "estimate": question["mean"]["value"], **question["mean"]}
-        ]
         unit = 1 if question["kind"] == "number" else 100
-        for place, row in enumerate(expected):
+        for place, row in enumerate(question["rows"]):
             cells = rows.nth(place).locator("th, td.number").all_inner_texts()
             numbers = [float(text) for text in re.findall(r"-?[\d.]+", " ".join(cells[1:]).replace("−", "-"))]
             wanted = [unit * row[name] for name in ("estimate", "low", "high")]
             assert numbers == pytest.approx(wanted, abs=0.51)
             if question["kind"] != "number":
-                assert cells[0] == row["value"]
+                assert cells[0] == row["label"]
         expect(card(page, question["text"])).to_contain_text("One forged report can")
     expect(card(page, "How much did you spend on food this week?").locator("path.fitted")).to_be_visible()
     assert all(url.startswith((server.url, "blob:")) for _, url, _ in person.requests)
@@ -317,7 +314,7 @@ def test_where_levels_disagree_that_is_said_first(visit: Visits, commuting: Loca
     page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
     told = page.get_by_role("region", name="Read this first")
     expect(told.get_by_role("listitem")).to_have_count(1)
-    expect(told).to_contain_text("People of different levels answer differently")
+    expect(told).to_contain_text("people of different levels answer differently")
     above = "(one) => one.compareDocumentPosition(document.querySelector('#headline')) & 4"
     assert told.evaluate(above)
     told.get_by_role("link", name="How do you usually get to work?").click()

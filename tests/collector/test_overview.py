@@ -27,9 +27,8 @@ from pldp.collector.arrivals import HOURS, Arrivals
 from pldp.collector.formats import encode
 from pldp.collector.live import Live
 from pldp.errors import StoreError, UsageError
-from pldp.estimates import Estimate, frequencies, mean, supports
-from pldp.estimates.numbers.density import HEAPED
-from pldp.estimates.sets.itemsets import baskets_of
+from pldp.estimates import Shares, baskets_of, frequencies, mean, supports
+from pldp.estimates.notes import HEAPED
 from pldp.reports.columns import from_batch
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import Survey, loads
@@ -75,7 +74,7 @@ def look(app: Collector, token: str, query: str = "", **headers: str) -> Any:
     return call(app, "GET", f"/v1/overview{query}", token=token, headers=headers)
 
 
-def shown_of(counted: Tally, question: str) -> Estimate:
+def shown_of(counted: Tally, question: str) -> Shares:
     """What is shown: by size where the levels disagree, as they may in these reports."""
     found = frequencies(counted, question)
     return found.by_size or found
@@ -283,17 +282,17 @@ def test_every_kind_of_question_has_its_view(shopping: tuple[Survey, Tally]) -> 
     basket, reason, spent = overview(counted, 1, [], [], 50)["questions"]
     baskets = baskets_of(counted, "basket")
     expected = supports(*baskets, [[item] for item in baskets[1]])
-    assert [row["value"] for row in basket["rows"]] == list(survey.question("basket").values)
+    assert [row["label"] for row in basket["rows"]] == list(survey.question("basket").values)
     assert [row["estimate"] for row in basket["rows"]] == expected.support.tolist()
     assert basket["manipulation"] > 1
     assert reason["rows"][0]["consistent"] >= 0
     found = mean(fused_of(counted, "spent"))
-    assert (spent["mean"]["value"], spent["unit"]) == (found.value, "euros")
+    assert (spent["rows"][0]["estimate"], spent["unit"]) == (found.value, "euros")
     shares, low, high = (spent["density"][name] for name in ("shares", "low", "high"))
     assert len(shares) + 1 == len(spent["density"]["edges"])
     assert all(a < b < c for a, b, c in zip(low, shares, high, strict=True))
     assert sum(shares) == pytest.approx(1)
-    assert len(spent["quantiles"]) == 5
+    assert [row["label"] for row in spent["rows"]] == ["mean", "5 %", "25 %", "50 %", "75 %", "95 %"]
 
 
 def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -304,10 +303,10 @@ def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str]
         people = Population.of_values(survey, {"q": numbers}, seed=1)
         counted = tally(survey, simulate_reports(survey, people, seed=1))
         (shown,) = overview(counted, 1, [], [], 50)["questions"]
-        assert (HEAPED in shown["warnings"]) == heaped
+        assert ("heaped" in [note["code"] for note in shown["notes"]]) == heaped
         counted.save(tmp_path / "q.tally")
         main(["estimate", str(tmp_path / "q.tally")])
-        assert (HEAPED in " ".join(capsys.readouterr().out.split())) == heaped
+        assert (HEAPED.text in " ".join(capsys.readouterr().out.split())) == heaped
 
 
 def test_a_forged_report_moves_the_mean_by_no_more_than_is_said(shopping: tuple[Survey, Tally]) -> None:
@@ -360,10 +359,10 @@ def test_where_levels_disagree_that_is_said_first_and_pooling_is_by_size() -> No
         return overview(Tally.merge(parts), 1, [], [], 50)["questions"]
 
     for question in shown(["x", ["x"], (0, 6)], ["y", ["y"], (4, 10)]):
-        assert "answer differently" in question["warnings"][0]
+        assert question["notes"][0]["code"] == "levels-disagree"
         assert "by size" in question["method"]
     for question in shown(["x", ["x"], (0, 10)], ["x", ["x"], (0, 10)]):
-        assert not [warning for warning in question["warnings"] if "differently" in warning]
+        assert not [note for note in question["notes"] if note["code"] == "levels-disagree"]
         assert "by precision" in question["method"]
 
 

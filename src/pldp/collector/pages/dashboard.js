@@ -51,7 +51,7 @@ const showHeadline = ({ reports, rejections, rounds, hours }) => {
 const showDisagreements = (questions) => {
 	const told = questions.flatMap((view, place) => (view.notes ?? []).filter(({ code }) => code === "levels-disagree").map(({ text }) => {
 		const link = make("a", { href: `#question-${place}` }, view.text || view.name);
-		return make("li", {}, link, ` ${text}.`);
+		return make("li", {}, link, `: ${text}.`);
 	}));
 	byId("disagreements").replaceChildren(...told);
 	byId("disagree").hidden = told.length === 0;
