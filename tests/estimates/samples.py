@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pldp.estimates import Group, group
-from pldp.mechanisms import Channel, LinearHashing, build, micro_epsilon
+from pldp.mechanisms import Channel, build, micro_epsilon
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts, OutputCounts
 
@@ -18,8 +18,7 @@ Spec = tuple[str, str, int]
 def counted(made_by: Channel, outputs: np.ndarray, *, patterns: bool = False):
     if outputs.ndim == 2:
         return BitCounts.of_rows(outputs, made_by.size, patterns=patterns)
-    size = made_by.form.count if isinstance(made_by, LinearHashing) else made_by.size
-    return OutputCounts(np.bincount(outputs, minlength=size))
+    return OutputCounts(np.bincount(outputs, minlength=made_by.form.count))
 
 
 def sample(
