@@ -11,6 +11,7 @@ from typing import Any
 from pldp.collector.database import Connection
 from pldp.collector.migrations import migrate
 from pldp.errors import StoreError, StoreFullError
+from pldp.files import atomic_path
 
 
 class SqliteConnection(sqlite3.Connection):
@@ -74,15 +75,13 @@ class Sqlite:
     def backup(self, target: str | Path) -> None:
         """Copy the file, whole or not at all, while it is in use."""
         self._find()
-        fresh = Path(f"{target}.new")
-        with self.typed():
-            source, copy = _open(self._path, timeout=10), _open(fresh, timeout=10)
-            try:
-                source.backup(copy)
-            finally:
-                copy.close()
-                source.close()
-        fresh.replace(target)
+        with (
+            atomic_path(target) as fresh,
+            self.typed(),
+            closing(_open(self._path, timeout=10)) as source,
+            closing(_open(fresh, timeout=10)) as copy,
+        ):
+            source.backup(copy)
 
     def restore(self, copy: str | Path) -> None:
         """Begin with what a copy holds, once it was checked. A log left there would be written into it: none may be."""

@@ -6,7 +6,6 @@ Results are kept in a folder, one file per experiment, so that a run that was in
 from __future__ import annotations
 
 import json
-import math
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -22,7 +21,9 @@ from pldp.experiments import NEEDS, reproduce
 from pldp.experiments.report.draw import draw
 from pldp.experiments.report.exhibits import Drawn, Exhibit, Paper, Result, Table
 from pldp.experiments.report.papers import PAPERS
+from pldp.files import atomic_write
 from pldp.html import page, paragraph, picture, table
+from pldp.plain import json_text
 
 __all__ = ["PAPERS", "reproduce_all"]
 
@@ -56,7 +57,7 @@ def reproduce_all(
         "missing": _missing(),
         "papers": papers,
     }
-    _write(folder / "report.json", json.dumps(_plain(report), ensure_ascii=False, indent=1) + "\n")
+    _write(folder / "report.json", json_text(report, indent=1) + "\n")
     _write(
         folder / "report.html", page("Five papers on personalised local privacy, run again", _body(report, pictures))
     )
@@ -75,7 +76,7 @@ def _result(name: str, folder: Path, *, quick: bool, seed: int, progress: Progre
         return found
     step = None if progress is None else lambda done, total: progress(name, done, total)
     result = reproduce(name, quick=quick, seed=seed, progress=step) | wanted
-    _write(kept, json.dumps(_plain(result), ensure_ascii=False) + "\n")
+    _write(kept, json_text(result) + "\n")
     return dict(json.loads(kept.read_text(encoding="utf-8")))
 
 
@@ -87,18 +88,8 @@ def _missing(experiment: str | None = None) -> list[str]:
 
 def _write(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    part = path.with_suffix(path.suffix + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
-
-
-def _plain(content: Any) -> Any:
-    """JSON knows no infinities."""
-    if isinstance(content, Mapping):
-        return {str(key): _plain(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_plain(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
+    with atomic_write(path) as file:
+        file.write(text.encode())
 
 
 def _entry(paper: Paper, result: Result, drawn: Sequence[tuple[Exhibit, Drawn]]) -> dict[str, Any]:
