@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from client import JSON, LINES, call, lines, send
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from senders import make_reports
 
+from helpers.collector.client import JSON, LINES, call, lines, send
+from helpers.collector.senders import make_reports
 from pldp.cli import make_parser
 from pldp.collector import Collector, Problem, Settings, Store, Tokens
 from pldp.errors import StoreError, StoreFullError, UsageError

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client import call
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from senders import make_reports, packed
 
+from helpers.collector.client import call
+from helpers.collector.senders import make_reports, packed
 from pldp.collector import Collector, Packing, Settings, Store, Tokens
 from pldp.errors import PldpError
 from pldp.reports import ReportRejected, read_report

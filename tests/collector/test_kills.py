@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from servers import Server, report_line, running, stored_ids
-
+from helpers.collector.servers import Server, report_line, running, stored_ids
 from pldp.survey import Survey
 
 LONG = bool(os.environ.get("PLDP_LONG"))

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from client import JSON, LINES, call, lines, send
-from race import check_then_update, conditional, spend_at_once, spend_in_processes
-from senders import packed
 
+from helpers.collector.client import JSON, LINES, call, lines, send
+from helpers.collector.race import check_then_update, conditional, spend_at_once, spend_in_processes
+from helpers.collector.senders import packed
 from pldp.budgets import micro_epsilon
 from pldp.collector import Collector, Packing, Settings, Store, Tokens
 from pldp.collector import ledger as ledger_module

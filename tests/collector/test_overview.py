@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from client import JSON, LINES, call, lines, send
 from hypothesis import given
 from hypothesis import strategies as st
-from senders import make_reports, packed
 
+from helpers.collector.client import JSON, LINES, call, lines, send
+from helpers.collector.senders import make_reports, packed
 from pldp.cli import main
 from pldp.collector import Collector, Packing, Settings, Store, Tokens
 from pldp.collector.answers import estimate, hide_small, overview

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from client import call
 
+from helpers.collector.client import call
 from pldp.collector import Collector, Settings, Store, Tokens
 from pldp.collector.static import assets
 from pldp.survey import Survey

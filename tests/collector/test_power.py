@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import disk
 import pytest
-from disk import Disk, Step, after_power_cut, watched
 
+from helpers.collector import disk
+from helpers.collector.disk import Disk, Step, after_power_cut, watched
 from pldp.collector import Packed, Store
 from pldp.collector import store as store_module
 from pldp.errors import StoreError, StoreFullError

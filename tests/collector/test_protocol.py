@@ -11,8 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from servers import Server, report_line, running
 
+from helpers.collector.servers import Server, report_line, running
 from pldp.survey import Survey
 
 

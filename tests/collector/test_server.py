@@ -9,9 +9,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from senders import make_reports
-from servers import SURVEY, report_line, running, stored_ids
 
+from helpers.collector.senders import make_reports
+from helpers.collector.servers import SURVEY, report_line, running, stored_ids
 from pldp.cli import main
 from pldp.collector import Sender, Settings, Store
 from pldp.errors import ReportError, UsageError

@@ -18,9 +18,9 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from senders import make_reports, packed
-from servers import running
 
+from helpers.collector.senders import make_reports, packed
+from helpers.collector.servers import running
 from pldp.cli import main
 from pldp.collector import Packed, Sender, Store, Tokens, open_database
 from pldp.collector import running as running_module

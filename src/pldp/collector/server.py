@@ -32,14 +32,19 @@ def serve(
         app = Collector(
             survey, store, Tokens(settings.database), settings, document=_document(Path(survey_path), survey)
         )
-        with _listen(settings) as listener:
-            host, port = listener.getsockname()[:2]
-            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            server = _Server(_config(app, settings), lambda: ready(address), stop)
-            logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-            server.run([listener])
+        serve_app(app, settings, ready, stop)
     finally:
         store.close()
+
+
+def serve_app(app: Collector, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool]) -> None:
+    """Listen where the settings say and serve until the end, as `serve` does; the store stays open."""
+    with _listen(settings) as listener:
+        host, port = listener.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        server = _Server(_config(app, settings), lambda: ready(address), stop)
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+        server.run([listener])
 
 
 class _Server(uvicorn.Server):
