@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.collector.client import JSON, LINES, call, lines, send
+from helpers.collector.places import query
 from helpers.collector.senders import make_reports
 from pldp.cli import make_parser
 from pldp.collector import Collector, Problem, Settings, Store, Tokens
@@ -129,8 +130,8 @@ def test_a_closed_round_takes_no_report_and_keeps_its_estimate(app: Collector, c
     rounds = call(app, "GET", "/v1/rounds", token=admin).json["rounds"]
     assert [each["reports"] for each in rounds] == [60, 1]
     assert call(app, "GET", "/v1/estimates/mode?round=9", token=admin).code == "not_found"
-    for query in ("round=x", "round=1&round=2", "other=1", "round=²"):
-        assert call(app, "GET", f"/v1/estimates/mode?{query}", token=admin).code == "bad_request"
+    for wrong in ("round=x", "round=1&round=2", "other=1", "round=²"):
+        assert call(app, "GET", f"/v1/estimates/mode?{wrong}", token=admin).code == "bad_request"
 
 
 def test_estimates_come_as_json_csv_and_arrow(app: Collector, commute: Survey, reader: str) -> None:
@@ -237,7 +238,7 @@ def test_the_memory_of_the_rate_limit_is_bounded(monkeypatch) -> None:
     monkeypatch.setattr(limits, "MOST_ADDRESSES", 3)
     limit = limits.RateLimit(1, burst=1)
     assert not [limit.wait(str(number)) for number in range(10) if limit.wait(str(number))]
-    assert len(limit._buckets) == 3
+    assert len(limit) == 3
     assert [limits.sender(odd) for odd in ("", "x:y", "fe80::1%eth0")] == ["", "x:y", "fe80::"]
 
 
@@ -287,7 +288,9 @@ def test_too_much_waiting_is_refused(commute: Survey, store: Store, tokens: Toke
     assert store.tally().reports == 20 * sum(answer.status == 200 for answer in answers) > 0
 
 
-def test_uploads_that_wait_together_share_one_transaction(app: Collector, store: Store, commute: Survey) -> None:
+def test_uploads_that_wait_together_share_one_transaction(
+    app: Collector, store: Store, commute: Survey, tmp_path: Path
+) -> None:
     reports = make_reports(commute, 50)
 
     async def together():
@@ -297,7 +300,7 @@ def test_uploads_that_wait_together_share_one_transaction(app: Collector, store:
         )
 
     assert {answer.status for answer in asyncio.run(together())} == {200}
-    (chunks,) = store._reader.execute("SELECT count(*) FROM chunks").fetchone()
+    ((chunks,),) = query(tmp_path / "reports.db", "SELECT count(*) FROM chunks")
     assert chunks < 5
     assert store.tally() == tally(commute, reports)
 

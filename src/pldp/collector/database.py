@@ -59,8 +59,10 @@ class Database(Protocol):
         """Begin with what a copy holds, once it was checked; nothing may be here yet."""
 
 
-def open_database(where: str | Path) -> Database:
-    """Return PostgreSQL for an address that begins with postgresql://, otherwise the SQLite file of that name."""
+def open_database(where: str | Path | Database) -> Database:
+    """Return PostgreSQL for an address that begins with postgresql://, the SQLite file of another name, or `where`."""
+    if not isinstance(where, str | Path):
+        return where
     if str(where).startswith(("postgresql://", "postgres://")):
         try:
             from pldp.collector.postgres import Postgres  # noqa: PLC0415 - optional

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from pldp.collector.database import Connection, open_database
+from pldp.collector.database import Connection, Database, open_database
 from pldp.collector.ledger import Account
 from pldp.errors import UsageError
 
@@ -39,7 +39,7 @@ class Tokens:
     >>> folder.cleanup()
     """
 
-    def __init__(self, where: str | Path) -> None:
+    def __init__(self, where: str | Path | Database) -> None:
         self._database = open_database(where)
         self._reading = Lock()
         self._reader: Connection | None = None
