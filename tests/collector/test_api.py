@@ -9,8 +9,10 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -21,7 +23,7 @@ from helpers.collector.client import JSON, LINES, call, lines, send
 from helpers.collector.places import query
 from helpers.collector.senders import make_reports
 from pldp.cli import make_parser
-from pldp.collector import Collector, Problem, Settings, Store, Tokens
+from pldp.collector import Collector, Packed, Problem, Settings, Store, Tokens
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.estimates import frequencies
 from pldp.reports import Rejection
@@ -149,6 +151,22 @@ def test_estimates_come_as_json_csv_and_arrow(app: Collector, commute: Survey, r
     )
     for path in ("none", "mode.xml", "none.csv", ""):
         assert call(app, "GET", f"/v1/estimates/{path}", token=reader).code == "not_found"
+
+
+@pytest.mark.parametrize("name", ["why?", "a/b", "50 %", "a%2Fb", "+", "état", "v1.csv", "{question}", "..", "#&;="])
+def test_a_question_of_any_name_has_an_address(tmp_path: Path, name: str) -> None:
+    """Its name is escaped as a part of a path, and read back once; a slash in it need not be escaped."""
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1}}\nquestions=[{{name="{name}",values=["x","y"]}}]')
+    with closing(Store(survey, tmp_path / "reports.db")) as store:
+        tokens = Tokens(tmp_path / "reports.db")
+        app, token = Collector(survey, store, tokens, LIMITS), tokens.create("reader", "read")
+        store.add([Packed(bytes(16), b"\x01\x00")], {})
+        paths = [quote(name, safe=""), quote(name), f"{quote(name, safe='')}.json"]
+        answers = [call(app, "GET", f"/v1/estimates/{path}", token=token) for path in paths]
+        assert [(answer.status, answer.json["name"]) for answer in answers] == [(200, name)] * 3
+        twice = quote(quote(name, safe=""), safe="")
+        if twice != quote(name, safe=""):
+            assert call(app, "GET", f"/v1/estimates/{twice}", token=token).status == 404
 
 
 @pytest.mark.parametrize("path", ["/v1/estimates/mode", "/v1/overview", "/metrics", "/v1/rounds"])
@@ -338,6 +356,10 @@ def test_the_description_has_every_route_and_every_code(app: Collector) -> None:
     document = call(app, "GET", "/v1/openapi.json").json
     described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
     assert described == {(route.method, route.path) for route in app.routes}
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            named = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "path"}
+            assert named == set(re.findall(r"\{(.*?)\}", path))
     for method, path in described:
         reached = call(app, method, path.replace("{question}", "mode"))
         assert str(reached.status) in document["paths"][path][method.lower()]["responses"]

@@ -149,20 +149,22 @@ class Store:
 
     def _judge(self, reports: Sequence[Packed], payers: Sequence[bytes]) -> _Judged:
         """Tell new reports from those that are stored, which are judged; budgets are asked later."""
-        judged = _Judged([], {}, {})
+        outcomes: list[Outcome] = []
+        fresh: dict[bytes, bytes] = {}
+        owed: dict[bytes, bytes] = {}
         stored = self._log.find([report.id for report in reports])
-        for report, entry, payer in zip(reports, stored, payers, strict=True):
-            known = judged.fresh.get(report.id) if entry is None else entry.row
+        for (identity, row), entry, payer in zip(reports, stored, payers, strict=True):
+            known = fresh.get(identity) if entry is None else entry.row
             if known is not None:
-                judged.outcomes.append(_judge_duplicate(report.row, known))
+                outcomes.append(_judge_duplicate(row, known))
             elif self._round is None:
-                judged.outcomes.append(Rejection.CLOSED_ROUND)
+                outcomes.append(Rejection.CLOSED_ROUND)
             else:
-                judged.fresh[report.id] = report.row
-                judged.outcomes.append(None)
+                fresh[identity] = row
+                outcomes.append(None)
                 if payer:
-                    judged.owed[report.id] = payer
-        return judged
+                    owed[identity] = payer
+        return _Judged(outcomes, fresh, owed)
 
     def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
         """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
