@@ -430,9 +430,9 @@ def test_two_way_tables_are_there_where_pairs_are_counted(
 
 
 def test_pairs_are_named_in_the_settings() -> None:
-    assert Settings().paired() == []
+    assert Settings().question_pairs() == []
     with pytest.raises(UsageError, match="such as mode\\+late"):
-        Settings(pairs="mode").paired()
+        Settings(pairs="mode").question_pairs()
 
 
 def test_hours_are_forgotten_after_a_week_and_when_the_clock_is_set_back() -> None:

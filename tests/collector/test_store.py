@@ -150,7 +150,7 @@ def test_a_closed_round_never_changes(open_store: Open, commute: Survey) -> None
     assert frozen.rejections == {Rejection.MALFORMED: 1}
     assert store.tally().reports == store.tally(2).reports == 4
     assert sum(batch.num_rows for batch in store.batches(1)) == 7
-    with pytest.raises(StoreError, match="round must be the number of one, not 3"):
+    with pytest.raises(StoreError, match="there is no round 3"):
         store.tally(3)
 
 

@@ -24,7 +24,7 @@ from pldp.collector.http import (
     json_response,
     problem_response,
     respond,
-    unless_known,
+    with_etag,
 )
 from pldp.collector.limits import RateLimit
 from pldp.collector.live import Live
@@ -232,7 +232,7 @@ class Collector:
             raise ProblemError(Problem.TOO_MANY_REQUESTS, retry_after=wait)
 
     async def _check_token(self, request: Request, scope: str) -> str:
-        """Check tokens in one place and return what this one allows: `admin` may all that others may."""
+        """Check tokens in one place and return what this one allows: `admin` includes every other scope."""
         token = request.token()
         found = await asyncio.to_thread(self._tokens.scope, token) if token else None
         if found is None:
@@ -245,7 +245,7 @@ class Collector:
         return await request.body(self._settings.body_bytes, self._settings.body_seconds)
 
     async def _get_survey(self, request: Request) -> Response:
-        return unless_known(request, self._survey.hash, Response(self._document))
+        return with_etag(request, self._survey.hash, Response(self._document))
 
     async def _post_reports(self, request: Request) -> Response:
         kind = request.content_type()
@@ -327,7 +327,7 @@ class Collector:
 
     async def _get_overview(self, request: Request) -> Response:
         shown = await self._live.overview(_round_number(request), request.scope)
-        return unless_known(request, shown.tag, Response(shown.body))
+        return with_etag(request, shown.tag, Response(shown.body))
 
     async def _get_estimate(self, request: Request) -> Response:
         question, kind = self._wanted(request)

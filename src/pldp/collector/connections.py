@@ -43,7 +43,7 @@ class Connections:
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Write all or nothing, durably."""
-        with self.database.typed():
+        with self.database.translate_errors():
             writer = self.writer
             writer.execute(self.database.begin_write)
             try:
@@ -59,7 +59,7 @@ class Connections:
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
         """Read one state of the store, whatever is written meanwhile."""
-        with self._reading, self.database.typed():
+        with self._reading, self.database.translate_errors():
             if self._reader.broken:
                 self._reader = self.database.connect()
             self._reader.execute(self.database.begin_read)

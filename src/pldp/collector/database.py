@@ -46,7 +46,7 @@ class Database(Protocol):
     def guard(self) -> Connection:
         """Return a connection that keeps other collectors away while it is open."""
 
-    def typed(self) -> AbstractContextManager[None]:
+    def translate_errors(self) -> AbstractContextManager[None]:
         """Turn the database's errors into `StoreError` and `StoreFullError`."""
 
     def erase_log(self, connection: Connection) -> None:

@@ -129,7 +129,7 @@ async def respond(send: Send, response: Response, *, with_body: bool = True) -> 
     await send({"type": "http.response.body", "body": response.body if with_body else b""})
 
 
-def unless_known(request: Request, tag: str, response: Response) -> Response:
+def with_etag(request: Request, tag: str, response: Response) -> Response:
     """Return a response under a tag, or 304 if the client has it already; an empty tag is never known."""
     if not tag:
         return response

@@ -61,7 +61,7 @@ class ReportLog:
 
     def load(self) -> None:
         """Read the blocks of the index that were kept; `catch_up` learns what came after them."""
-        with self._connections.database.typed():
+        with self._connections.database.translate_errors():
             for first, keys in self._connections.writer.stream("SELECT first, keys FROM seen ORDER BY first"):
                 self._next = self._indexed = self._seen.add_block(keys, first)
 
@@ -69,7 +69,7 @@ class ReportLog:
         """Learn what is stored and not known yet."""
         self._chunk = _NO_CHUNK
         pending = bytearray()
-        with self._connections.database.typed():
+        with self._connections.database.translate_errors():
             for first, ids in self._connections.writer.stream(
                 "SELECT first, ids FROM chunks WHERE first >= (SELECT coalesce(max(first), 0) FROM chunks "
                 "WHERE first <= ?) ORDER BY first",
@@ -105,7 +105,7 @@ class ReportLog:
         first, ids, _ = self._chunk
         if not 0 <= number - first < len(ids) // ID_BYTES:
             statement = "SELECT first, ids, rows FROM chunks WHERE first <= ? ORDER BY first DESC LIMIT 1"
-            with self._connections.database.typed():
+            with self._connections.database.translate_errors():
                 self._chunk = self._connections.writer.execute(statement, (number,)).fetchone()
         return self._chunk
 

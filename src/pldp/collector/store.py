@@ -50,7 +50,7 @@ class Round:
     withdrawn: int
 
 
-class _Judged(NamedTuple):
+class _Verdicts(NamedTuple):
     """What becomes of reports: the outcome of each, the rows of new ids, and who pays for them."""
 
     outcomes: list[Outcome]
@@ -147,7 +147,7 @@ class Store:
         self._log.remember(list(fresh))
         return outcomes
 
-    def _judge(self, reports: Sequence[Packed], payers: Sequence[bytes]) -> _Judged:
+    def _judge(self, reports: Sequence[Packed], payers: Sequence[bytes]) -> _Verdicts:
         """Tell new reports from those that are stored, which are judged; budgets are asked later."""
         outcomes: list[Outcome] = []
         fresh: dict[bytes, bytes] = {}
@@ -164,7 +164,7 @@ class Store:
                 outcomes.append(None)
                 if payer:
                     owed[identity] = payer
-        return _Judged(outcomes, fresh, owed)
+        return _Verdicts(outcomes, fresh, owed)
 
     def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
         """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
@@ -255,7 +255,7 @@ class Store:
     def batches(self, number: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the reports of a round in columns."""
         database = self._connections.database
-        with database.typed(), closing(database.connect()) as reader:
+        with database.translate_errors(), closing(database.connect()) as reader:
             reader.execute(database.begin_read)
             chosen, _, _ = _round(reader, number)
             for _, ids, rows in self._log.blocks(reader, chosen):
@@ -299,7 +299,7 @@ def _round(reader: Connection, number: int | None) -> tuple[int, int, bytes | No
         (number,),
     ).fetchone()
     if found is None:
-        raise StoreError(f"round must be the number of one, not {number}")
+        raise StoreError(f"there is no round {number}")
     return found
 
 
