@@ -90,7 +90,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a PostgreSQL server that these tests start, with NAME where the database goes."""
-    from places import postgres_server  # noqa: PLC0415 - only where stores are tested
+    from helpers.collector.places import postgres_server  # noqa: PLC0415 - only where stores are tested
 
     with postgres_server() as address:
         yield address
@@ -99,7 +99,7 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
     """An empty place for a store, in each database."""
-    from places import empty_schema  # noqa: PLC0415
+    from helpers.collector.places import empty_schema  # noqa: PLC0415
 
     return tmp_path / "reports.db" if request.param == "sqlite" else empty_schema(request.getfixturevalue("postgres"))
 
@@ -107,7 +107,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
 @pytest.fixture
 def open_store(where: str | Path, commute: Survey) -> Iterator[Any]:
     """A function that starts the store anew, as after a restart; the one before is closed first."""
-    from places import stores_at  # noqa: PLC0415
+    from helpers.collector.places import stores_at  # noqa: PLC0415
 
     with stores_at(where, commute) as start:
         yield start
