@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "collector")]
 
 from servers import local, running  # noqa: E402
 
-from browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
+from helpers.browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
 from pldp.auditing import audit, write_certificate  # noqa: E402
 from pldp.collector import Tokens  # noqa: E402
 from pldp.reports.columns import from_batch  # noqa: E402

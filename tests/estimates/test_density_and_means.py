@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from claims import Z, mean_is
-from conftest import runs
+from helpers.claims import Z, mean_is, runs
 from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
 from pldp.estimates.numbers.fusion import OutputRows, centres, em, unbiased_numbers

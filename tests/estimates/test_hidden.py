@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import counted
 from scipy import optimize, stats
 
-from claims import mean_is
-from conftest import runs
+from helpers.claims import mean_is, runs
+from helpers.samples import counted
 from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import norm_sub

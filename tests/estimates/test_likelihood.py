@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import sample, zipf
 from scipy import optimize
 
-from claims import mean_is, mean_is_at_most
-from conftest import runs
+from helpers.claims import mean_is, mean_is_at_most, runs
+from helpers.samples import sample, zipf
 from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub

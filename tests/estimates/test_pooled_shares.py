@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import sample, zipf
 from scipy import stats
 
-from claims import FALSE_ALARM, mean_is
-from conftest import runs
+from helpers.claims import FALSE_ALARM, mean_is, runs
+from helpers.samples import sample, zipf
 from pldp import Estimate, Survey, frequencies, tally
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates.shares.pooling import homogeneity_test

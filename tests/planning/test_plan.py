@@ -8,8 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from claims import mean_is
-from conftest import runs
+from helpers.claims import mean_is, runs
 from pldp import Survey, frequencies, plan
 from pldp.errors import PlanError, SurveyError
 from pldp.mechanisms import MECHANISMS, most_accurate
