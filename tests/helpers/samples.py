@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
 from pldp.estimates import Group, group
 from pldp.mechanisms import Channel, LinearHashing, channel, micro_epsilon
 from pldp.simulate import perturb
-from pldp.tallies import BitCounts, OutputCounts
+from pldp.tallies import BitCounts, Counts, OutputCounts
 
 Spec = tuple[str, str, int]
 """Mechanism, ε, people."""
+
+
+LISTED = 1 << 8
+"""Outputs up to which reports are drawn as counts, in a time that does not grow with the people."""
+
+
+@cache
+def law(channel: Channel) -> np.ndarray:
+    """Q of a small channel, outputs × values."""
+    return np.array([[float(channel.probability(y, x)) for x in range(channel.size)] for y in channel.outputs()])
+
+
+@cache
+def _rows(channel: Channel) -> np.ndarray:
+    return np.frombuffer(b"".join(channel.outputs()), np.uint8).reshape(-1, channel.output_bytes)
+
+
+def counts_of(channel: Channel, counts: np.ndarray, *, patterns: bool = False) -> Counts:
+    """Count so many reports of each output of a small channel."""
+    if not channel.output_bytes:
+        return OutputCounts(counts)
+    rows, seen = _rows(channel), counts > 0
+    ones = counts @ np.unpackbits(rows, axis=1, count=channel.size, bitorder="little")
+    return BitCounts(int(counts.sum()), ones, *((rows[seen], counts[seen]) if patterns else ()))
 
 
 def counted(made_by: Channel, outputs: np.ndarray, *, patterns: bool = False):
@@ -34,9 +59,13 @@ def sample(
     groups = []
     for (mechanism, epsilon, people), (used, used_epsilon, _) in zip(specs, really or specs, strict=True):
         stated = channel(mechanism, len(shares), micro_epsilon(epsilon))
-        values = generator.choice(len(shares), people, p=shares)
-        outputs = perturb(channel(used, len(shares), micro_epsilon(used_epsilon)), values, generator)
-        groups.append(group(stated, counted(stated, outputs, patterns=patterns)))
+        own = channel(used, len(shares), micro_epsilon(used_epsilon))
+        if own.output_count <= LISTED:
+            counts = counts_of(own, generator.multinomial(people, law(own) @ shares), patterns=patterns)
+        else:
+            values = generator.choice(len(shares), people, p=shares)
+            counts = counted(own, perturb(own, values, generator), patterns=patterns)
+        groups.append(group(stated, counts))
     return groups
 
 
