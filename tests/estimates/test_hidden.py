@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from helpers.claims import mean_is, runs
-from helpers.samples import counts_of, law
+from helpers.samples import hidden_counts
 from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import norm_sub
@@ -32,14 +32,9 @@ def channels_of(mechanism: str, size: int = 5, epsilons: tuple[str, ...] = EPSIL
 def sample(
     mechanism: str, people: int, seed: int, *, label: str = "1", really: tuple[str, ...] = EPSILONS
 ) -> HiddenReports:
-    """Draw how often each label came with each output."""
-    stated, used = channels_of(mechanism), channels_of(mechanism, epsilons=really)
-    label_channel = RandomizedResponse.of(len(LEVELS), micro_epsilon(label))
-    outputs = np.array([law(each) @ SHARES for each in used])
-    together = law(label_channel) @ (LEVELS[:, None] * outputs)
-    drawn = np.random.default_rng(seed).multinomial(people, together.ravel()).reshape(together.shape)
-    counts = [counts_of(each, own, patterns=True) for each, own in zip(stated, drawn, strict=True)]
-    return HiddenReports.of(stated, label_channel, counts)
+    used, label_channel = channels_of(mechanism, epsilons=really), RandomizedResponse.of(3, micro_epsilon(label))
+    counts = hidden_counts(used, label_channel, SHARES, LEVELS, people, np.random.default_rng(seed))
+    return HiddenReports.of(channels_of(mechanism), label_channel, counts)
 
 
 @pytest.mark.parametrize("mechanism", FORMS)

@@ -40,6 +40,21 @@ def counts_of(channel: Channel, counts: np.ndarray, *, patterns: bool = False) -
     return BitCounts(int(counts.sum()), ones, *((rows[seen], counts[seen]) if patterns else ()))
 
 
+def hidden_counts(
+    channels: Sequence[Channel],
+    label_channel: Channel,
+    shares: np.ndarray,
+    levels: np.ndarray,
+    people: int,
+    generator: np.random.Generator,
+) -> list[Counts]:
+    """Draw what comes of people who hide their levels: how often each label came with each output."""
+    outputs = np.array([law(each) @ shares for each in channels])
+    together = law(label_channel) @ (np.reshape(levels, (-1, 1)) * outputs)
+    drawn = generator.multinomial(people, together.ravel()).reshape(together.shape)
+    return [counts_of(each, own, patterns=True) for each, own in zip(channels, drawn, strict=True)]
+
+
 def counted(made_by: Channel, outputs: np.ndarray, *, patterns: bool = False):
     if outputs.ndim == 2:
         return BitCounts.of_rows(outputs, made_by.size, patterns=patterns)
