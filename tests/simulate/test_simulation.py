@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims import follows, mean_is
+from helpers.claims import follows, mean_is
 from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError, SimulationError
 from pldp.mechanisms import Channel, build, names
