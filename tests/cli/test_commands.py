@@ -291,7 +291,7 @@ def test_levels_that_disagree_show_both_poolings(capsys, tmp_path: Path) -> None
 def test_every_verb_has_help(capsys) -> None:
     for arguments in (["--help"], ["demo", "--help"], ["survey", "sign", "--help"], ["--version"]):
         with pytest.raises(SystemExit) as stopped:
-            make_parser().parse_args(arguments)
+            make_parser(*arguments[:1]).parse_args(arguments)
         assert stopped.value.code == 0
     assert "usage" in capsys.readouterr().out
 
