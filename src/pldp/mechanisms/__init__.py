@@ -17,7 +17,7 @@ from pldp.epsilon import (
     micro_epsilon,
     micro_epsilon_of_ratio,
 )
-from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel, SupportChannel
+from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel, SupportChannel, pure
 from pldp.mechanisms.draws import BIT_TOTAL, TOTAL, RandomBytes
 from pldp.mechanisms.form import Bits, Form, Integers, Output, as_int
 from pldp.mechanisms.hashing.channel import LinearHashing
@@ -25,7 +25,7 @@ from pldp.mechanisms.hybrid.channel import HybridMechanism
 from pldp.mechanisms.laplace.channel import DiscreteLaplace
 from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
 from pldp.mechanisms.number import Grid, NumberChannel
-from pldp.mechanisms.promises import report_promise, value_promise
+from pldp.mechanisms.promises import label_promises, report_promise, value_promise
 from pldp.mechanisms.registry import AUTO, REGISTRY, automatic, build, family, hideable, names, read
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.mechanisms.response.items import ItemResponse
@@ -84,11 +84,13 @@ __all__ = [
     "idue_error",
     "idue_optimum",
     "item_places",
+    "label_promises",
     "level_leak",
     "micro_epsilon",
     "micro_epsilon_of_ratio",
     "names",
     "places_of",
+    "pure",
     "read",
     "report_promise",
     "set_of",
