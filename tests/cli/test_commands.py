@@ -207,7 +207,7 @@ def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None
         (["survey", "check", "none.toml"], "none.toml: there is no such file"),
         (["simulate", SURVEY, "--people", "-1", "--out", "OUT"], "people must not be negative"),
         (["simulate", SURVEY, "--people", "5", "--level-mix", "x", "--out", "OUT"], "--level-mix must look like"),
-        (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "level must be one of"),
+        (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "unknown level"),
         (["simulate", SURVEY, "--counts", "none.csv", "--out", "OUT"], "none.csv: No such file"),
         (["simulate", SURVEY, "--people", "5", "--out", "no/such/folder/r.parquet"], "r.parquet"),
         (["tally", "none.parquet", "--out", "OUT"], "none.parquet: there is no such file"),

@@ -380,8 +380,6 @@ def _answer(rng: random.Random, question: Question) -> Any:
         labels = rng.sample(question.values, rng.randint(0, len(question.values)))
         wrong: list[Any] = [[*labels, "?"], [*labels, *labels, question.values[0]], 3]
         return labels if rng.random() > 0.03 else rng.choice(wrong)
-    if question.grid is None:
-        raise AssertionError(question.kind)
     low, high, width = question.grid.low, question.grid.high, question.grid.width
     near = low + rng.randint(0, question.grid.size) * width
     inside = [rng.uniform(low, high), int(rng.uniform(low, high))]

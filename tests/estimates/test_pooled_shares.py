@@ -198,7 +198,7 @@ def test_unknown_options_list_the_known_ones(options: dict, words: str) -> None:
 
 
 def test_an_unknown_question_lists_the_known_ones() -> None:
-    with pytest.raises(AnswerError, match="question must be one of q; what came is not"):
+    with pytest.raises(AnswerError, match="unknown question; this survey has: q"):
         frequencies(Tally.empty(survey_of("krr")), "age")
 
 

@@ -93,7 +93,7 @@ def _text(micro: Micro) -> float | str:
 def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """One question at one level: exact ε, law of the sampler, samples of both devices, times, rounds."""
     channel, name = question.channels[level], question.levels[level].name
-    budgets = question.budgets[level] if question.budgets else ()
+    budgets = question.budgets[level] if getattr(question, "budgets", ()) else ()
     exact = audit_channel(
         channel.mechanism, channel.size, channel.weights(), question.levels[level].micro_epsilon, budgets
     )
@@ -166,7 +166,7 @@ def words_against(bound: Bound | None, timing: Timing | None) -> tuple[str, ...]
 def _values(question: Question, level: int) -> tuple[list[Any], list[list[float]]]:
     """Return the answers that are compared, and ε that is claimed between any two of them."""
     claimed = from_micro(question.levels[level].micro_epsilon)
-    if question.grid is not None:
+    if question.kind == "number":
         grid = question.grid
         numbers = [grid.low, grid.centre(grid.size // 2), grid.high]
         return numbers, [[claimed] * 3] * 3

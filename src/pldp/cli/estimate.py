@@ -39,8 +39,7 @@ from pldp.estimates import (
     two_way,
 )
 from pldp.estimates.numbers.number_mapping import number_mapping
-from pldp.survey import Survey
-from pldp.survey.model import KINDS
+from pldp.survey import KINDS, Survey
 from pldp.tallies import Tally, fused_of
 
 

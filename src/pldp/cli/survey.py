@@ -87,7 +87,7 @@ def _show(console: Console, survey: Survey) -> None:
         table.add_column(name, justify="left" if name in {"question (values)", "level", "mechanism"} else "right")
     for row in _channels(survey):
         asked = survey.question(row["question"])
-        values = f"{asked.channels[0].size} steps" if asked.grid is not None else f"{len(asked.values)}"
+        values = f"{asked.size} steps" if asked.kind == "number" else f"{asked.size}"
         pair = (row["truth_support"], row["other_support"])
         odds = ("by value", "by value") if None in pair else tuple(f"{support:.4f}" for support in pair)
         cells = (row["mechanism"], row["promised_epsilon"], row["true_epsilon"], *odds)

@@ -45,7 +45,7 @@ def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, fl
     asked = survey.ask or len(survey.questions)
     given = [question.levels[-1].micro_epsilon for question in survey.questions]
     total = survey.total_micro_epsilon or sum(sorted(given)[-asked:])
-    if any(question.budgets or question.kind != "choice" for question in survey.questions):
+    if any(question.kind != "choice" or question.budgets for question in survey.questions):
         return (Design(asked, "given", tuple(given), math.nan),)
     costs = [variance_cost("auto", len(question.values)) for question in survey.questions]
     pooled = [_pooled(cost, question, mix) for cost, question, mix in zip(costs, survey.questions, mixes, strict=True)]

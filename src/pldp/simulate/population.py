@@ -230,7 +230,7 @@ def _validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
 def _encoded(question: Question, given: Sequence[Any]) -> npt.NDArray[Any]:
     if question.kind == "choices":
         return pack_baskets(given, question.values)
-    if question.grid is not None:
+    if question.kind == "number":
         numbers = np.asarray(given, np.float64)
         if question.outside == "clip":
             numbers = numbers.clip(question.grid.low, question.grid.high)

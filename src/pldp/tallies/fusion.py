@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
 from pldp.mechanisms.continuous import CONTINUOUS
+from pldp.survey import Number
 from pldp.tallies.counts import OutputCounts
 from pldp.tallies.tally import Tally
 
@@ -216,7 +217,7 @@ def fused_of(tally: Tally, question: str) -> Fused:
     3
     """
     asked = tally.survey.question(question)
-    if asked.grid is None:
+    if not isinstance(asked, Number):
         raise TallyError(f"question {question!r} must be a number to have a mean, not of kind {asked.kind}")
     if tally.survey.level_channel is not None:
         raise TallyError(f"question {question!r}: a number needs levels that are shown; this survey hides them")

@@ -149,6 +149,10 @@ class ItemSet(Channel):
             micro_epsilon_of_ratio(kept, raised), micro_epsilon_of_ratio(BIT_TOTAL - raised, BIT_TOTAL - kept)
         )
 
+    def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
+        """p and q of the item."""
+        return Fraction(self.kept[item], BIT_TOTAL), Fraction(self.raised[item], BIT_TOTAL)
+
     def promised(self, value: int) -> Micro:
         """A budget bounds what a report tells about one item, present or absent."""
         return self.item_micro_epsilon(value).micro_epsilon
