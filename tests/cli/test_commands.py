@@ -176,7 +176,7 @@ def test_people_can_be_given_by_counts(capsys, tmp_path: Path) -> None:
     arguments = ("--counts", tmp_path / "people.csv", "--level-mix", mix, "--out", tmp_path / "r.parquet")
     result = run_json(capsys, "simulate", SURVEY, *arguments)
     assert result["questions"] == [
-        {"name": "late", "rows": [{"value": "yes", "true": 0.3}, {"value": "no", "true": 0.7}]}
+        {"name": "late", "kind": "choice", "rows": [{"label": "yes", "true": 0.3}, {"label": "no", "true": 0.7}]}
     ]
     counted = run_json(capsys, "tally", tmp_path / "r.parquet", "--out", tmp_path / "t.tally")
     cells = {(cell["question"], cell["level"]): cell["reports"] for cell in counted["cells"]}

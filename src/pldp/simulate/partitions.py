@@ -109,9 +109,7 @@ class Partitions:
         fresh = folder / f".part-{place:05}-{attempt}"
         reports = write_parquet(fresh, self.survey, simulate_reports(self.survey, people, seed=self.seed_of(place)))
         fresh.replace(folder / f"part-{place:05}.parquet")
-        questions = [self.survey.question(name) for name in people.values]
-        true = {each.name: np.rint(people.shares(each) * people.size).astype(np.int64) for each in questions}
-        return Written(reports, true)
+        return Written(reports, {name: people.counts(self.survey.question(name)) for name in people.values})
 
 
 def _every(start: int, end: int, place: int, number: int) -> int:
