@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pldp.errors import SimulationError
 from pldp.simulate.item_sets import pack_baskets
-from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, falling, label_truth
+from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, label_truth, rank_weights
 from pldp.survey import Question
 
 
@@ -26,7 +26,7 @@ class SimulatedChoices(SimulatedKind[Question]):
     ) -> Values:
         """Draw every label independently, with the share of people who have it."""
         size = len(question.values)
-        chances = falling(size) / 2 if shares is None else shares
+        chances = rank_weights(size) / 2 if shares is None else shares
         if chances.shape != (size,) or not ((chances >= 0) & (chances <= 1)).all():
             raise SimulationError(f"shares of {question.name} must be {size} numbers from 0 to 1")
         return np.packbits(generator.random((people, size)) < chances, axis=1, bitorder="little")

@@ -56,7 +56,7 @@ class SimulatedKind(ABC, Generic[Q]):
         )
 
 
-def falling(size: int) -> FloatArray:
+def rank_weights(size: int) -> FloatArray:
     """Return weights that fall like 1/rank."""
     return 1 / np.arange(1, size + 1)
 
@@ -77,7 +77,7 @@ def distribution(weights: npt.ArrayLike, size: int, name: str) -> FloatArray:
 def draw_places(question: Question, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
     """Draw one of the places that the question's channels take, for each person."""
     size = question.channels[0].size
-    weights = falling(size) if shares is None else shares
+    weights = rank_weights(size) if shares is None else shares
     probabilities = distribution(weights, size, f"shares of {question.name}")
     return generator.choice(places(size), people, p=probabilities)
 
