@@ -155,7 +155,7 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
         ),
         (
             EstimateError,
-            "no fast form",
+            "'lh' has no fast form",
             lambda: perturb_personal("lh", [1], 5, [1], np.random.default_rng(1)),
         ),
     ]

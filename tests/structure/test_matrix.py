@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ PEOPLE = "4000"
 
 
 @pytest.fixture(scope="module", params=SURVEYS, ids=lambda path: path.stem)
-def collected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def collected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the survey, simulated reports and their tally."""
     folder = tmp_path_factory.mktemp(request.param.stem)
     (folder / "survey.toml").write_bytes(request.param.read_bytes())
@@ -25,7 +24,7 @@ def collected(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     simulated = ["simulate", survey, "--people", PEOPLE, "--out", reports, "--json", str(folder / "truth.json")]
     assert main(simulated) == 0
     assert main(["tally", reports, "--out", tally, "--json", str(folder / "tally.json")]) == 0
-    yield folder
+    return folder
 
 
 def names(folder: Path) -> list[str]:

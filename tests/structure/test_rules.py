@@ -9,14 +9,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from pldp.auditing.kinds import BY_KIND as AUDITING
+from pldp.estimates.kinds import BY_KIND as ESTIMATES
 
 from pldp.auditing.tables import MECHANISMS as AUDITED
 from pldp.device.kinds import BY_KIND as DEVICE
-from pldp.estimates.kinds import BY_KIND as ESTIMATES
 from pldp.mechanisms import REGISTRY, build
 from pldp.mechanisms.arrays import ChannelArrays, arrays
 from pldp.planning.kinds import BY_KIND as PLANNING
-from pldp.auditing.kinds import BY_KIND as AUDITING
 from pldp.simulate.kinds import BY_KIND as SIMULATE
 from pldp.survey.kinds import KINDS
 from pldp.survey.schema import survey_schema
@@ -63,7 +63,11 @@ def ladders_by_channel(tree: ast.Module) -> Iterator[int]:
     """Yield the lines that ask for the class of a channel."""
     classes = channel_classes()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"isinstance", "issubclass"}:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in {"isinstance", "issubclass"}
+        ):
             if named(node.args[1]) & classes:
                 yield node.lineno
 
@@ -144,7 +148,9 @@ def test_every_kind_is_shown() -> None:
 
 
 def test_no_module_is_too_long() -> None:
-    lengths = {path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")}
+    lengths = {
+        path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")
+    }
     assert {str(path): lines for path, lines in lengths.items() if lines > LONGEST} == {}
 
 
