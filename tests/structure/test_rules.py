@@ -63,13 +63,9 @@ def ladders_by_channel(tree: ast.Module) -> Iterator[int]:
     """Yield the lines that ask for the class of a channel."""
     classes = channel_classes()
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in {"isinstance", "issubclass"}
-        ):
-            if named(node.args[1]) & classes:
-                yield node.lineno
+        asked = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        if asked in {"isinstance", "issubclass"} and named(node.args[1]) & classes:
+            yield node.lineno
 
 
 def mechanism_names(tree: ast.Module) -> Iterator[int]:
