@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.registry import hideable as hideable
     from pldp.mechanisms.registry import names as names
     from pldp.mechanisms.registry import read as read
+    from pldp.mechanisms.registry import suitable as suitable
     from pldp.mechanisms.response.channel import RandomizedResponse as RandomizedResponse
     from pldp.mechanisms.response.items import ItemResponse as ItemResponse
     from pldp.mechanisms.response.values import ValueResponse as ValueResponse
@@ -103,6 +104,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
             "hideable",
             "names",
             "read",
+            "suitable",
         ),
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),
         "pldp.mechanisms.response.items": ("ItemResponse",),
