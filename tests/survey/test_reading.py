@@ -32,10 +32,9 @@ def test_every_kind_has_an_example_here_and_a_module_on_the_device() -> None:
 def test_floats_of_a_dictionary_mean_what_their_text_means() -> None:
     questions = [{**CHOICE, "fractions": {"car": 0.3}}, CHOICES, NUMBER]
     plain = document(*questions, total_epsilon=7.7)
-    assert (
-        survey_from_mapping(plain) == loads(json.dumps(plain)) == Survey.read(plain) == Survey.read(json.dumps(plain))
-    )
-    question = survey_from_mapping(plain).question("hours")
+    survey = survey_from_mapping(plain)
+    assert survey == loads(json.dumps(plain)) == Survey.read(plain) == Survey.read(json.dumps(plain))
+    question = survey.question("hours")
     assert (question.levels[0].micro_epsilon, question.bounds) == (100_000, ("-0.5", "14.1"))
 
 
