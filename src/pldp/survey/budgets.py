@@ -80,7 +80,7 @@ def _budgets(total: int, questions: list[dict[str, Any]], ask: object) -> list[i
                 f"must leave something for the {len(costs)} questions without levels of their own, "
                 f"not {epsilon_text(total)}"
             )
-        parts = allocate(min(left, _MOST * len(costs)), costs) if costs else []
+        parts = allocate(left, costs) if costs else []
     fresh = iter(parts)
     return [None if "levels" in entry else min(next(fresh), _MOST) for entry in questions]
 

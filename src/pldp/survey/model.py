@@ -158,14 +158,14 @@ class Survey:
     def __repr__(self) -> str:
         lines = [f"  {question!r}" for question in self.questions[:_LISTED]]
         more = len(self.questions) - _LISTED
-        end = [f"  and {more} more questions"] if more > 0 else []
+        end = [f"  and {more} more"] if more > 0 else []
         return "\n".join([f"<Survey {self.title[:_TITLE]!r}, hash {self.hash[:8]}…>", *lines, *end])
 
     def _repr_html_(self) -> str:
         """Show questions, kinds and levels as a table in notebooks."""
         from html import escape  # noqa: PLC0415 - devices have no notebook
 
-        head = "".join(f"<th>{name}</th>" for name in ("question", "kind", "answers", "levels (ε)"))
+        head = "".join(f"<th>{name}</th>" for name in ("question", "kind", "answers", "levels"))
         rows = [
             (each.name, each.kind, each.describe(), ", ".join(str(level) for level in each.levels))
             for each in self.questions

@@ -45,7 +45,7 @@ def _question() -> dict[str, Any]:
 
 def _is_of(kind: type[Question]) -> dict[str, Any]:
     named = {"properties": {"kind": {"const": kind.kind}}}
-    return named if kind.kind == DEFAULT_KIND else {**named, "required": ["kind"]}
+    return named if kind is KINDS[DEFAULT_KIND] else {**named, "required": ["kind"]}
 
 
 def _table(kind: type[Question]) -> dict[str, Any]:
