@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
+from pldp.mechanisms.arrays import NumberArrays, arrays
 from pldp.mechanisms.continuous import CONTINUOUS
 from pldp.tallies.counts import OutputCounts
 from pldp.tallies.tally import Tally
@@ -215,8 +216,8 @@ def fused_of(tally: Tally, question: str) -> Fused:
     >>> fused_of(tally(survey, simulate_reports(survey, people)), "spent").people
     3
     """
-    asked = tally.survey.question(question)
-    if asked.grid is None:
+    asked: Any = tally.survey.question(question)
+    if not all(isinstance(arrays(channel), NumberArrays) for channel in asked.channels):
         raise TallyError(f"question {question!r} must be a number to have a mean, not of kind {asked.kind}")
     if tally.survey.level_channel is not None:
         raise TallyError(f"question {question!r}: a number needs levels that are shown; this survey hides them")
