@@ -17,7 +17,7 @@ from pldp.cli.loopback import Collected, collect
 from pldp.cli.output import add_json_option, console_for, emit_json, show_estimate
 from pldp.cli.page import write_page
 from pldp.errors import ReportError, UsageError
-from pldp.estimates import Estimate, frequencies
+from pldp.estimates import Shares, frequencies
 from pldp.papers.datasets import DATASETS, demo_survey_text, load_counts
 from pldp.reports import Report
 from pldp.simulate import Population, simulate_reports
@@ -88,7 +88,7 @@ def _collect(survey: Survey, seed: int, report: Report) -> tuple[Tally, Any, Col
     return collected.tally, truth, collected
 
 
-def _cost_of_one_level(survey: Survey, estimate: Estimate, truth: Any, seed: int) -> dict[str, float]:
+def _cost_of_one_level(survey: Survey, estimate: Shares, truth: Any, seed: int) -> dict[str, float]:
     """Say what it would cost to give everybody the strictest level: mean squared errors, expected and seen."""
     strictest = survey.levels[0]
     people, _ = _people(survey, {strictest.name: 1.0}, seed)
@@ -103,12 +103,12 @@ def _cost_of_one_level(survey: Survey, estimate: Estimate, truth: Any, seed: int
     }
 
 
-def _covered(estimate: Estimate, truth: Any) -> int:
+def _covered(estimate: Shares, truth: Any) -> int:
     low, high = estimate.interval(0.95)
     return int(((low <= truth) & (truth <= high)).sum())
 
 
-def _mapping(estimate: Estimate, truth: Any, cost: dict[str, float], seed: int) -> dict[str, Any]:
+def _mapping(estimate: Shares, truth: Any, cost: dict[str, float], seed: int) -> dict[str, Any]:
     question = estimate.to_mapping()
     rows = [{**row, "true": float(share)} for row, share in zip(question["rows"], truth, strict=True)]
     return {
@@ -143,7 +143,7 @@ def _show_device(console: Console, survey: Survey, report: Report) -> None:
     console.print(report.to_json() + "\n", markup=False, soft_wrap=True)
 
 
-def _verdict(estimate: Estimate, truth: Any, cost: dict[str, float]) -> str:
+def _verdict(estimate: Shares, truth: Any, cost: dict[str, float]) -> str:
     return (
         f"{_covered(estimate, truth)} of {len(truth)} intervals contain the truth. "
         f"Had everybody been given the strictest level (ε = {cost['epsilon']:g}) instead of a choice, "

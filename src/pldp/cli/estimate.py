@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
 
 from pldp.cli.arguments import add_pair_option
 from pldp.cli.output import (
@@ -25,22 +23,8 @@ from pldp.cli.output import (
 )
 from pldp.cli.page import write_page
 from pldp.errors import UsageError
-from pldp.estimates import (
-    Density,
-    Estimate,
-    Itemsets,
-    Mean,
-    TwoWay,
-    baskets_of,
-    density,
-    frequencies,
-    itemsets,
-    mean,
-    two_way,
-)
-from pldp.estimates.numbers.number_mapping import number_mapping
-from pldp.survey import KINDS, Survey
-from pldp.tallies import Tally, fused_of
+from pldp.estimates import NumberResult, Result, Sets, Shares, Table, estimate, two_way
+from pldp.tallies import Tally
 
 
 def add_to(verbs: Any) -> None:
@@ -80,68 +64,34 @@ def _run(args: argparse.Namespace) -> None:
     tally = Tally.load(args.tally)
     if args.plot and Path(args.plot).suffix not in PICTURES:
         raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
-    found = _Found.of(tally, args)
-    pictures: list[Estimate | Density] = [*found.shares, *(fitted for _, fitted in found.numbers.values())]
-    if args.plot and len(pictures) != 1:
-        raise UsageError("--plot draws one choice or number; name it with --question")
+    names = args.question or ([] if args.pair else _answered(tally))
+    found = [_estimate(tally, name, args) for name in names]
+    tables = [two_way(tally, *pair, pool=args.pool) for pair in args.pair]
+    if args.plot and len(found) + len(tables) != 1:
+        raise UsageError("--plot draws one question or pair; name it with --question or --pair")
     if args.json:
-        emit_json({**tally_mapping(tally), **found.to_mapping(args.confidence)}, args.json)
+        content = {
+            **tally_mapping(tally),
+            "questions": [each.to_mapping(args.confidence) for each in found],
+            "tables": [table.to_mapping(args.confidence) for table in tables],
+        }
+        emit_json(content, args.json)
     if args.json != "-":
-        found.show(console_for(args), tally.survey, args.confidence)
+        for each in (*found, *tables):
+            _SHOW[type(each)](console_for(args), each, args.confidence)
     if args.html:
-        write_page(Path(args.html), tally.survey.title, found.shares, tally=tally, confidence=args.confidence)
+        shares = [each for each in found if isinstance(each, Shares)]
+        write_page(Path(args.html), tally.survey.title, shares, tally=tally, confidence=args.confidence)
     if args.plot:
-        pictures[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+        (found or tables)[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What was estimated: shares, frequent sets, numbers and two-way tables, by kind of question."""
-
-    shares: list[Estimate]
-    sets: dict[str, Itemsets]
-    numbers: dict[str, tuple[Mean, Density]]
-    tables: list[TwoWay]
-
-    @classmethod
-    def of(cls, tally: Tally, args: argparse.Namespace) -> _Found:
-        names = args.question or ([] if args.pair else _answered(tally))
-        by_kind = {kind: [name for name in names if tally.survey.question(name).kind == kind] for kind in KINDS}
-        numbers = {}
-        for name in by_kind["number"]:
-            fused = fused_of(tally, name)
-            numbers[name] = (mean(fused, target=args.target), density(fused))
-        return cls(
-            [_estimate(tally, name, args) for name in by_kind["choice"]],
-            {
-                name: itemsets(*baskets_of(tally, name), args.min_support, largest=args.largest)
-                for name in by_kind["choices"]
-            },
-            numbers,
-            [two_way(tally, *pair, pool=args.pool) for pair in args.pair],
-        )
-
-    def to_mapping(self, confidence: float) -> dict[str, Any]:
-        content: dict[str, Any] = {"questions": [estimate.to_mapping(confidence) for estimate in self.shares]}
-        if self.sets:
-            content["itemsets"] = [{"name": name, **each.to_mapping(confidence)} for name, each in self.sets.items()]
-        if self.numbers:
-            content["numbers"] = [
-                {"name": name, **number_mapping(*pair, confidence)} for name, pair in self.numbers.items()
-            ]
-        if self.tables:
-            content["pairs"] = [table.to_mapping(confidence) for table in self.tables]
-        return content
-
-    def show(self, console: Console, survey: Survey, confidence: float) -> None:
-        for estimate in self.shares:
-            show_estimate(console, estimate, confidence)
-        for name, each in self.sets.items():
-            show_itemsets(console, name, each, confidence)
-        for name, pair in self.numbers.items():
-            show_number(console, survey.question(name), *pair, confidence)
-        for table in self.tables:
-            show_two_way(console, table, confidence)
+_SHOW: Mapping[type[Result], Callable[..., None]] = {
+    Shares: show_estimate,
+    Sets: show_itemsets,
+    NumberResult: show_number,
+    Table: show_two_way,
+}
 
 
 def _answered(tally: Tally) -> list[str]:
@@ -156,13 +106,12 @@ def _answered(tally: Tally) -> list[str]:
     return found or names[:1]
 
 
-def _estimate(tally: Tally, name: str, args: argparse.Namespace) -> Estimate:
+def _estimate(tally: Tally, name: str, args: argparse.Namespace) -> Result:
+    options = {"pool": args.pool, "target": args.target}
+    for option in _OWN_OPTIONS[tally.survey.question(name).kind]:
+        options[option] = getattr(args, option)
     with progress_bar(f"estimating {name}") as (progress, task):
-        return frequencies(
-            tally,
-            name,
-            method=args.method,
-            pool=args.pool,
-            target=args.target,
-            progress=lambda steps, _: progress.update(task, completed=steps),
-        )
+        return estimate(tally, name, progress=lambda steps: progress.update(task, completed=steps), **options)
+
+
+_OWN_OPTIONS = {"choice": ("method",), "choices": ("min_support", "largest"), "number": ()}

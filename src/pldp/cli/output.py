@@ -25,11 +25,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from pldp.estimates import Density, Estimate, Itemsets, Mean, TwoWay
-from pldp.estimates.numbers.density import HEAPED
-from pldp.estimates.numbers.number_mapping import QUANTILES
+from pldp.estimates import Density, NumberResult, Sets, Shares
+from pldp.estimates import Table as TwoWay
 from pldp.plain import json_text
-from pldp.survey import Question
 from pldp.tallies import Tally
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -87,16 +85,16 @@ def progress_bar(words: str, total: int | None = None, *, with_rate: bool = Fals
         yield progress, task
 
 
-def show_estimate(console: Console, estimate: Estimate, confidence: float, truth: Any = None) -> None:
+def show_estimate(console: Console, estimate: Shares, confidence: float, truth: Any = None) -> None:
     """Print one estimate: warnings first, then a row per value, then what stands behind it."""
-    for warning in estimate.warnings:
-        console.print(f"[bold red]Warning:[/] {escape(warning)}")
+    for note in estimate.notes:
+        console.print(f"[bold red]Warning:[/] {escape(note.text)}")
     table = Table(title=escape(str(estimate)), title_justify="left", header_style="bold")
     table.add_column("value")
     names = ["truth"] if truth is not None else []
     for name in (*names, "share", "std. error", f"{confidence:.0%} interval", "consistent"):
         table.add_column(name, justify="right")
-    rows = estimate.rows(confidence)
+    rows = estimate.records(confidence)
     shown = sorted(sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS])
     for index in shown:
         row = rows[index]
@@ -109,7 +107,7 @@ def show_estimate(console: Console, estimate: Estimate, confidence: float, truth
             interval,
             f"{row['consistent']:.4f}",
         ]
-        table.add_row(escape(row["value"]), *cells)
+        table.add_row(escape(row["label"]), *cells)
     console.print(table)
     if len(shown) < len(rows):
         console.print(f"(the {len(shown)} largest of {len(rows):,} values; --json has all)")
@@ -126,20 +124,20 @@ def show_estimate(console: Console, estimate: Estimate, confidence: float, truth
     _show_footing(console, estimate)
 
 
-def _show_by_size(console: Console, estimate: Estimate, confidence: float, shown: list[int]) -> None:
+def _show_by_size(console: Console, estimate: Shares, confidence: float, shown: list[int]) -> None:
     """Print the shares pooled by size beside those that the levels contradict."""
     table = Table(title="the same, pooled by size", title_justify="left", header_style="bold")
     table.add_column("value")
     for name in ("share", "std. error", f"{confidence:.0%} interval"):
         table.add_column(name, justify="right")
-    rows = estimate.rows(confidence)
+    rows = estimate.records(confidence)
     for row in (rows[index] for index in shown):
         interval = f"{row['low']:+.4f} … {row['high']:+.4f}"
-        table.add_row(escape(row["value"]), f"{row['estimate']:.4f}", f"{row['standard_error']:.4f}", interval)
+        table.add_row(escape(row["label"]), f"{row['estimate']:.4f}", f"{row['standard_error']:.4f}", interval)
     console.print(table)
 
 
-def _groups_table(estimate: Estimate) -> Table:
+def _groups_table(estimate: Shares) -> Table:
     table = Table(title="by level", title_justify="left", header_style="bold")
     for name, justify in (
         ("level", "left"),
@@ -155,7 +153,7 @@ def _groups_table(estimate: Estimate) -> Table:
     return table
 
 
-def _show_footing(console: Console, estimate: Estimate) -> None:
+def _show_footing(console: Console, estimate: Shares) -> None:
     if estimate.homogeneity is not None:
         test = estimate.homogeneity
         verdict = "they do NOT agree" if test.rejected else "no sign that they disagree"
@@ -170,20 +168,20 @@ def _show_footing(console: Console, estimate: Estimate) -> None:
     console.print(f"Errors assume: {escape('; '.join(estimate.assumptions))}.", style="dim")
 
 
-def show_itemsets(console: Console, name: str, found: Itemsets, confidence: float) -> None:
+def show_itemsets(console: Console, found: Sets, confidence: float) -> None:
     """Print frequent sets of items with their supports, and the rules between them."""
-    low, high = found.interval(confidence)
-    title = f"{escape(name)}: {found.reports:,} reports; sets that at least {found.min_support:g} of the people have"
-    grid = Table(title=title, title_justify="left", caption=escape(found.promise), caption_justify="left")
+    frequent = found.sets
+    at_least = f"sets that at least {frequent.min_support:g} of the people have"
+    title = f"{escape(found.question)}: {found.reports:,} reports; {at_least}"
+    grid = Table(title=title, title_justify="left", caption=escape(frequent.promise), caption_justify="left")
     grid.add_column("set")
     for heading in ("support", "standard error", f"{confidence:.0%} interval"):
         grid.add_column(heading, justify="right")
-    for place, items in enumerate(found.sets[:MOST_ROWS]):
-        reach = f"{low[place]:.4f} to {high[place]:.4f}"
-        row = (f"{found.support[place]:.4f}", f"{found.standard_error[place]:.4f}", reach)
-        grid.add_row(escape(", ".join(items)), *row)
-    for warning in found.warnings:
-        console.print(f"! {warning}", markup=False, style="bold")
+    for row in frequent.rows(confidence)[:MOST_ROWS]:
+        cells = (f"{row.estimate:.4f}", f"{row.standard_error:.4f}", f"{row.low:.4f} to {row.high:.4f}")
+        grid.add_row(escape(", ".join(row.label)), *cells)
+    for note in found.notes:
+        console.print(f"! {note.text}", markup=False, style="bold")
     console.print(grid)
     rules = found.rules()
     if rules:
@@ -196,30 +194,27 @@ def show_itemsets(console: Console, name: str, found: Itemsets, confidence: floa
         console.print(table)
 
 
-def show_number(console: Console, question: Question, found: Mean, fitted: Density, confidence: float) -> None:
+def show_number(console: Console, found: NumberResult, confidence: float) -> None:
     """Print the mean of a number, its quantiles, and the fitted density as bars."""
-    low, high = found.interval(confidence)
-    unit = f" {question.unit}" if question.unit else ""
+    mean, *quantiles = found.rows(confidence)
+    unit = f" {found.unit}" if found.unit else ""
     console.print(
-        f"{question.name}: {found.people:,} reports; mean {found.value:,.5g}{unit}, {confidence:.0%} interval "
-        f"{low:,.5g} to {high:,.5g} (standard error {found.standard_error:.3g})",
+        f"{found.question}: {found.reports:,} reports; mean {mean.estimate:,.5g}{unit}, {confidence:.0%} interval "
+        f"{mean.low:,.5g} to {mean.high:,.5g} (standard error {mean.standard_error:.3g})",
         markup=False,
         style="bold",
     )
+    for note in found.notes:
+        console.print(f"! {note.text}", markup=False)
     if found.by_size is not None:
-        console.print(
-            f"! people of different levels have different means: pooled by size {found.by_size:,.5g}", markup=False
-        )
+        console.print(f"! mean pooled by size: {found.by_size.value:,.5g}", markup=False)
     table = Table(header_style="bold")
     for heading in ("share of people below", f"number{unit}", f"{confidence:.0%} interval"):
         table.add_column(heading, justify="right")
-    for share in QUANTILES:
-        value, lower, upper = fitted.quantile(share, confidence)
-        table.add_row(f"{share:.0%}", f"{value:,.5g}", f"{lower:,.5g} to {upper:,.5g}")
+    for row in quantiles:
+        table.add_row(str(row.label), f"{row.estimate:,.5g}", f"{row.low:,.5g} to {row.high:,.5g}")
     console.print(table)
-    if fitted.roughness:
-        console.print(f"! {HEAPED}", markup=False)
-    for start, end, mass in _coarse(fitted):
+    for start, end, mass in _coarse(found.density):
         console.print(f"{start:>12,.5g} to {end:<12,.5g} {mass:6.1%} {'█' * round(60 * mass)}", markup=False)
 
 
@@ -233,21 +228,21 @@ def _coarse(fitted: Density, bars: int = 16) -> Iterator[tuple[float, float, flo
 def show_two_way(console: Console, table: TwoWay, confidence: float) -> None:
     """Print the consistent shares of a two-way table, each with the reach of its interval."""
     low, high = table.interval(confidence)
-    first, second = escape(table.rows.question), escape(table.columns.question)
+    first, second = (escape(margin.question) for margin in table.margins)
     title = f"{first} × {second}: {table.reports:,} reports; consistent share ± {confidence:.0%} reach, in %"
     grid = Table(title=title, title_justify="left")
     grid.add_column(f"{first} \\ {second}")
-    for value in table.columns.values:
+    for value in table.margins[1].values:
         grid.add_column(escape(value), justify="right")
     grid.add_column("all", justify="right")
-    reach = 50 * (high - low)
-    for place, value in enumerate(table.rows.values):
-        shares = 100 * table.consistent[place]
+    reach, consistent = 50 * (high - low), table.consistent()
+    for place, value in enumerate(table.margins[0].values):
+        shares = 100 * consistent[place]
         cells = [f"{share:.1f} ± {own:.1f}" for share, own in zip(shares, reach[place], strict=True)]
         grid.add_row(escape(value), *cells, f"{shares.sum():.1f}")
-    grid.add_row("all", *(f"{100 * share:.1f}" for share in table.consistent.sum(axis=0)), "100.0")
-    for warning in table.warnings:
-        console.print(f"! {warning}", markup=False, style="bold")
+    grid.add_row("all", *(f"{100 * share:.1f}" for share in consistent.sum(axis=0)), "100.0")
+    for note in table.notes:
+        console.print(f"! {note.text}", markup=False, style="bold")
     console.print(grid)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pldp import __version__
 from pldp.errors import EstimateError
-from pldp.estimates import Estimate
+from pldp.estimates import Shares
 from pldp.html import page, paragraph, picture, table
 from pldp.tallies import Tally
 
@@ -17,7 +17,7 @@ from pldp.tallies import Tally
 def write_page(
     path: Path,
     title: str,
-    estimates: Sequence[Estimate],
+    estimates: Sequence[Shares],
     *,
     tally: Tally,
     confidence: float = 0.95,
@@ -37,10 +37,10 @@ def write_page(
     path.write_text(page(title, body), encoding="utf-8")
 
 
-def _section(estimate: Estimate, confidence: float, truth: Any) -> str:
+def _section(estimate: Shares, confidence: float, truth: Any) -> str:
     parts = [
         f"<h2>{escape(estimate.question)}</h2>",
-        *(paragraph(text, "warning") for text in estimate.warnings),
+        *(paragraph(note.text, "warning") for note in estimate.notes),
         _picture(estimate, confidence, truth),
         _values_table(estimate, confidence, truth),
         _by_size(estimate, confidence, truth),
@@ -55,7 +55,7 @@ def _section(estimate: Estimate, confidence: float, truth: Any) -> str:
     return "".join(parts)
 
 
-def _picture(estimate: Estimate, confidence: float, truth: Any) -> str:
+def _picture(estimate: Shares, confidence: float, truth: Any) -> str:
     try:
         axes = estimate.plot(confidence, truth=truth)
     except EstimateError as error:
@@ -64,30 +64,30 @@ def _picture(estimate: Estimate, confidence: float, truth: Any) -> str:
     return picture(axes.figure, label)
 
 
-def _values_table(estimate: Estimate, confidence: float, truth: Any) -> str:
+def _values_table(estimate: Shares, confidence: float, truth: Any) -> str:
     known = [] if truth is None else ["truth"]
     heads = ["value", *known, "share", "standard error", f"{confidence:.0%} interval", "consistent"]
     rows = [
         [
-            row["value"],
+            row["label"],
             *([] if truth is None else [f"{truth[index]:.4f}"]),
             f"{row['estimate']:.4f}",
             f"{row['standard_error']:.4f}",
             f"{row['low']:.4f} … {row['high']:.4f}",
             f"{row['consistent']:.4f}",
         ]
-        for index, row in enumerate(estimate.rows(confidence))
+        for index, row in enumerate(estimate.records(confidence))
     ]
     return table(heads, rows)
 
 
-def _by_size(estimate: Estimate, confidence: float, truth: Any) -> str:
+def _by_size(estimate: Shares, confidence: float, truth: Any) -> str:
     if estimate.by_size is None:
         return ""
     return f"<p>The same, pooled by size:</p>{_values_table(estimate.by_size, confidence, truth)}"
 
 
-def _levels_table(estimate: Estimate) -> str:
+def _levels_table(estimate: Shares) -> str:
     rows = [
         (group.level, group.mechanism, f"{group.epsilon:g}", f"{group.reports:,}", f"{group.weight:.3f}")
         for group in estimate.groups
@@ -95,7 +95,7 @@ def _levels_table(estimate: Estimate) -> str:
     return table(["level", "mechanism", "ε", "reports", "weight"], rows) if rows else ""
 
 
-def _agreement(estimate: Estimate) -> str:
+def _agreement(estimate: Shares) -> str:
     test = estimate.homogeneity
     if test is None:
         return ""

@@ -6,22 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-import numpy as np
-
+from pldp import estimates as results
 from pldp.collector.arrivals import Hour
 from pldp.collector.store import Round
 from pldp.errors import EstimateError, TallyError
-from pldp.estimates import Homogeneity, baskets_of, density, frequencies, itemsets, mean, supports, two_way
-from pldp.estimates.numbers.density import HEAPED
-from pldp.estimates.numbers.number_mapping import number_mapping
-from pldp.estimates.shares.pooling import TEST_LEVEL
-from pldp.mechanisms.arrays import piecewise_arrays
+from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
 from pldp.survey import Question
-from pldp.tallies import Fused, Tally, fused_of
+from pldp.tallies import Tally
 
 CONFIDENCE: Final = 0.95
-MIN_SUPPORT: Final = 0.1
 
 MOST_ROWS: Final = 50
 """Values of a question that an overview shows, those with the largest shares; an estimate has all of them."""
@@ -32,20 +26,12 @@ MOST_CELLS: Final = 1000
 
 def estimate(counted: Tally, question: str, fewest: int) -> dict[str, Any]:
     """Return the estimate of a question with the survey's hash; groups of fewer people do not show how many."""
-    head = {"survey": counted.survey.hash, "name": question}
-    asked = counted.survey.question(question)
-    groups = _groups(counted, asked, fewest)
-    if asked.kind == "choices":
-        found = itemsets(*baskets_of(counted, question), MIN_SUPPORT).to_mapping(CONFIDENCE)
-        return {**head, **found, "groups": groups}
-    if asked.kind == "number":
-        fused = fused_of(counted, question)
-        return {**head, **number_mapping(mean(fused), density(fused), CONFIDENCE), "groups": groups}
-    content = frequencies(counted, question).to_mapping(CONFIDENCE)
+    found = results.estimate(counted, question).to_mapping(CONFIDENCE)
+    groups = _groups(counted, counted.survey.question(question), fewest)
     if all(group["reports"] is not None for group in groups):
-        weights = {group["level"]: group["weight"] for group in content["groups"]}
+        weights = {group["level"]: group["weight"] for group in found["groups"]}
         groups = [{**group, "weight": weights.get(group["level"], 0.0)} for group in groups]
-    return {**head, **content, "groups": groups}
+    return {"survey": counted.survey.hash, **found, "groups": groups}
 
 
 def _groups(counted: Tally, question: Question, fewest: int) -> list[dict[str, Any]]:
@@ -98,103 +84,17 @@ def overview(
 
 def _view(counted: Tally, question: Question, fewest: int) -> dict[str, Any]:
     """Return one question; where its levels disagree, what is shown is pooled by size, which needs no agreement."""
-    views = {"choice": _choice, "choices": _choices, "number": _number}
-    head = {"name": question.name, "text": question.text, "kind": question.kind}
+    # Frequent sets are searched for when somebody asks for them.
+    options = {"largest": 1} if "largest" in BY_KIND[question.kind].OPTIONS else {}
     try:
-        found = views[question.kind](counted, question)
+        found = results.estimate(counted, question.name, **options)
+        if found.homogeneity is not None and found.homogeneity.rejected:
+            found = results.estimate(counted, question.name, pool="size", **options)
     except (EstimateError, TallyError) as error:
-        return {**head, "missing": str(error)}
-    return {**head, **found, "groups": _groups(counted, question, fewest)}
-
-
-def _choice(counted: Tally, question: Question) -> dict[str, Any]:
-    found = frequencies(counted, question.name)
-    shown = found.by_size or found
-    return {
-        "reports": found.reports,
-        "method": shown.method,
-        "target": shown.target,
-        "manipulation": shown.manipulation,
-        "levels": [vars(level) for level in found.levels],
-        "warnings": [*_differ(found.homogeneity), *found.warnings[found.by_size is not None :]],
-        "assumptions": shown.assumptions,
-        **_largest(shown.rows(CONFIDENCE)),
-    }
-
-
-def _choices(counted: Tally, question: Question) -> dict[str, Any]:
-    baskets, items = baskets_of(counted, question.name)
-    found = supports(baskets, items, [[item] for item in items])
-    if found.homogeneity is not None and found.homogeneity.rejected:
-        found = supports(baskets, items, [[item] for item in items], pool="size")
-    rows = [
-        {
-            "value": item,
-            "estimate": row.pop("support"),
-            **{name: row[name] for name in ("standard_error", "low", "high")},
-        }
-        for item, row in zip(items, found.rows(CONFIDENCE), strict=True)
-    ]
-    return {
-        "reports": found.reports,
-        "method": f"unbiased, pooled by {found.pool}",
-        "target": found.target,
-        "manipulation": found.manipulation,
-        "warnings": _differ(found.homogeneity),
-        "assumptions": found.assumptions,
-        **_largest(rows),
-    }
-
-
-def _number(counted: Tally, question: Question) -> dict[str, Any]:
-    fused = fused_of(counted, question.name)
-    found = mean(fused)
-    differ = found.homogeneity is not None and found.homogeneity.rejected
-    shown = mean(fused, pooling="size") if differ else found
-    content = number_mapping(shown, density(fused), CONFIDENCE)
-    fitted = content["density"]
-    warnings = _differ(found.homogeneity)
-    if differ:
-        warnings.append("the curve still takes all levels to be alike")
-    if fitted["roughness"]:
-        warnings.append(HEAPED)
-    if not fitted["converged"]:
-        warnings.append("the fit of the curve did not converge")
-    return {
-        "unit": question.unit,
-        "reports": found.people,
-        "method": f"unbiased, pooled by {'size' if differ else 'precision'}",
-        "target": shown.target,
-        "moves": _forged(fused, by_size=differ),
-        "warnings": warnings,
-        "assumptions": shown.assumptions,
-        "mean": {name: content["mean"][name] for name in ("value", "standard_error", "low", "high")},
-        "quantiles": content["quantiles"],
-        "density": {name: fitted[name] for name in ("edges", "shares", "low", "high")},
-    }
-
-
-def _differ(test: Homogeneity | None) -> list[str]:
-    """Say that the levels disagree, where they do."""
-    if test is None or not test.rejected:
-        return []
-    return [
-        f"People of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}). "
-        "What is shown is pooled by size, which takes nothing for granted about who chose which level"
-    ]
-
-
-def _forged(fused: Fused, *, by_size: bool) -> float:
-    """Return how far one forged report moves the mean of a number at most, in its unit.
-
-    A report of level g counts for w_g/n_g times its unbiased number; w_g is n_g/n, or proportional to the level's
-    precision.
-    """
-    reports = np.array([source.reports for source in fused.sources])
-    errors = np.array([error for _, error in mean(fused, target="population").services.values()])
-    weights = reports / reports.sum() if by_size else errors**-2 / (errors**-2).sum()
-    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
-    return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
+        return {"name": question.name, "text": question.text, "kind": question.kind, "missing": str(error)}
+    content = found.to_mapping(CONFIDENCE)
+    content |= {"groups": _groups(counted, question, fewest), **_largest(content["rows"])}
+    return {name: value for name, value in content.items() if name not in {"sets", "rules", "homogeneity"}}
 
 
 def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -206,14 +106,9 @@ def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def _table(counted: Tally, first: str, second: str) -> dict[str, Any]:
     """Return the two-way table of two questions that were counted together."""
     try:
-        found = two_way(counted, first, second)
+        found = results.two_way(counted, first, second)
     except EstimateError as error:
         return {"questions": [first, second], "missing": str(error)}
     if found.shares.size > MOST_CELLS:
         return {"questions": [first, second], "missing": f"the table has {found.shares.size:,} cells, too many to show"}
-    content = found.to_mapping(CONFIDENCE)
-    rows = [
-        {"first": row[first], "second": row[second], **{name: row[name] for name in ("estimate", "low", "high")}}
-        for row in content["rows"]
-    ]
-    return {**{name: content[name] for name in ("questions", "reports", "warnings")}, "rows": rows}
+    return found.to_mapping(CONFIDENCE)

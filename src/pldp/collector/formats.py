@@ -26,7 +26,7 @@ def encode(content: Mapping[str, Any], kind: str) -> bytes:
     """Write an estimate in one of the formats; CSV and Arrow have its rows."""
     if kind == "json":
         return encode_json(plain(content))
-    rows = [_flat(row) for row in content["rows"]] if "rows" in content else _buckets(content["density"])
+    rows = _buckets(content["density"]) if "density" in content else [_flat(row) for row in content["rows"]]
     if kind == "csv":
         text = io.StringIO()
         # Text is quoted, so that a spreadsheet with other separators cannot split a label.

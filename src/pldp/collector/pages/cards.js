@@ -28,7 +28,7 @@ const dots = (caption, rows, scale, tick, write, unit) =>
 		head(title("Value"), make("th", { scope: "col", className: "chart" }, make("span", { className: "unseen" }, "Chart"), axis(scale, tick)), title("Estimate", "number"), title("95 % interval", "number reach")),
 		make("tbody", {}, ...rows.map((row) =>
 			make("tr", {},
-				make("th", { scope: "row" }, row.value),
+				make("th", { scope: "row" }, row.label),
 				make("td", { className: "chart" }, interval(scale, row)),
 				make("td", { className: "number" }, write(row)(row.estimate), unit),
 				make("td", { className: "number reach" }, `${write(row)(row.low)} to ${write(row)(row.high)}`, unit === PERCENT ? unit : ""))))));
@@ -43,13 +43,12 @@ const shares = (view) => {
 	return parts;
 };
 
-const NAMES = { 0.05: "5 % below", 0.25: "25 % below", 0.5: "Median", 0.75: "75 % below", 0.95: "95 % below" };
+const NAMES = { mean: "Mean", "5 %": "5 % below", "25 %": "25 % below", "50 %": "Median", "75 %": "75 % below", "95 %": "95 % below" };
 
 const numbers = (view) => {
 	const holder = make("div", { className: "wide" });
-	fit(holder, curve(view.density, view.mean, brief));
-	const quantiles = view.quantiles.map(({ share, value, low, high }) => ({ value: NAMES[share], estimate: value, low, high }));
-	const rows = [{ ...view.mean, value: "Mean", estimate: view.mean.value }, ...quantiles];
+	const rows = view.rows.map((row) => ({ ...row, label: NAMES[row.label] }));
+	fit(holder, curve(view.density, rows[0], brief));
 	const scale = scaleOf(rows.flatMap(({ estimate, low, high }) => [estimate, low, high]));
 	return [holder, dots(`Mean and quantiles of ${view.name}`, rows, scale, brief, ({ low, high }) => writer((high - low) / 4), view.unit && ` ${view.unit}`)];
 };
@@ -88,7 +87,7 @@ const sets = (view, round, tell) => {
 		if (!details.open) return;
 		try {
 			const answer = await (await ask(`estimates/${encodeURIComponent(view.name)}.json?round=${round()}`)).json();
-			const rows = answer.rows.filter(({ items }) => items.length > 1).map((row) => ({ ...row, value: row.items.join(" + "), estimate: row.support }));
+			const rows = answer.sets.filter(({ items }) => items.length > 1).map((row) => ({ ...row, label: row.items.join(" + ") }));
 			const scale = scaleOf([0, ...rows.flatMap(({ low, high }) => [low, high])]);
 			const none = make("p", { className: "muted" }, `No set of two or more has a support of ${brief(100 * answer.min_support)} % for sure.`);
 			const table = () => dots("Frequent sets", rows, scale, percentTick, (row) => writer(row.standard_error, 0.01), PERCENT);
@@ -128,7 +127,7 @@ export const questionCard = (first, place, round, tell) => {
 			chart.replaceChildren(make("p", {}, sentence(view.missing)));
 			return;
 		}
-		warnings.replaceChildren(...(view.warnings.length ? [list("wrong", view.warnings.map(sentence))] : []));
+		warnings.replaceChildren(...(view.notes.length ? [list("wrong", view.notes.map(({ text }) => sentence(text)))] : []));
 		chart.replaceChildren(...(view.kind === "number" ? numbers(view) : shares(view)));
 		notes.replaceChildren(make("p", { className: "muted small" }, legend(view)), make("p", { className: "small" }, `${forged(view)} ${byLevel(view)}`));
 		table.replaceChildren(...levels(view, fewest));
@@ -138,14 +137,14 @@ export const questionCard = (first, place, round, tell) => {
 };
 
 /** A two-way table; the darker a cell, the larger its share. */
-export const tableCard = ({ questions, reports, warnings = [], rows, missing }) => {
+export const tableCard = ({ questions, reports, notes = [], rows, missing }) => {
 	const card = make("section", { className: "card" }, make("h2", {}, `${questions[0]} and ${questions[1]} together`));
 	if (missing) {
 		card.append(make("p", {}, sentence(missing)));
 		return card;
 	}
-	const seconds = [...new Set(rows.map((row) => row.second))];
-	const firsts = [...new Set(rows.map((row) => row.first))];
+	const seconds = [...new Set(rows.map(({ label }) => label[1]))];
+	const firsts = [...new Set(rows.map(({ label }) => label[0]))];
 	const most = Math.max(...rows.map((row) => row.estimate));
 	const cell = ({ estimate, low, high }) => {
 		const write = writer((high - low) / 4, 0.01);
@@ -156,9 +155,9 @@ export const tableCard = ({ questions, reports, warnings = [], rows, missing }) 
 		make("table", { className: "two-way" },
 			make("caption", { className: "muted small" }, `${whole(reports)} reports that answer both; unbiased share of all people, with its 95 % interval`),
 			head(title(questions[0]), ...seconds.map((text) => title(text, "number"))),
-			make("tbody", {}, ...firsts.map((first) => make("tr", {}, make("th", { scope: "row" }, first), ...rows.filter((row) => row.first === first).map(cell))))));
+			make("tbody", {}, ...firsts.map((first) => make("tr", {}, make("th", { scope: "row" }, first), ...rows.filter(({ label }) => label[0] === first).map(cell))))));
 	scroll.setAttribute("role", "region");
 	scroll.setAttribute("aria-label", `${questions[0]} and ${questions[1]} together`);
-	card.append(...(warnings.length ? [list("wrong", warnings.map(sentence))] : []), scroll);
+	card.append(...(notes.length ? [list("wrong", notes.map(({ text }) => sentence(text)))] : []), scroll);
 	return card;
 };

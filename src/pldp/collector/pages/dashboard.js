@@ -49,7 +49,7 @@ const showHeadline = ({ reports, rejections, rounds, hours }) => {
 };
 
 const showDisagreements = (questions) => {
-	const told = questions.flatMap((view, place) => (view.warnings ?? []).filter((text) => text.includes("answer differently")).map((text) => {
+	const told = questions.flatMap((view, place) => (view.notes ?? []).filter(({ code }) => code === "levels-disagree").map(({ text }) => {
 		const link = make("a", { href: `#question-${place}` }, view.text || view.name);
 		return make("li", {}, link, ` ${text}.`);
 	}));
