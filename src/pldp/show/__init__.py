@@ -1,0 +1,29 @@
+"""One renderer of `to_mapping()` data: page, card, picture, table and sentence. It needs the standard library only."""
+
+from pldp.show.card import card
+from pldp.show.kinds import BY_KIND
+from pldp.show.markup import bullets, details, figure, paragraph, table
+from pldp.show.numbers import brief
+from pldp.show.page import page, results_body, results_page, snippet
+from pldp.show.sentence import assumptions, footing, sentence
+from pldp.show.table import Table, groups_table
+
+__all__ = [
+    "BY_KIND",
+    "Table",
+    "assumptions",
+    "brief",
+    "bullets",
+    "card",
+    "details",
+    "figure",
+    "footing",
+    "groups_table",
+    "page",
+    "paragraph",
+    "results_body",
+    "results_page",
+    "sentence",
+    "snippet",
+    "table",
+]
