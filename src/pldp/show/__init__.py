@@ -7,6 +7,7 @@ from pldp.show.numbers import brief
 from pldp.show.page import page, results_body, results_page, snippet
 from pldp.show.sentence import assumptions, footing, sentence
 from pldp.show.table import Table, groups_table
+from pldp.show.terminal import heading, tables
 
 __all__ = [
     "BY_KIND",
@@ -19,6 +20,7 @@ __all__ = [
     "figure",
     "footing",
     "groups_table",
+    "heading",
     "page",
     "paragraph",
     "results_body",
@@ -26,4 +28,5 @@ __all__ = [
     "sentence",
     "snippet",
     "table",
+    "tables",
 ]

@@ -57,7 +57,7 @@ export const curve = ({ edges, shares, low, high }, mean, write) => (width) => {
 		draw("rect", { class: "around", x: x(mean.low), y: 0, width: Math.max(1, x(mean.high) - x(mean.low)), height: height - foot }),
 		draw("path", { class: "band", d: `${path([...along(high), ...along(low).reverse()])}Z` }),
 		draw("path", { class: "fitted", d: path(along(shares)) }),
-		line("mean", x(mean.value), x(mean.value), 0, height - foot),
+		line("mean", x(mean.estimate), x(mean.estimate), 0, height - foot),
 		line("zero", 0, width, height - foot, height - foot),
 		...ticks.map((tick) => draw("text", { x: x(tick), y: height - 5, "text-anchor": tick === from ? "start" : tick === to ? "end" : "middle" }, write(tick))));
 };
