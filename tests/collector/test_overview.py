@@ -15,17 +15,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from client import JSON, LINES, call, lines, send
 from hypothesis import given
 from hypothesis import strategies as st
-from senders import make_reports, packed
 
+from helpers.collector.client import JSON, LINES, call, lines, send
+from helpers.collector.senders import make_reports, packed
 from pldp.cli import main
 from pldp.collector import Collector, Packing, Settings, Store, Tokens
 from pldp.collector.answers import estimate, hide_small, overview
 from pldp.collector.arrivals import HOURS, Arrivals
 from pldp.collector.formats import encode
 from pldp.collector.live import Live
+from pldp.collector.problems import ProblemError
 from pldp.errors import StoreError, UsageError
 from pldp.estimates import Estimate, frequencies, mean, supports
 from pldp.estimates.numbers.density import HEAPED
@@ -36,6 +37,22 @@ from pldp.survey import Survey, loads
 from pldp.tallies import Tally, fused_of, tally
 
 OPEN = Settings(rate_limit=0)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+
+CLOCK = Clock()
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +70,7 @@ def store(tmp_path: Path, commute: Survey) -> Iterator[Store]:
 
 @pytest.fixture
 def app(commute: Survey, store: Store, tmp_path: Path) -> Collector:
-    return Collector(commute, store, Tokens(tmp_path / "reports.db"), OPEN)
+    return Collector(commute, store, Tokens(tmp_path / "reports.db"), OPEN, clock=CLOCK)
 
 
 @pytest.fixture
@@ -70,8 +87,7 @@ def shopping() -> tuple[Survey, Tally]:
 
 def look(app: Collector, token: str, query: str = "", **headers: str) -> Any:
     """Look at the overview as if the last look was long ago."""
-    for kept in app._live._rounds.values():
-        kept.until = 0
+    CLOCK.wait(1000)
     return call(app, "GET", f"/v1/overview{query}", token=token, headers=headers)
 
 
@@ -130,11 +146,11 @@ def test_a_reader_and_an_administrator_do_not_share_a_tag(app: Collector, reader
 
 
 def test_everybody_who_looks_shares_one_overview_a_second(
-    app: Collector, commute: Survey, reader: str, monkeypatch
+    app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
 ) -> None:
     made: list[int] = []
-    count = app._store.tally
-    monkeypatch.setattr(app._store, "tally", lambda *given: made.append(1) or count(*given))
+    count = store.tally
+    monkeypatch.setattr(store, "tally", lambda *given: made.append(1) or count(*given))
     call(app, "POST", "/v1/reports", lines(make_reports(commute, 100)), LINES)
 
     async def many() -> list[Any]:
@@ -151,12 +167,21 @@ def test_everybody_who_looks_shares_one_overview_a_second(
 
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0.01, 1), (5, 50)])
-def test_estimates_that_take_long_are_made_less_often(store: Store, seconds: float, pause: float) -> None:
-    work = itertools.count(0, seconds)
-    live = Live(store, 50, clock=lambda: 1000, work=lambda: next(work))
-    asyncio.run(live.overview(None))
-    (kept,) = live._rounds.values()
-    assert kept.until == 1000 + pause
+def test_estimates_that_take_long_are_made_less_often(
+    store: Store, commute: Survey, seconds: float, pause: float
+) -> None:
+    work, clock = itertools.count(0, seconds), Clock()
+    live = Live(store, 50, clock=clock, work=lambda: next(work))
+
+    def reports() -> int:
+        return json.loads(asyncio.run(live.overview(None, "read")).body)["reports"]
+
+    assert reports() == 0
+    store.add(packed(commute, make_reports(commute, 1)), {})
+    clock.wait(pause * 0.99)
+    assert reports() == 0
+    clock.wait(pause * 0.02)
+    assert reports() == 1
     live.close()
 
 
@@ -225,7 +250,6 @@ def test_rounds_are_chosen_and_a_closed_one_stays_as_it_was(
     assert look(app, reader, "?round=1").json["questions"] == first["questions"]
     assert look(app, reader, "?round=3").code == "not_found"
     assert look(app, reader, "?round=x").code == "bad_request"
-    assert set(app._live._rounds) == {0, 1}
 
 
 def test_a_store_that_fails_is_told_and_looked_at_again(app: Collector, store: Store, reader: str, monkeypatch) -> None:
@@ -238,14 +262,19 @@ def test_a_store_that_fails_is_told_and_looked_at_again(app: Collector, store: S
     assert look(app, reader).status == 200
 
 
-def test_overviews_of_few_rounds_are_kept(app: Collector, store: Store, reader: str, monkeypatch) -> None:
+def test_overviews_of_few_rounds_are_kept_and_none_of_rounds_that_are_not_there(store: Store, monkeypatch) -> None:
     monkeypatch.setattr("pldp.collector.live.MOST_ROUNDS", 2)
     for _ in range(4):
         store.close_round()
         store.open_round()
+    live = Live(store, 50)
     for number in range(1, 6):
-        assert look(app, reader, f"?round={number}").json["round"] == number
-    assert list(app._live._rounds) == [4, 5]
+        assert json.loads(asyncio.run(live.overview(number, "read")).body)["round"] == number
+    assert live.kept == [4, 5]
+    with pytest.raises(ProblemError):
+        asyncio.run(live.overview(6, "read"))
+    assert live.kept == [5]
+    live.close()
 
 
 def test_small_groups_do_not_show_their_size(app: Collector, commute: Survey, reader: str) -> None:
@@ -384,14 +413,16 @@ def test_questions_with_many_values_show_the_largest_and_say_how_many_are_left()
     assert sorted(frequencies(counted, "q").shares)[30] == pytest.approx(least)
 
 
-def test_two_way_tables_are_there_where_pairs_are_counted(app: Collector, commute: Survey, reader: str) -> None:
+def test_two_way_tables_are_there_where_pairs_are_counted(
+    app: Collector, store: Store, commute: Survey, reader: str
+) -> None:
     (empty,) = look(app, reader).json["two_way"]
     assert "no reports" in empty["missing"]
     people = Population.of_shares(commute, 1000, seed=1)
     packing = Packing(commute)
     batch = next(iter(simulate_reports(commute, people, seed=1)))
 
-    app._store.add([packing.pack(report) for report in from_batch(commute, batch)], {})
+    store.add([packing.pack(report) for report in from_batch(commute, batch)], {})
     (table,) = look(app, reader).json["two_way"]
     assert table["questions"] == ["late", "mode"]
     assert len(table["rows"]) == 12
@@ -399,9 +430,9 @@ def test_two_way_tables_are_there_where_pairs_are_counted(app: Collector, commut
 
 
 def test_pairs_are_named_in_the_settings() -> None:
-    assert Settings().paired() == []
+    assert Settings().question_pairs() == []
     with pytest.raises(UsageError, match="such as mode\\+late"):
-        Settings(pairs="mode").paired()
+        Settings(pairs="mode").question_pairs()
 
 
 def test_hours_are_forgotten_after_a_week_and_when_the_clock_is_set_back() -> None:
@@ -411,7 +442,7 @@ def test_hours_are_forgotten_after_a_week_and_when_the_clock_is_set_back() -> No
         arrivals.add(2, 1)
         now += 3600
     assert len(arrivals.hours()) == HOURS
-    assert len(arrivals._counts) <= HOURS + 1
+    assert len(arrivals) <= HOURS + 1
     assert sum(hour.stored for hour in arrivals.hours()) == 2 * (HOURS - 1)
     now = 0
     assert arrivals.hours() == []
@@ -454,13 +485,13 @@ def test_cells_of_csv_are_no_formulas(label: str) -> None:
 
 
 def test_reports_are_counted_once_while_the_reader_types_the_token(
-    app: Collector, store: Store, commute: Survey, monkeypatch
+    app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
 ) -> None:
     store.add(packed(commute, make_reports(commute, 30)), {})
-    counted: list[int] = []
+    asked: list[tuple[Any, ...]] = []
     count = store.tally
-    monkeypatch.setattr(store, "tally", lambda: counted.append(count().reports))
+    monkeypatch.setattr(store, "tally", lambda *given: asked.append(given) or count(*given))
     for _ in range(3):
         assert call(app, "GET", "/dashboard").status == 200
-    app._live._thread.shutdown()
-    assert counted == [30]
+    assert look(app, reader).json["reports"] == 30
+    assert [len(given) for given in asked] == [0, 2]  # once for who opens the page, once for the overview

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import expect
-from senders import make_reports
-from servers import Server, running
 
-from browsers import Visit, Visits
+from helpers.browsers import Visit, Visits
+from helpers.collector.senders import make_reports
+from helpers.collector.servers import Server, running
 from pldp import Device, Survey
 from pldp.collector import Sender, Tokens
 from pldp.collector.static import assets

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from pldp.budgets.levels import Level
 from pldp.errors import EpsilonError
-from pldp.mechanisms import AUTO, MICRO, REGISTRY, PureChannel, epsilon_text, family
+from pldp.mechanisms import AUTO, MICRO, REGISTRY, PureChannel, epsilon_text, family, names
 
 Cost = Callable[[float], float]
 """Error of one question as a function of its ε: falling and convex."""
@@ -43,8 +43,10 @@ def variance_cost(mechanism: str, size: int) -> Cost:
     The formulas are those of the channels before their weights are rounded, so that slopes are smooth.
     """
     if mechanism == AUTO:
-        found = (each for each in REGISTRY.values() if issubclass(each, PureChannel) and each.suits(size))
-        parts = [variance_cost(each.mechanism, size) for each in found]
+        found = (REGISTRY[name] for name in names("labels", per_value=False))
+        parts = [
+            variance_cost(each.mechanism, size) for each in found if issubclass(each, PureChannel) and each.suits(size)
+        ]
         return lambda epsilon: min(part(epsilon) for part in parts)
     chosen = family(mechanism, "labels", per_value=False)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Iterator, Mapping
@@ -26,6 +25,7 @@ from rich.progress import (
 from rich.table import Table
 
 from pldp import show
+from pldp.plain import json_text
 from pldp.tallies import Tally
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -43,22 +43,12 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
 
 def emit_json(content: Mapping[str, Any], target: str) -> None:
     """Write JSON to a file or to standard output. Numbers that JSON does not know become null."""
-    text = json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    text = json_text(content, indent=1) + "\n"
     if target == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
     else:
         Path(target).write_text(text, encoding="utf-8")
-
-
-def _plain(content: Any) -> Any:
-    if isinstance(content, Mapping):
-        return {str(key): _plain(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_plain(value) for value in content]
-    if isinstance(content, float) and not math.isfinite(content):
-        return None
-    return content
 
 
 def console_for(args: argparse.Namespace) -> Console:

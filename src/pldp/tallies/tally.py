@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.errors import SurveyError, TallyError
+from pldp.files import atomic_write
 from pldp.reports import Rejection
 from pldp.survey import Survey, loads
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts, counts_from_arrays, no_counts
@@ -135,10 +136,8 @@ class Tally:
             arrays |= {f"{index}.{name}": array for name, array in self.counts[cell].arrays().items()}
         for index, together in enumerate(self.pairs.values()):
             arrays |= {f"pair{index}.{name}": array for name, array in together.arrays().items()}
-        fresh = Path(f"{path}.new")
-        with fresh.open("wb") as file:
+        with atomic_write(path) as file:
             np.savez_compressed(file, **arrays)
-        fresh.replace(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Tally:

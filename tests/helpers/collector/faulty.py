@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from pldp.cli import main
-from pldp.collector.app import Collector
+from pldp.collector.http import Request
 from pldp.collector.uploads import Uploads
 
 
@@ -25,14 +25,14 @@ def hasty() -> None:
 
 def chatty() -> None:
     """Log what comes."""
-    body = Collector._body
+    body = Request.body
 
-    async def log(self: Collector, *arguments: Any) -> bytes:
+    async def log(self: Request, *arguments: Any) -> bytes:
         content = await body(self, *arguments)
         logging.getLogger("pldp.collector").error("got %r", content)
         return content
 
-    Collector._body = log
+    Request.body = log
 
 
 if __name__ == "__main__":

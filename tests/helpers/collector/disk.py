@@ -72,7 +72,7 @@ class Disk:
         """Tell its own files from those of databases that some other test left open."""
         return path.is_relative_to(self.folder)
 
-    def _take(self, step: Step) -> int:
+    def take(self, step: Step) -> int:
         refused = self.refuse(step.what)
         if refused == OK:
             self.steps.append(step)
@@ -113,7 +113,7 @@ def _install() -> None:
     def take(file: _File, make: Callable[[str], Step]) -> int:
         path = paths.get(ctypes.addressof(file.contents))
         disk = watching(path)
-        return disk._take(make(path.name)) if disk and path else OK
+        return disk.take(make(path.name)) if disk and path else OK
 
     def table(address: int) -> _Methods:
         found = tables.get(address)

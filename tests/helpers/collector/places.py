@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
-from pldp.collector import Store
+from pldp.collector import Store, open_database
 from pldp.survey import Survey
 
 Open = Callable[[], Store]
@@ -57,3 +58,10 @@ def stores_at(where: str | Path, survey: Survey) -> Iterator[Open]:
     yield start
     if opened:
         opened[-1].close()
+
+
+def query(where: str | Path, statement: str) -> list[tuple[Any, ...]]:
+    """Run one statement over a connection of its own and return all rows."""
+    with closing(open_database(where).connect()) as connection:
+        rows = connection.execute(statement)
+        return rows.fetchall() if rows.description else []

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 from pldp.collector import Collector
 from pldp.reports import Report
@@ -45,7 +46,8 @@ async def send(
     scope = {
         "type": "http",
         "method": method,
-        "path": target,
+        "path": unquote(target),
+        "raw_path": quote(target, safe="/%", errors="replace").encode(),
         "query_string": query.encode(),
         "headers": [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()],
         "client": (address, 1),

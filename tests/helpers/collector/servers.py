@@ -12,14 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
-from threading import Thread
+from queue import Queue
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-import uvicorn
-
 from pldp.collector import Collector, Settings, Store, Tokens
-from pldp.collector.server import _config, _listen
+from pldp.collector.server import serve_app
 from pldp.survey import Survey
 
 SURVEY = "examples/commute.toml"
@@ -31,7 +30,7 @@ class Server:
     def __init__(self, folder: Path, *options: str, survey: str = SURVEY, fault: str = "") -> None:
         self.database = folder / "reports.db"
         self.log = folder / "log.txt"
-        program = ["tests/collector/faulty.py", fault] if fault else ["-m", "pldp.cli"]
+        program = ["tests/helpers/collector/faulty.py", fault] if fault else ["-m", "pldp"]
         command = [sys.executable, *program, "serve", survey, "--port", "0", "--database", str(self.database)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -90,18 +89,18 @@ class Local:
         self.store = Store(survey, self.database, pairs=settings.pop("pairs", ()))
         chosen = Settings(port=0, rate_limit=0, **settings)
         app = Collector(survey, self.store, Tokens(self.database), chosen)
-        listener = _listen(chosen)
-        self.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        self._server = uvicorn.Server(_config(app, chosen))
-        self._thread = Thread(target=self._server.run, args=([listener],))
+        addresses: Queue[str] = Queue()
+        self._stop = Event()
+        self._thread = Thread(target=serve_app, args=(app, chosen, addresses.put, self._stop.is_set))
         self._thread.start()
+        self.url = addresses.get(timeout=60)
 
     def connect(self) -> HTTPConnection:
         parts = urlsplit(self.url)
         return HTTPConnection(parts.hostname or "", parts.port, timeout=60)
 
     def stop(self) -> None:
-        self._server.should_exit = True
+        self._stop.set()
         self._thread.join()
         self.store.close()
 
