@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers import mappings
 from pldp import show
 from pldp.show.axis import WIDEST, Axis
-from show import samples
 
 
 @given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9))
@@ -36,7 +36,7 @@ def test_an_axis_holds_its_numbers_between_round_ends(numbers: list[float]) -> N
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 1e-5), (-1, 1), (1e6, 1e6 + 10), (0, 5e7), (-3e5, 2e3)])
 @pytest.mark.parametrize("noise", [0.0, 0.3, 40.0])
 def test_curves_stay_in_their_frame(low: float, high: float, noise: float) -> None:
-    picture = show.BY_KIND["number"].picture(samples.number(low=low, high=high, noise=noise))
+    picture = show.BY_KIND["number"].picture(mappings.number(low=low, high=high, noise=noise))
     for path in re.findall(r' d="M([^"]+?)Z?"', picture):
         points = [tuple(map(float, point.split())) for point in path.split("L")]
         assert all(0 <= x <= 100 and 0 <= y <= 100 for x, y in points)
@@ -47,8 +47,8 @@ def test_curves_stay_in_their_frame(low: float, high: float, noise: float) -> No
 
 
 def test_intervals_that_leave_the_picture_are_cut_and_that_is_said() -> None:
-    rows = [samples.row("a", 0.4, 5.0), samples.row("b", 0.6, 0.1)]
-    picture = show.BY_KIND["choice"].picture(samples.result("q", "choice", rows))
+    rows = [mappings.row("a", 0.4, 5.0), mappings.row("b", 0.6, 0.1)]
+    picture = show.BY_KIND["choice"].picture(mappings.result("q", "choice", rows))
     assert "Lines that leave the picture" in picture
     assert all(0 <= float(text) <= 100 for text in re.findall(r'x\d?="([\d.-]+)%"', picture))
-    assert "Lines that leave" not in show.BY_KIND["choice"].picture(samples.choice())
+    assert "Lines that leave" not in show.BY_KIND["choice"].picture(mappings.choice())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from pldp.auditing.result import Audit, Row
+from pldp.auditing.result import Audit, Row, write_epsilon
 from pldp.errors import AuditError
 from pldp.show import page, paragraph
 
@@ -86,16 +85,9 @@ def _row(row: Row) -> str:
     sampled = (None, None) if bound is None else (round(bound.epsilon, 3), round(bound.detectable, 3))
     numbers = (row.claimed, row.exact, *sampled)
     cells = "".join(f"<td>{escape(word)}</td>" for word in words)
-    cells += "".join(f'<td class="number">{shown(number)}</td>' for number in numbers)
+    cells += "".join(f'<td class="number">{write_epsilon(number)}</td>' for number in numbers)
     kind = "holds" if row.holds else "fails"
     return f'<tr>{cells}<td class="{kind}">{escape(row.verdict)}</td></tr>'
-
-
-def shown(number: float | None) -> str:
-    """Write a number for people; six decimals are all that an exact ε has."""
-    if number is None:
-        return "–"
-    return "∞" if math.isinf(number) else f"{number:.6f}".rstrip("0").rstrip(".")
 
 
 def _findings(rows: Sequence[Row]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
+from pldp import show
 from pldp.auditing.sampled import Bound
 from pldp.auditing.timing import Timing
 from pldp.epsilon import MICRO, Micro
@@ -148,6 +149,24 @@ class Audit:
             "rows": [row.to_mapping() for row in self.rows],
         }
 
+    def _repr_html_(self) -> str:
+        """Show what was found in notebooks."""
+        heads = ("question", "level", "mechanism", "device", "claimed ε", "exact ε", "verdict")
+        rows = [
+            (
+                row.question or "–",
+                row.level or "–",
+                row.mechanism,
+                row.device,
+                write_epsilon(row.claimed),
+                write_epsilon(row.exact),
+                row.verdict,
+            )
+            for row in self.rows
+        ]
+        findings = [text for row in self.rows for text in (*row.refutations, *row.notes)]
+        return show.panel(str(self), show.Table("", heads, rows, left=4), *findings)
+
     def __str__(self) -> str:
         refuted = sum(not row.holds for row in self.rows)
         words = f"{refuted or 'none'} of {len(self.rows)} promises refuted"
@@ -157,6 +176,13 @@ class Audit:
 def number(epsilon: float) -> float | str:
     """Write ε for JSON: a number, or the word for what is none."""
     return "infinite" if math.isinf(epsilon) else epsilon
+
+
+def write_epsilon(number: float | None) -> str:
+    """Write ε for people; six decimals are all that an exact ε has."""
+    if number is None:
+        return "–"
+    return "∞" if math.isinf(number) else f"{number:.6f}".rstrip("0").rstrip(".")
 
 
 def from_micro(micro: Micro) -> float:

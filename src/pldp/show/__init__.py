@@ -4,7 +4,7 @@ from pldp.show.card import card
 from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
 from pldp.show.numbers import brief
-from pldp.show.page import page, results_body, results_page, snippet
+from pldp.show.page import page, panel, results_body, results_page, snippet
 from pldp.show.sentence import assumptions, footing, sentence
 from pldp.show.table import Table, groups_table
 from pldp.show.terminal import heading, tables
@@ -22,6 +22,7 @@ __all__ = [
     "groups_table",
     "heading",
     "page",
+    "panel",
     "paragraph",
     "results_body",
     "results_page",

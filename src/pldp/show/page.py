@@ -50,3 +50,13 @@ def results_body(results: Mapping[str, Any]) -> str:
 def snippet(markup: str) -> str:
     """Return markup with its style, for notebooks."""
     return f'<div class="pldp"><style>{style()}</style>{markup}</div>'
+
+
+def panel(title: str, *content: str | Table) -> str:
+    """Return texts and tables as a card with its style, for notebooks.
+
+    >>> "<p>two &lt; three</p>" in panel("A survey", "two < three")
+    True
+    """
+    parts = (paragraph(each) if isinstance(each, str) else table(each) for each in content)
+    return snippet(f'<section class="card"><h2>{escape(title)}</h2>{"".join(parts)}</section>')

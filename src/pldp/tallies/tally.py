@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from pldp import show
 from pldp.errors import SurveyError, TallyError
 from pldp.files import atomic_write
 from pldp.reports import Rejection
@@ -111,6 +112,17 @@ class Tally:
     def rejected(self) -> int:
         """Number of reports that were not counted."""
         return sum(self.rejections.values())
+
+    def _repr_html_(self) -> str:
+        """Show what was counted in notebooks."""
+        cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in sorted(self.counts.items())]
+        rejections = [(reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
+        return show.panel(
+            self.survey.title,
+            f"{self.reports:,} reports counted, {self.rejected:,} rejected.",
+            show.Table("", ("question", "level", "reports"), cells, left=2),
+            *((show.Table("rejected", ("reason", "reports"), rejections),) if rejections else ()),
+        )
 
     @property
     def paired(self) -> tuple[Pair, ...]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from helpers import mappings
 from pldp import show
 from pldp.show.numbers import amounts, percents
-from show import samples
 
 SENTENCES = {
     "choice": "mode: car 31 % (29 to 34 %), bike 21 % (19 to 23 %), bus, tram or underground 17 % (15 to 19 %)",
@@ -18,14 +18,14 @@ SENTENCES = {
 
 @pytest.mark.parametrize("kind", show.BY_KIND)
 def test_every_kind_says_what_it_found_in_a_sentence(kind: str) -> None:
-    sentence = show.sentence(samples.EVERY_KIND[kind]())
+    sentence = show.sentence(mappings.EVERY_KIND[kind]())
     assert sentence.startswith(SENTENCES[kind])
     assert sentence.endswith("; 95 % intervals, from 1,000 reports")
 
 
 @pytest.mark.parametrize("kind", show.BY_KIND)
 def test_every_row_of_a_table_has_a_cell_per_head(kind: str) -> None:
-    result = samples.EVERY_KIND[kind]()
+    result = mappings.EVERY_KIND[kind]()
     tables = [*show.BY_KIND[kind].tables(result), show.BY_KIND[kind].bars(result), show.groups_table(result)]
     found = [table for table in tables if table is not None]
     assert sum(len(table.rows) for table in found) >= 3
@@ -33,20 +33,20 @@ def test_every_row_of_a_table_has_a_cell_per_head(kind: str) -> None:
 
 
 def test_tables_have_a_digit_more_than_sentences() -> None:
-    (table,) = show.BY_KIND["choice"].tables(samples.choice())
+    (table,) = show.BY_KIND["choice"].tables(mappings.choice())
     assert table.heads == ("", "share", "95 % interval", "std. error", "consistent")
     assert table.rows[2] == ("car", "31.3 %", "29.0 to 33.7 %", "1.2 %", "31.3 %")
 
 
 def test_sets_and_rules_are_shown_and_single_items_once() -> None:
-    items, sets, rules = show.BY_KIND["choices"].tables(samples.choices())
+    items, sets, rules = show.BY_KIND["choices"].tables(mappings.choices())
     assert [row[0] for row in items.rows] == ["bread", "milk", "beer"]
     assert [row[0] for row in sets.rows] == ["bread + milk"]
     assert rules.rows == [("milk", "bread", "74.0 %", "5.0 %", "1.20")]
 
 
 def test_where_no_set_is_frequent_that_is_said() -> None:
-    _, sets = show.BY_KIND["choices"].tables(samples.choices(sets=[], rules=[]))
+    _, sets = show.BY_KIND["choices"].tables(mappings.choices(sets=[], rules=[]))
     assert "No set of two or more surely has a share of 10 %." in sets.heads
 
 
@@ -72,7 +72,7 @@ def test_per_cent_never_has_digits_that_nobody_needs() -> None:
 
 
 def test_a_table_of_two_questions_has_its_margins() -> None:
-    (table,) = show.BY_KIND["table"].tables(samples.two_way())
+    (table,) = show.BY_KIND["table"].tables(mappings.two_way())
     assert table.heads[0] == "late \\ mode"
     assert [row[0] for row in table.rows] == ["no", "yes", "all"]
     assert table.rows[0][3] == "21.9 ± 2.9 %"
@@ -82,7 +82,7 @@ def test_a_table_of_two_questions_has_its_margins() -> None:
 def test_what_stands_behind_a_result_is_said() -> None:
     levels = [{"level": "a", "mechanism": "krr", "epsilon": 1.0, "share": 0.25}]
     fit = {"converged": False, "gap": 1e-3, "steps": 1200}
-    said = show.footing(samples.choice(levels=levels, fit=fit, manipulation=None))
+    said = show.footing(mappings.choice(levels=levels, fit=fit, manipulation=None))
     assert said[0].endswith("p = 0.03: no sign that they disagree.")
     assert said[1:] == [
         "Levels are hidden in reports; estimated choices: a 25 %.",
