@@ -210,13 +210,16 @@ values = [{json.dumps(MARKUP)}, "no"]
 name = "=1+1"
 kind = "choices"
 values = [{json.dumps(MARKUP)}, "</table>"]
+[[questions]]
+name = "</h2>"
+values = [{json.dumps(MARKUP)}, "</td>"]
 """
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Local, str]]:
     survey = loads(HOSTILE)
-    with local(tmp_path_factory.mktemp("hostile"), survey, pairs=[("<i>/?#", "=1+1")]) as server:
+    with local(tmp_path_factory.mktemp("hostile"), survey, pairs=[("<i>/?#", "</h2>")]) as server:
         upload(server, reports_of(survey, 300, seed=6))
         yield server, Tokens(server.database).create("reader", "read")
 

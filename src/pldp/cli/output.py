@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -83,19 +84,26 @@ def show_result(console: Console, result: Mapping[str, Any]) -> None:
     """Print one result of any kind, given as plain data: notes first, then its tables, then what stands behind it."""
     console.print(show.heading(result), style="bold", markup=False)
     for note in result["notes"]:
-        style = "bold red" if note["severity"] == "warning" else ""
-        console.print(f"{note['severity'].capitalize()}: {note['text']}", style=style, markup=False)
+        name, style = ("Warning", "bold red") if note["severity"] == "warning" else ("Note", "")
+        console.print(f"{name}: {note['text']}", style=style, markup=False)
     for table in show.tables(result):
-        console.print(_grid(table))
+        if table.rows:
+            console.print(_grid(table))
         if table.note:
             console.print(table.note, markup=False)
     for text in show.footing(result):
         console.print(text, markup=False)
-    console.print(show.assumptions(result), style="dim", markup=False)
+    console.print(show.assumptions(result) + "\n", style="dim", markup=False)
 
 
 def _grid(table: show.Table) -> Table:
-    grid = Table(title=escape(table.title), title_justify="left", header_style="bold")
+    grid = Table(
+        title=escape(table.title) or None,
+        title_justify="left",
+        header_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
     for place, name in enumerate(table.heads):
         grid.add_column(escape(name), justify="left" if place < table.left else "right")
     for row in table.rows:

@@ -56,7 +56,7 @@ def table(content: Table, shades: Sequence[Sequence[int]] = ()) -> str:
     )
     note = paragraph(content.note, "note") if content.note else ""
     grid = f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="scroll" tabindex="0">{grid}</div>{note}'
+    return (f'<div class="scroll" tabindex="0">{grid}</div>' if content.rows else "") + note
 
 
 def figure(drawing: Any, label: str) -> str:

@@ -28,7 +28,7 @@ FARTHEST: Final = (-1.0, 2.0)
 SLICES: Final = 40
 """A curve's height is the share of people in about one part of so many."""
 
-BAND: Final = 1.8
+BAND: Final = 1.5
 """A band is drawn up to so many times the top of its curve."""
 
 _LETTERS: Final = 44
@@ -104,11 +104,12 @@ def curve(density: Mapped, mean: Mapped, unit: str, about: str) -> str:
         f'<path class="band" d="{band}"/><path class="fitted" d="{_path(along(shares))}"/></svg>'
     )
     write = Writer(rise.digits(100), " %", 100)
+    peak_is_left = middles[heights.index(max(heights))] < 50
+    beside = 'x="100%" text-anchor="end"' if peak_is_left else 'x="2"'
     for tick in rise.ticks[1:]:
         y = HEIGHT * (1 - rise.place(tick))
-        body.append(
-            _line("grid", "0", "100%", y, y) + f'<text class="tick" x="2" y="{y + 13:.1f}">{write(tick)}</text>'
-        )
+        body.append(_line("grid", "0", "100%", y, y))
+        body.append(f'<text class="tick" {beside} y="{y + 13:.1f}">{write(tick)}</text>')
     body.append(_line("zero", "0", "100%", HEIGHT, HEIGHT) + _labels(axis, HEIGHT + FOOT, axis.label))
     words = f"Height: share of people per {brief(slice_width)}{f' {unit}' if unit else ''}."
     if reach > rise.high:

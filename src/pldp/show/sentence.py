@@ -36,7 +36,8 @@ def _agreement(test: Mapped | None) -> str:
     if not test:
         return ""
     verdict = "they do NOT agree" if test["rejected"] else "no sign that they disagree"
-    numbers = f"χ² = {test['statistic']:.1f} on {test['degrees']} degrees of freedom, p = {test['p_value']:.2g}"
+    degrees = "1 degree" if test["degrees"] == 1 else f"{test['degrees']:,} degrees"
+    numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom, p = {test['p_value']:.2g}"
     return f"Do people of different levels answer alike? {numbers}: {verdict}."
 
 

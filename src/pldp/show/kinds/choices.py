@@ -25,7 +25,8 @@ class Choices(Choice):
         floor = f"{brief(100 * result['min_support'])} %"
         promise = f"{result['promise'][:1].upper()}{result['promise'][1:]}." if result.get("promise") else ""
         if not sets:
-            return Table("frequent sets", (f"No set of two or more surely has a share of {floor}.",), [], note=promise)
+            none = f"No set of two or more surely has a share of {floor}."
+            return Table("", (), [], note=" ".join(filter(None, (none, promise))))
         found = self.table(result, sets, f"frequent sets: items that at least {floor} of the people have together")
         return found._replace(note=" ".join(filter(None, (found.note, promise))))
 

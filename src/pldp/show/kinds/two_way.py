@@ -49,15 +49,15 @@ class TwoWay(Kind):
 
         def cell(row: Mapped) -> str:
             reach = None if row["low"] is None else (row["high"] - row["low"]) / 2
-            return write(_share(row)) if reach is None else f"{write.bare(_share(row))} ± {write(reach)}"
+            return write.bare(_share(row)) + ("" if reach is None else f" ± {write.bare(reach)}")
 
         body = [
-            (label, *map(cell, found), write(sum(_share(row) or 0.0 for row in found)))
+            (label, *map(cell, found), write.bare(sum(_share(row) or 0.0 for row in found)))
             for label, found in zip(rows, cells, strict=True)
         ]
         margins = [sum(_share(found[place]) or 0.0 for found in cells) for place in range(len(columns))]
-        body.append(("all", *map(write, margins), write(sum(margins))))
-        title = f"{result['reports']:,} reports answer both; shares ± {brief(100 * result['confidence'])} % reach"
+        body.append(("all", *map(write.bare, margins), write.bare(sum(margins))))
+        title = f"{result['reports']:,} reports answer both; shares ± {brief(100 * result['confidence'])} % reach, in %"
         return Table(title, (f"{first} \\ {second}", *columns, "all"), body)
 
 
