@@ -23,15 +23,14 @@ def card(result: Mapped) -> str:
     legend = kind.legend.format(confidence=confidence)
     if any("true" in row for row in result["rows"]):
         legend += " The diamond is the truth."
-    tables = kind.tables(result)
-    shown_as_picture = "<table" in picture
+    tables = kind.tables(result)[kind.picture_is_table :]
     levels = groups_table(result)
     return (
         f'<section class="card"><h2>{escape(kind.title(result))}</h2>'
         + paragraph(" · ".join(filter(None, facts)), "note")
         + notes(result.get("notes", ()))
         + (f"<figure>{picture}<figcaption>{escape(legend)}</figcaption></figure>" if picture else "")
-        + "".join(table(each) for each in tables[shown_as_picture:])
+        + "".join(table(each) for each in tables)
         + "".join(map(paragraph, footing(result)))
         + details("Levels", table(levels._replace(title="")) if levels else "")
         + details("Assumptions", bullets(result.get("assumptions", ())))

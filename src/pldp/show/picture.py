@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pldp.show.axis import Axis, round_step
 from pldp.show.numbers import Writer, brief
@@ -34,35 +34,36 @@ BAND: Final = 1.5
 _LETTERS: Final = 44
 
 
-class Mark(NamedTuple):
-    """A row of a picture: what it is called, its numbers, and the estimate in words."""
+def dots(found: Sequence[Mapped], words_of: Callable[[Mapped], tuple[str, str]], about: str) -> str:
+    """Draw a dot with its interval per row, over a bar to what is consistent; a diamond where the truth is known.
 
-    label: str
-    row: Mapped
-    words: str
-
-
-def dots(marks: Sequence[Mark], about: str) -> str:
-    """Draw a dot with its interval per row, over a bar to what is consistent; a diamond where the truth is known."""
-    rows, cut = largest([{**mark.row, "mark": mark} for mark in marks], MOST_DOTS)
+    `words_of` a row are its label and its estimate.
+    """
+    rows, cut = largest(found, MOST_DOTS)
     ends = [number for row in rows for name in ("low", "high") if (number := row[name]) is not None]
     beyond = [number for number in ends if not FARTHEST[0] <= number <= FARTHEST[1]]
     inner = (row.get(name) for row in rows for name in ("estimate", "consistent", "true"))
     axis = Axis.around([0.0, *inner, *(min(FARTHEST[1], max(FARTHEST[0], number)) for number in ends)])
     height = ROW * len(rows) + FOOT
-    marks_of_rows = "".join(_dot(row, axis, ROW * place) for place, row in enumerate(rows))
+    marks = "".join(
+        _words(*words_of(row), ROW * place) + _dot(row, axis, ROW * place) for place, row in enumerate(rows)
+    )
     words = " ".join(filter(None, (cut, "Lines that leave the picture are longer than drawn." if beyond else "")))
     frame = _grid(axis, height - FOOT) + _labels(axis, height, Writer(axis.digits(100), " %", 100))
-    return _figure(f"{frame}{marks_of_rows}", height, about, words)
+    return _figure(f"{frame}{marks}", height, about, words)
+
+
+def _words(label: str, estimate: str, top: int) -> str:
+    short = label if len(label) <= _LETTERS else label[: _LETTERS - 1] + "…"
+    return (
+        f'<text x="0" y="{top + 14}">{escape(short)}</text>'
+        f'<text class="figure" x="100%" y="{top + 14}" text-anchor="end">{escape(estimate)}</text>'
+    )
 
 
 def _dot(row: Mapped, axis: Axis, top: int) -> str:
-    mark: Mark = row["mark"]
     middle = top + 25
-    parts = [
-        f'<text x="0" y="{top + 14}">{escape(_short(mark.label))}</text>',
-        f'<text class="figure" x="100%" y="{top + 14}" text-anchor="end">{escape(mark.words)}</text>',
-    ]
+    parts = []
     if row.get("consistent") is not None:
         width = axis.place(row["consistent"]) - axis.place(0)
         parts.append(
@@ -104,17 +105,22 @@ def curve(density: Mapped, mean: Mapped, unit: str, about: str) -> str:
         f'<path class="band" d="{band}"/><path class="fitted" d="{_path(along(shares))}"/></svg>'
     )
     write = Writer(rise.digits(100), " %", 100)
-    peak_is_left = middles[heights.index(max(heights))] < 50
-    beside = 'x="100%" text-anchor="end"' if peak_is_left else 'x="2"'
-    for tick in rise.ticks[1:]:
-        y = HEIGHT * (1 - rise.place(tick))
-        body.append(_line("grid", "0", "100%", y, y))
-        body.append(f'<text class="tick" {beside} y="{y + 13:.1f}">{write(tick)}</text>')
+    body.append(_rise(rise, write, at_right=middles[heights.index(max(heights))] < 50))
     body.append(_line("zero", "0", "100%", HEIGHT, HEIGHT) + _labels(axis, HEIGHT + FOOT, axis.label))
     words = f"Height: share of people per {brief(slice_width)}{f' {unit}' if unit else ''}."
     if reach > rise.high:
         words += f" The band is cut: it reaches {write(reach)}."
     return _figure("".join(body), HEIGHT + FOOT, about, words)
+
+
+def _rise(axis: Axis, write: Writer, *, at_right: bool) -> str:
+    """Draw the upright axis on the side where the curve is low."""
+    beside = 'x="100%" text-anchor="end"' if at_right else 'x="2"'
+    heights = ((tick, HEIGHT * (1 - axis.place(tick))) for tick in axis.ticks[1:])
+    return "".join(
+        _line("grid", "0", "100%", y, y) + f'<text class="tick" {beside} y="{y + 13:.1f}">{write(tick)}</text>'
+        for tick, y in heights
+    )
 
 
 def _mean(axis: Axis, mean: Mapped) -> str:
@@ -171,7 +177,3 @@ def _line(style: str, x1: Any, x2: Any, y1: float, y2: float) -> str:
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in points)
-
-
-def _short(label: str) -> str:
-    return label if len(label) <= _LETTERS else label[: _LETTERS - 1] + "…"

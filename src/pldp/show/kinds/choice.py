@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pldp.show.kinds.kind import Kind
 from pldp.show.numbers import Writer, percents
-from pldp.show.picture import Mark, dots
+from pldp.show.picture import dots
 from pldp.show.table import Mapped
 
 
@@ -28,5 +28,5 @@ class Choice(Kind):
     def picture(self, result: Mapped) -> str:
         """Draw a dot per value."""
         write = self.writer(result)
-        marks = [Mark(self.label(row), row, write(row)(row["estimate"])) for row in result["rows"]]
-        return dots(marks, f"Shares of {result['name']} with their intervals; the numbers are in the table below")
+        about = f"Shares of {result['name']} with their intervals; the numbers are in the table below"
+        return dots(result["rows"], lambda row: (self.label(row), write(row)(row["estimate"])), about)

@@ -28,6 +28,9 @@ class Kind(ABC):
     legend: str
     """What the picture shows; `{confidence}` stands for that of its intervals."""
 
+    picture_is_table: bool = False
+    """Whether the picture is the first table, with shades."""
+
     @abstractmethod
     def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
         """Return what writes the numbers of a row, with `more` digits than the error has."""

@@ -83,8 +83,7 @@ class Number(Kind):
 def _steps(edges: list[float], shares: list[float]) -> Iterator[tuple[str, str, float]]:
     """Give coarse steps of a density: from, to, share of people."""
     axis = Axis.between(edges[0], edges[-1])
-    digits = max(0, 2 - math.floor(math.log10(axis.step)))
-    write = Writer(min(9, digits) if axis.step < 10 else 0)
+    write = Writer(axis.digits() + 1 if axis.step < 10 else 0)
     places = [round(place * len(shares) / BARS) for place in range(BARS + 1)]
     for first, last in pairwise(places):
         if last > first:

@@ -16,6 +16,7 @@ class TwoWay(Kind):
 
     phrase = "two questions together"
     head = "share"
+    picture_is_table = True
     legend = "Each cell is the consistent share of all people ± the reach of its {confidence} % interval."
 
     def label(self, row: Mapped) -> str:
