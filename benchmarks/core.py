@@ -28,7 +28,7 @@ from benchmarks.measure import (
     run_child,
     serve,
 )
-from pldp import Device, Estimate, Survey, frequencies, tally
+from pldp import Device, Shares, Survey, frequencies, tally
 from pldp.estimates import Group, group, maximum_likelihood
 from pldp.mechanisms import build
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
@@ -154,7 +154,7 @@ def _groups(survey: Survey, people: int) -> list[Group]:
     return [group(used, counted.counts[question.name, level.name]) for level, used in pairs]
 
 
-def _estimate(survey: Survey, population: Population, seed: int) -> Estimate:
+def _estimate(survey: Survey, population: Population, seed: int) -> Shares:
     return frequencies(tally(survey, simulate_reports(survey, population, seed=seed)), "value")
 
 

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from pldp.auditing import audit as audit
     from pldp.device import Device as Device
     from pldp.errors import PldpError as PldpError
-    from pldp.estimates import Estimate as Estimate
+    from pldp.estimates import Result as Result
+    from pldp.estimates import Results as Results
+    from pldp.estimates import Shares as Shares
+    from pldp.estimates import estimate as estimate
     from pldp.estimates import frequencies as frequencies
     from pldp.planning import Plan as Plan
     from pldp.planning import plan as plan
@@ -35,7 +38,10 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "pldp.device": ("Device",),
         "pldp.errors": ("PldpError",),
         "pldp.estimates": (
-            "Estimate",
+            "Result",
+            "Results",
+            "Shares",
+            "estimate",
             "frequencies",
         ),
         "pldp.planning": (

@@ -135,7 +135,7 @@ def test_a_fit_that_was_stopped_says_so_first() -> None:
     counted = tally(SURVEY, simulate_reports(SURVEY, people, seed=1), patterns=True)
     estimate = frequencies(counted, "q", method="likelihood", gap=-1.0)  # no gap is negative
     assert not estimate.fit.converged
-    assert "did not converge" in estimate.warnings[0]
+    assert estimate.notes[0].code == "no-convergence"
     assert np.array_equal(estimate.consistent("likelihood"), estimate.shares)
 
 

@@ -261,10 +261,10 @@ def test_sets_are_found_from_a_tally(tmp_path) -> None:
     again = Tally.load(tmp_path / "sets.tally")
     assert again == counted
     groups, items = baskets_of(again, "q")
-    found = itemsets(groups, items, 0.3)
+    found = itemsets(groups, items, 0.3, target="respondents")
     assert ("flu", "cold") in found.sets
-    assert found.to_mapping()["rows"][0]["items"] == ["flu"]
-    known = supports(groups, items, [["flu", "cold"], ["HIV", "flu"]])
+    assert found.rows()[0].label == ("flu",)
+    known = supports(groups, items, [["flu", "cold"], ["HIV", "flu"]], target="respondents")
     low, high = known.interval(0.9999)
     assert all(low < [0.4, 0.0])
     assert all(high > [0.4, 0.0])
@@ -318,7 +318,7 @@ def test_mean_and_density_of_a_number_from_a_tally(mechanism: str) -> None:
         people = Population.of_values(survey, {"q": numbers}, seed=seed)
         counted = tally(survey, simulate_reports(survey, people, seed=seed))
         truth = np.mean([survey.question("q").grid.centre(bucket) for bucket in people.values["q"]])
-        found = mean(fused_of(counted, "q"))
+        found = mean(fused_of(counted, "q"), target="respondents")
         low, high = found.interval()
         errors.append(found.value - truth)
         covered.append(low <= truth <= high)
