@@ -9,11 +9,10 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
 LARGEST = 150_000
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "collector")]
+sys.path[:0] = [str(ROOT / "tests")]
 
-from servers import local, running  # noqa: E402
-
-from browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
+from helpers.browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
+from helpers.collector.servers import local, running  # noqa: E402
 from pldp.auditing import audit, write_certificate  # noqa: E402
 from pldp.collector import Tokens  # noqa: E402
 from pldp.reports.columns import from_batch  # noqa: E402

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.claims import runs  # noqa: F401 - some tests still take it from here
 from pldp.survey import Survey, loads
 
 ROOT = Path(__file__).parent.parent
@@ -55,15 +55,10 @@ def every_form() -> Survey:
     )
 
 
-def runs(short: int, long: int) -> int:
-    """Return how many repetitions to make: the short number, or the long one in `make test-long`."""
-    return long if os.environ.get("PLDP_LONG") else short
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A real browser; see `browsers`."""
-    from browsers import open_browser  # noqa: PLC0415 - only where pages are tested
+    """A real browser; see `helpers.browsers`."""
+    from helpers.browsers import open_browser  # noqa: PLC0415 - only where pages are tested
 
     with open_browser() as opened:
         yield opened
@@ -72,7 +67,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Any]:
     """Opens a fresh profile with one empty page: `visit().page.goto(…)`."""
-    from browsers import visits  # noqa: PLC0415
+    from helpers.browsers import visits  # noqa: PLC0415
 
     with visits(browser) as opener:
         yield opener
@@ -80,8 +75,8 @@ def visit(browser: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Spark session on a cluster of two executors; see `clusters`. Its tests are one group of pytest-xdist."""
-    from clusters import cluster  # noqa: PLC0415 - only where Spark is tested
+    """A Spark session on a cluster of two executors; see `helpers.clusters`. Its tests are one xdist group."""
+    from helpers.clusters import cluster  # noqa: PLC0415 - only where Spark is tested
 
     with cluster(tmp_path_factory.mktemp("cluster")) as session:
         yield session
@@ -90,7 +85,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a PostgreSQL server that these tests start, with NAME where the database goes."""
-    from places import postgres_server  # noqa: PLC0415 - only where stores are tested
+    from helpers.collector.places import postgres_server  # noqa: PLC0415 - only where stores are tested
 
     with postgres_server() as address:
         yield address
@@ -99,7 +94,7 @@ def postgres() -> Iterator[str]:
 @pytest.fixture(params=["sqlite", "postgres"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
     """An empty place for a store, in each database."""
-    from places import empty_schema  # noqa: PLC0415
+    from helpers.collector.places import empty_schema  # noqa: PLC0415
 
     return tmp_path / "reports.db" if request.param == "sqlite" else empty_schema(request.getfixturevalue("postgres"))
 
@@ -107,7 +102,7 @@ def where(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
 @pytest.fixture
 def open_store(where: str | Path, commute: Survey) -> Iterator[Any]:
     """A function that starts the store anew, as after a restart; the one before is closed first."""
-    from places import stores_at  # noqa: PLC0415
+    from helpers.collector.places import stores_at  # noqa: PLC0415
 
     with stores_at(where, commute) as start:
         yield start

@@ -99,7 +99,7 @@ def test_demo_shows_people_everything_and_writes_a_page(capsys, tmp_path: Path) 
         "of 100 people",
         '"output":',
         "Bachelors",
-        "Do the levels agree?",
+        "Do people of different levels answer alike?",
         "One forged report",
         "intervals contain",
         "was withdrawn by its receipt",
@@ -108,9 +108,8 @@ def test_demo_shows_people_everything_and_writes_a_page(capsys, tmp_path: Path) 
     content = page.read_text()
     assert "<svg" in content
     assert "default-src 'none'" in content
-    assert "http://" not in content.replace("http://www.w3.org", "").replace("http://creativecommons.org", "").replace(
-        "http://purl.org", ""
-    )
+    assert 'class="truth"' in content
+    assert "http://" not in content
     assert "<script" not in content
 
 
@@ -138,7 +137,7 @@ def test_estimate_shows_a_table_a_page_and_a_picture(capsys, reports: Path, tmp_
         capsys, "estimate", tmp_path / "t.tally", "--question", "mode", "--html", page, "--plot", picture
     )
     assert code == 0
-    assert "95% interval" in out
+    assert "95 % interval" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "on foot" in page.read_text()
 
@@ -160,7 +159,7 @@ def test_json_lines_and_tallies_are_counted_too(capsys, reports: Path, tmp_path:
     both = run_json(capsys, "tally", tmp_path / "a.tally", reports, "--out", tmp_path / "b.tally")
     assert both["reports"] == 4030
     piped = subprocess.run(
-        [sys.executable, "-m", "pldp.cli", "tally", "-", "--survey", SURVEY, "--out", tmp_path / "c.tally"],
+        [sys.executable, "-m", "pldp", "tally", "-", "--survey", SURVEY, "--out", tmp_path / "c.tally"],
         input=lines.encode(),
         capture_output=True,
         check=True,
@@ -176,7 +175,7 @@ def test_people_can_be_given_by_counts(capsys, tmp_path: Path) -> None:
     arguments = ("--counts", tmp_path / "people.csv", "--level-mix", mix, "--out", tmp_path / "r.parquet")
     result = run_json(capsys, "simulate", SURVEY, *arguments)
     assert result["questions"] == [
-        {"name": "late", "rows": [{"value": "yes", "true": 0.3}, {"value": "no", "true": 0.7}]}
+        {"name": "late", "kind": "choice", "rows": [{"label": "yes", "true": 0.3}, {"label": "no", "true": 0.7}]}
     ]
     counted = run_json(capsys, "tally", tmp_path / "r.parquet", "--out", tmp_path / "t.tally")
     cells = {(cell["question"], cell["level"]): cell["reports"] for cell in counted["cells"]}
@@ -207,7 +206,7 @@ def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None
         (["survey", "check", "none.toml"], "none.toml: there is no such file"),
         (["simulate", SURVEY, "--people", "-1", "--out", "OUT"], "people must not be negative"),
         (["simulate", SURVEY, "--people", "5", "--level-mix", "x", "--out", "OUT"], "--level-mix must look like"),
-        (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "level must be one of"),
+        (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "unknown level"),
         (["simulate", SURVEY, "--counts", "none.csv", "--out", "OUT"], "none.csv: No such file"),
         (["simulate", SURVEY, "--people", "5", "--out", "no/such/folder/r.parquet"], "r.parquet"),
         (["tally", "none.parquet", "--out", "OUT"], "none.parquet: there is no such file"),
@@ -271,7 +270,8 @@ def test_a_question_without_reports_is_left_out_and_named(capsys, tmp_path: Path
     code, out, err = run(capsys, "estimate", tmp_path / "t.tally", "--json", "-")
     assert code == 0
     assert [question["name"] for question in json.loads(out)["questions"]] == ["late"]
-    assert err == "pldp: question 'mode' has no reports and is left out\n"
+    assert [missing["name"] for missing in json.loads(out)["missing"]] == ["mode"]
+    assert re.fullmatch("pldp: mode has no result: .*no reports.*\n", err)
 
 
 def test_levels_that_disagree_show_both_poolings(capsys, tmp_path: Path) -> None:
@@ -283,21 +283,21 @@ def test_levels_that_disagree_show_both_poolings(capsys, tmp_path: Path) -> None
         page = tmp_path / "e.html"
         code, out, _ = run(capsys, "estimate", tmp_path / "t.tally", "--method", method, "--html", page)
         assert code == 0
-        assert out.startswith("Warning: people of different levels answer differently")
-        assert "pooled by size" in out
-        assert "pooled by size:" in page.read_text()
+        assert out.splitlines()[1].startswith("Warning: people of different levels answer differently")
+        assert "the same, pooled by size" in out
+        assert "the same, pooled by size" in page.read_text()
 
 
 def test_every_verb_has_help(capsys) -> None:
     for arguments in (["--help"], ["demo", "--help"], ["survey", "sign", "--help"], ["--version"]):
         with pytest.raises(SystemExit) as stopped:
-            make_parser().parse_args(arguments)
+            make_parser(*arguments[:1]).parse_args(arguments)
         assert stopped.value.code == 0
     assert "usage" in capsys.readouterr().out
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    command = f"{sys.executable} -m pldp.cli demo --json - | head -1"
+    command = f"{sys.executable} -m pldp demo --json - | head -1"
     ended = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert ended.stdout == "{\n"
     assert "Traceback" not in ended.stderr
@@ -310,7 +310,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
         capsys, "plan", SURVEY, "--people", 5000, "--level-mix", "strict=1,open=1", "--shares", counts, "--error", 0.02
     )
     assert [question["question"] for question in result["questions"]] == ["mode", "late"]
-    assert [row["share"] for row in result["questions"][1]["rows"]] == [0.3, 0.7]
+    assert [row["assumed"] for row in result["questions"][1]["rows"]] == [0.3, 0.7]
     assert result["people_needed"].keys() == {"mode", "late"}
     assert result["designs"][0]["ask"] == 1
     picture, best = tmp_path / "plan.svg", tmp_path / "best.json"
@@ -323,7 +323,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
     assert "<svg" in picture.read_text()
     again = run_json(capsys, "plan", best, "--people", 5000)
     assert again["designs"][0]["split"] == "given"
-    assert "is the best of these designs" in run(capsys, "plan", best, "--people", 5000)[1]
+    assert "already the best of these" in run(capsys, "plan", best, "--people", 5000)[1]
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
     [
         (["--plot", "x.txt"], "--plot: the name must end in"),
         (["--level-mix", "mix.json"], "--level-mix: a plan takes one weight per level"),
-        (["--shares", "wrong.csv"], "--shares: wrong.csv must name labels of question 'late' only"),
+        (["--shares", "wrong.csv"], "shares of late must name its labels only: yes, no"),
         (["--people", "0"], "people must be a whole number"),
     ],
 )
@@ -350,6 +350,7 @@ def test_two_questions_make_a_table(capsys, reports: Path, tmp_path: Path) -> No
     counted = tmp_path / "pairs.tally"
     run(capsys, "tally", reports, "--pair", "late", "mode", "--out", counted)
     result = run_json(capsys, "estimate", counted, "--pair", "late", "mode")
+    assert result["questions"] == []
     (pair,) = result["tables"]
     assert pair["questions"] == ["late", "mode"]
     assert len(pair["rows"]) == 12
@@ -360,21 +361,3 @@ def test_two_questions_make_a_table(capsys, reports: Path, tmp_path: Path) -> No
     code, _, err = run(capsys, "estimate", counted, "--pair", "late", "late")
     assert code == 2
     assert "were not tallied as a pair" in err
-
-
-def test_all_kinds_of_questions_are_simulated_and_estimated(capsys, tmp_path: Path) -> None:
-    reports, counted, picture = tmp_path / "r.parquet", tmp_path / "r.tally", tmp_path / "spent.svg"
-    run(capsys, "simulate", "examples/shopping.toml", "--people", 4000, "--out", reports)
-    run(capsys, "tally", reports, "--out", counted)
-    result = run_json(capsys, "estimate", counted)
-    assert [question["name"] for question in result["questions"]] == ["basket", "reason", "spent"]
-    spent = result["questions"][2]
-    assert all(row["low"] < row["estimate"] < row["high"] for row in spent["rows"])
-    assert len(spent["density"]["shares"]) == 256
-    code, out, _ = run(capsys, "estimate", counted, "--plot", picture, "--question", "spent")
-    assert code == 0
-    assert "mean" in out
-    assert "<svg" in picture.read_text()
-    assert "sets that at least 0.1" in run(capsys, "estimate", counted, "--question", "basket")[1]
-    code, _, err = run(capsys, "estimate", counted, "--plot", picture)
-    assert (code, err) == (2, "pldp: --plot draws one question or pair; name it with --question or --pair\n")

@@ -27,13 +27,15 @@ from pldp import Device, Survey
 from pldp.errors import PldpError, SurveyError
 from pldp.mechanisms import (
     epsilon_text,
-    item_channel_from_weights,
     names,
+    read,
 )
 from pldp.survey import Question, loads, make_key, sign
 
+PLAIN, BUDGETED = names("labels", per_value=False), names("labels", per_value=True)
+
 CASES = (
-    *(f"choice {mechanism}" for mechanism in (*names("labels", per_value=False), *names("labels", per_value=True))),
+    *(f"choice {mechanism}" for mechanism in (*PLAIN, *BUDGETED)),
     "choices item_set",
     *(f"number {mechanism}" for mechanism in names("numbers")),
     "all kinds",
@@ -89,7 +91,7 @@ def make_surveys(case: str) -> Iterator[Survey]:
 
 def _random_survey(rng: random.Random, case: str) -> Survey | None:
     names = rng.sample(NAMES, rng.randint(1, 4))
-    hidden = rng.random() < 0.4 and case.removeprefix("choice ") in names("labels", per_value=False)
+    hidden = rng.random() < 0.4 and case.removeprefix("choice ") in PLAIN
     cases = CASES[:-1] if case == CASES[-1] else (case,)
     count = rng.randint(3, 6) if case == CASES[-1] else rng.randint(1, 4)
     document: dict[str, Any] = {
@@ -100,11 +102,11 @@ def _random_survey(rng: random.Random, case: str) -> Survey | None:
         "collector": rng.choice(["", "Stadt Köln"]),
     }
     for question in document["questions"]:
-        if len(cases) > 1 and question["mechanism"] in names("labels", per_value=False) and rng.random() < 0.3:
+        if len(cases) > 1 and question["mechanism"] in PLAIN and rng.random() < 0.3:
             table = dict.fromkeys(list(question.get("levels", names))[:1], question["mechanism"])
             question["mechanism"] = rng.choice(["auto", table])
     if rng.random() < 0.3:
-        document["total_epsilon"] = _epsilon(rng, most=20)
+        document["total_epsilon"] = _epsilon(rng, most=rng.choice([20, 1000]))
     if rng.random() < 0.4:
         document["ask"] = rng.randint(1, count)
     if hidden:
@@ -129,7 +131,7 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
         entry |= _random_fractions(rng, values)
     if mechanism == "iprr" and rng.random() < 0.5:
         entry |= _random_fractions(rng, values)
-    elif mechanism in names("labels", per_value=True):
+    elif mechanism in BUDGETED:
         entry |= _random_budgets(rng, mechanism, len(values), names)
     return entry
 
@@ -154,7 +156,7 @@ def _random_budgets(rng: random.Random, mechanism: str, size: int, names: list[s
     entry: dict[str, Any] = {"mechanism": mechanism, "levels": {}, "weights": {}, "budgets": {}}
     for name in rng.sample(names, rng.randint(1, len(names))):
         weights = _random_weights(rng, mechanism, size)
-        channel = item_channel_from_weights(mechanism, weights)
+        channel = read(mechanism, size, weights)
         slack = rng.choice([0, 0, 1, 1000])
         promised = [channel.promised(value) for value in range(size)]
         budgets = [micro if micro == math.inf else min(micro + slack, 20_000_000) for micro in promised]
@@ -246,6 +248,10 @@ EPSILONS = (
     "20",
     "20.000001",
     "21",
+    "1000",
+    "1000.000001",
+    "9999",
+    "10000",
     "0.0000001",
     "0.0000010",
     "-1",
@@ -335,7 +341,7 @@ def _everywhere(survey: Survey, level: str) -> bool:
 
 
 def _device(survey: Survey, name: str, rng: random.Random, *, keep_state: bool) -> dict[str, Any]:
-    cap = _epsilon(rng, 12) if rng.random() < 0.3 else None
+    cap = _epsilon(rng, most=rng.choice([4, 1000])) if rng.random() < 0.3 else None
     device = Device(survey, cap=cap, random=Stream(name))
     calls: list[Any] = []
     results = []
@@ -378,8 +384,6 @@ def _answer(rng: random.Random, question: Question) -> Any:
         labels = rng.sample(question.values, rng.randint(0, len(question.values)))
         wrong: list[Any] = [[*labels, "?"], [*labels, *labels, question.values[0]], 3]
         return labels if rng.random() > 0.03 else rng.choice(wrong)
-    if question.grid is None:
-        raise AssertionError(question.kind)
     low, high, width = question.grid.low, question.grid.high, question.grid.width
     near = low + rng.randint(0, question.grid.size) * width
     inside = [rng.uniform(low, high), int(rng.uniform(low, high))]

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from make_vectors import CASES, make_mutants, make_vectors
 
-from browsers import Visits
+from helpers.browsers import Visits
 from pldp import Device, Survey
 from pldp.collector.static import assets
 from pldp.mechanisms import names
 from pldp.reports import read_report
-from pldp.survey.model import KINDS
+from pldp.survey import KINDS
 
 CLIENT = Path(__file__).parent.parent.parent / "clients" / "js"
 SOURCE = CLIENT / "src"

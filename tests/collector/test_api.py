@@ -9,18 +9,21 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from client import JSON, LINES, call, lines, send
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from senders import make_reports
 
+from helpers.collector.client import JSON, LINES, call, lines, send
+from helpers.collector.places import query
+from helpers.collector.senders import make_reports
 from pldp.cli import make_parser
-from pldp.collector import Collector, Problem, Settings, Store, Tokens
+from pldp.collector import Collector, Packed, Problem, Settings, Store, Tokens
 from pldp.errors import StoreError, StoreFullError, UsageError
 from pldp.estimates import frequencies
 from pldp.reports import Rejection
@@ -129,8 +132,8 @@ def test_a_closed_round_takes_no_report_and_keeps_its_estimate(app: Collector, c
     rounds = call(app, "GET", "/v1/rounds", token=admin).json["rounds"]
     assert [each["reports"] for each in rounds] == [60, 1]
     assert call(app, "GET", "/v1/estimates/mode?round=9", token=admin).code == "not_found"
-    for query in ("round=x", "round=1&round=2", "other=1", "round=²"):
-        assert call(app, "GET", f"/v1/estimates/mode?{query}", token=admin).code == "bad_request"
+    for wrong in ("round=x", "round=1&round=2", "other=1", "round=²"):
+        assert call(app, "GET", f"/v1/estimates/mode?{wrong}", token=admin).code == "bad_request"
 
 
 def test_estimates_come_as_json_csv_and_arrow(app: Collector, commute: Survey, reader: str) -> None:
@@ -148,6 +151,22 @@ def test_estimates_come_as_json_csv_and_arrow(app: Collector, commute: Survey, r
     )
     for path in ("none", "mode.xml", "none.csv", ""):
         assert call(app, "GET", f"/v1/estimates/{path}", token=reader).code == "not_found"
+
+
+@pytest.mark.parametrize("name", ["why?", "a/b", "50 %", "a%2Fb", "+", "état", "v1.csv", "{question}", "..", "#&;="])
+def test_a_question_of_any_name_has_an_address(tmp_path: Path, name: str) -> None:
+    """Its name is escaped as a part of a path, and read back once; a slash in it need not be escaped."""
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1}}\nquestions=[{{name="{name}",values=["x","y"]}}]')
+    with closing(Store(survey, tmp_path / "reports.db")) as store:
+        tokens = Tokens(tmp_path / "reports.db")
+        app, token = Collector(survey, store, tokens, LIMITS), tokens.create("reader", "read")
+        store.add([Packed(bytes(16), b"\x01\x00")], {})
+        paths = [quote(name, safe=""), quote(name), f"{quote(name, safe='')}.json"]
+        answers = [call(app, "GET", f"/v1/estimates/{path}", token=token) for path in paths]
+        assert [(answer.status, answer.json["name"]) for answer in answers] == [(200, name)] * 3
+        twice = quote(quote(name, safe=""), safe="")
+        if twice != quote(name, safe=""):
+            assert call(app, "GET", f"/v1/estimates/{twice}", token=token).status == 404
 
 
 @pytest.mark.parametrize("path", ["/v1/estimates/mode", "/v1/overview", "/metrics", "/v1/rounds"])
@@ -237,7 +256,7 @@ def test_the_memory_of_the_rate_limit_is_bounded(monkeypatch) -> None:
     monkeypatch.setattr(limits, "MOST_ADDRESSES", 3)
     limit = limits.RateLimit(1, burst=1)
     assert not [limit.wait(str(number)) for number in range(10) if limit.wait(str(number))]
-    assert len(limit._buckets) == 3
+    assert len(limit) == 3
     assert [limits.sender(odd) for odd in ("", "x:y", "fe80::1%eth0")] == ["", "x:y", "fe80::"]
 
 
@@ -287,7 +306,9 @@ def test_too_much_waiting_is_refused(commute: Survey, store: Store, tokens: Toke
     assert store.tally().reports == 20 * sum(answer.status == 200 for answer in answers) > 0
 
 
-def test_uploads_that_wait_together_share_one_transaction(app: Collector, store: Store, commute: Survey) -> None:
+def test_uploads_that_wait_together_share_one_transaction(
+    app: Collector, store: Store, commute: Survey, tmp_path: Path
+) -> None:
     reports = make_reports(commute, 50)
 
     async def together():
@@ -297,7 +318,7 @@ def test_uploads_that_wait_together_share_one_transaction(app: Collector, store:
         )
 
     assert {answer.status for answer in asyncio.run(together())} == {200}
-    (chunks,) = store._reader.execute("SELECT count(*) FROM chunks").fetchone()
+    ((chunks,),) = query(tmp_path / "reports.db", "SELECT count(*) FROM chunks")
     assert chunks < 5
     assert store.tally() == tally(commute, reports)
 
@@ -335,6 +356,10 @@ def test_the_description_has_every_route_and_every_code(app: Collector) -> None:
     document = call(app, "GET", "/v1/openapi.json").json
     described = {(method.upper(), path) for path, methods in document["paths"].items() for method in methods}
     assert described == {(route.method, route.path) for route in app.routes}
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            named = {each["name"] for each in operation.get("parameters", ()) if each["in"] == "path"}
+            assert named == set(re.findall(r"\{(.*?)\}", path))
     for method, path in described:
         reached = call(app, method, path.replace("{question}", "mode"))
         assert str(reached.status) in document["paths"][path][method.lower()]["responses"]
@@ -392,4 +417,4 @@ def test_the_page_on_production_says_what_is_there(app: Collector, reader: str) 
     metrics = set(re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE))
     assert set(re.findall(r"^\| `(pldp_\w+)` \|", page, re.MULTILINE)) == metrics
     (command,) = re.findall(r"^ExecStart=\S+/pldp (.+)$", page, re.MULTILINE)
-    assert make_parser().parse_args(command.split()).config == "/etc/pldp/collector.toml"
+    assert make_parser("serve").parse_args(command.split()).config == "/etc/pldp/collector.toml"

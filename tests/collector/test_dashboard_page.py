@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
-from servers import Local, local
 
-from browsers import Visit, Visits
+from helpers.browsers import Visit, Visits
+from helpers.collector.servers import Local, local
 from pldp.collector import Sender, Tokens
 from pldp.reports import Report
 from pldp.reports.columns import from_batch
@@ -210,13 +210,16 @@ values = [{json.dumps(MARKUP)}, "no"]
 name = "=1+1"
 kind = "choices"
 values = [{json.dumps(MARKUP)}, "</table>"]
+[[questions]]
+name = "</h2>"
+values = [{json.dumps(MARKUP)}, "</td>"]
 """
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Local, str]]:
     survey = loads(HOSTILE)
-    with local(tmp_path_factory.mktemp("hostile"), survey, pairs=[("<i>/?#", "=1+1")]) as server:
+    with local(tmp_path_factory.mktemp("hostile"), survey, pairs=[("<i>/?#", "</h2>")]) as server:
         upload(server, reports_of(survey, 300, seed=6))
         yield server, Tokens(server.database).create("reader", "read")
 
@@ -277,7 +280,7 @@ def test_frequent_sets_are_searched_for_when_asked(visit: Visits, shop: tuple[Lo
     page.get_by_text("Frequent sets").click()
     sets = page.locator("details", has_text="Frequent sets")
     expect(sets).to_contain_text("As of now")
-    found = json.loads(get(server, "/v1/estimates/basket", token))["rows"]
+    found = json.loads(get(server, "/v1/estimates/basket", token))["sets"]
     expect(sets.locator("tbody tr")).to_have_count(sum(len(row["items"]) > 1 for row in found))
 
 
@@ -314,7 +317,7 @@ def test_where_levels_disagree_that_is_said_first(visit: Visits, commuting: Loca
     page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
     told = page.get_by_role("region", name="Read this first")
     expect(told.get_by_role("listitem")).to_have_count(1)
-    expect(told).to_contain_text("people of different levels answer differently")
+    expect(told).to_contain_text("People of different levels answer differently")
     above = "(one) => one.compareDocumentPosition(document.querySelector('#headline')) & 4"
     assert told.evaluate(above)
     told.get_by_role("link", name="How do you usually get to work?").click()

@@ -14,8 +14,8 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from servers import Server, report_line, running, stored_ids
 
+from helpers.collector.servers import Server, report_line, running, stored_ids
 from pldp.survey import Survey
 
 LONG = bool(os.environ.get("PLDP_LONG"))

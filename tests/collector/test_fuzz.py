@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from client import call
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from senders import make_reports, packed
 
+from helpers.collector.client import call
+from helpers.collector.places import query
+from helpers.collector.senders import make_reports, packed
 from pldp.collector import Collector, Packing, Settings, Store, Tokens
 from pldp.errors import PldpError
 from pldp.reports import ReportRejected, read_report
@@ -154,7 +155,7 @@ def readers(survey: Survey, folder: Path) -> dict[str, tuple[bytes, Callable[[Pa
         store.add(packed(survey, reports), {})
         write_parquet(folder / "reports.parquet", survey, store.batches())
         store.tally().save(folder / "reports.tally")
-        store._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    query(folder / "reports.db", "PRAGMA wal_checkpoint(TRUNCATE)")
 
     def open_store(path: Path) -> None:
         with closing(Store(survey, path)) as store:

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from servers import Server, report_line, running, stored_ids
-
+from helpers.collector.servers import Server, report_line, running, stored_ids
 from pldp.survey import Survey
 
 LONG = bool(os.environ.get("PLDP_LONG"))
@@ -44,7 +43,7 @@ class Senders:
                 thread.join()
 
     def wait_for(self, more: int) -> None:
-        enough, deadline = len(self.acknowledged) + more, time.monotonic() + 20
+        enough, deadline = len(self.acknowledged) + more, time.monotonic() + 120  # it hangs
         while len(self.acknowledged) < enough and time.monotonic() < deadline:
             time.sleep(0.005)
 

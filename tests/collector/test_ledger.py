@@ -6,17 +6,20 @@ import asyncio
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
-from client import JSON, LINES, call, lines, send
-from race import check_then_update, conditional, spend_at_once, spend_in_processes
-from senders import packed
 
+from helpers.collector.client import JSON, LINES, call, lines, send
+from helpers.collector.faults import FaultyDatabase, failing
+from helpers.collector.places import query
+from helpers.collector.race import check_then_update, conditional, spend_at_once, spend_in_processes
+from helpers.collector.senders import packed
 from pldp.budgets import micro_epsilon
-from pldp.collector import Collector, Packing, Settings, Store, Tokens
+from pldp.collector import Collector, Packing, Settings, Store, Tokens, open_database
 from pldp.collector import ledger as ledger_module
 from pldp.collector.tokens import token_hash
 from pldp.device import Device
@@ -142,27 +145,16 @@ def test_a_hidden_level_costs_what_the_largest_does() -> None:
 
 
 def test_what_cannot_be_stored_is_not_charged(tmp_path: Path, commute: Survey) -> None:
-    store, tokens = Store(commute, tmp_path / "reports.db"), Tokens(tmp_path / "reports.db")
+    database = FaultyDatabase(tmp_path / "reports.db")
+    store, tokens = Store(commute, database), Tokens(tmp_path / "reports.db")
     (ana,) = tokens.enrol(["ana"], 500_000_000)
     rows = packed(commute, strict_reports(commute, 400))
-    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
-    store._writer.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreFullError):
+    with database.full(), pytest.raises(StoreFullError):
         store.add(rows, {}, [token_hash(ana)] * 400)
     assert spent(tokens, ana) == 0
-    store._writer.execute("PRAGMA max_page_count = 100000")
-    execute = store._writer.execute
-
-    def lose_the_answer(statement: str, *values: object) -> object:
-        done = execute(statement, *values)
-        if statement == "COMMIT":
-            raise sqlite3.OperationalError("lost")
-        return done
-
-    store._writer.execute = lose_the_answer
-    with pytest.raises(StoreError, match="lost"):
+    lose_the_answer = failing(sqlite3.OperationalError("lost"), "COMMIT")
+    with database.disturbed(after=lose_the_answer), pytest.raises(StoreError, match="lost"):
         store.add(rows, {}, [token_hash(ana)] * 400)
-    store._writer.execute = execute
     assert spent(tokens, ana) == 400 * 500_000
     assert store.add(rows, {}, [token_hash(ana)] * 400) == [None] * 400
     assert spent(tokens, ana) == 400 * 500_000
@@ -270,7 +262,7 @@ def test_the_file_does_not_tell_who_came_first(tmp_path: Path, commute: Survey) 
     rows = packed(commute, strict_reports(commute, 60))
     for name, row in zip(sorted(names, key=made.__getitem__), rows, strict=True):  # random, as tokens are
         store.add([row], {}, [token_hash(made[name])])
-    store._database.erase_log(store._writer)
+    query(tmp_path / "reports.db", "PRAGMA wal_checkpoint(TRUNCATE)")
     assert sorted(places(tmp_path / "reports.db")) == names
     assert places(tmp_path / "reports.db") != names
     store.close()
@@ -296,7 +288,7 @@ def test_rows_are_mixed_after_enough_charges(number: int, pauses: int, tmp_path:
     ledger = ledger_module.Ledger()
     monkeypatch.setattr(ledger_module, "charge", lambda *_: True)
     mixed = 0
-    connection = Tokens(tmp_path / "reports.db")._database.connect()
+    connection = open_database(tmp_path / "reports.db").connect()
     for _ in range(number):
         ledger.charge(connection, b"", 1)
         if ledger.due:
@@ -308,7 +300,8 @@ def test_rows_are_mixed_after_enough_charges(number: int, pauses: int, tmp_path:
 
 def test_reports_and_ledger_share_no_column(where: str | Path, store: Store) -> None:
     statements = ("SELECT * FROM chunks", "SELECT * FROM ledger", "SELECT * FROM tokens")
-    reports, *others = (
-        {column[0] for column in store._reader.execute(statement).description} for statement in statements
-    )
+    with closing(open_database(where).connect()) as connection:
+        reports, *others = (
+            {column[0] for column in connection.execute(statement).description} for statement in statements
+        )
     assert not reports & set().union(*others)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from client import JSON, call
-from senders import make_reports
 
+from helpers.collector.client import JSON, call
+from helpers.collector.senders import make_reports
 from pldp.collector import Collector, Settings, Store, Tokens
 from pldp.errors import UsageError
 from pldp.survey import Survey

@@ -15,26 +15,43 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from client import JSON, LINES, call, lines, send
 from hypothesis import given
 from hypothesis import strategies as st
-from senders import make_reports, packed
 
+from helpers.collector.client import JSON, LINES, call, lines, send
+from helpers.collector.senders import make_reports, packed
 from pldp.cli import main
 from pldp.collector import Collector, Packing, Settings, Store, Tokens
 from pldp.collector.answers import estimate, hide_small, overview
 from pldp.collector.arrivals import HOURS, Arrivals
 from pldp.collector.formats import encode
 from pldp.collector.live import Live
+from pldp.collector.problems import ProblemError
 from pldp.errors import StoreError, UsageError
-from pldp.estimates import Shares, baskets_of, frequencies, mean, supports
-from pldp.estimates.notes import HEAPED
+from pldp.estimates import Result, frequencies, mean
+from pldp.estimates import estimate as estimate_result
 from pldp.reports.columns import from_batch
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import Survey, loads
 from pldp.tallies import Tally, fused_of, tally
 
 OPEN = Settings(rate_limit=0)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+
+CLOCK = Clock()
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +69,7 @@ def store(tmp_path: Path, commute: Survey) -> Iterator[Store]:
 
 @pytest.fixture
 def app(commute: Survey, store: Store, tmp_path: Path) -> Collector:
-    return Collector(commute, store, Tokens(tmp_path / "reports.db"), OPEN)
+    return Collector(commute, store, Tokens(tmp_path / "reports.db"), OPEN, clock=CLOCK)
 
 
 @pytest.fixture
@@ -69,15 +86,15 @@ def shopping() -> tuple[Survey, Tally]:
 
 def look(app: Collector, token: str, query: str = "", **headers: str) -> Any:
     """Look at the overview as if the last look was long ago."""
-    for kept in app._live._rounds.values():
-        kept.until = 0
+    CLOCK.wait(1000)
     return call(app, "GET", f"/v1/overview{query}", token=token, headers=headers)
 
 
-def shown_of(counted: Tally, question: str) -> Shares:
+def shown_of(counted: Tally, question: str) -> Result:
     """What is shown: by size where the levels disagree, as they may in these reports."""
-    found = frequencies(counted, question)
-    return found.by_size or found
+    found = estimate_result(counted, question)
+    disagree = any(note.code == "levels-disagree" for note in found.notes)
+    return estimate_result(counted, question, pool="size") if disagree else found
 
 
 def test_one_look_has_all_that_a_dashboard_shows(app: Collector, commute: Survey, reader: str) -> None:
@@ -91,7 +108,7 @@ def test_one_look_has_all_that_a_dashboard_shows(app: Collector, commute: Survey
     assert [hour["stored"] for hour in shown["hours"]] == [400]
     for question in shown["questions"]:
         expected = shown_of(tally(commute, reports), question["name"])
-        assert [row["estimate"] for row in question["rows"]] == pytest.approx(expected.shares.tolist(), rel=1e-5)
+        assert [row["estimate"] for row in question["rows"]] == pytest.approx(expected.estimates.tolist(), rel=1e-5)
         assert question["manipulation"] == pytest.approx(expected.manipulation, rel=1e-5)
         assert all(row["low"] < row["estimate"] < row["high"] for row in question["rows"])
     assert [group["reports"] for group in shown["questions"][0]["groups"]] == [67, 66, 67]
@@ -109,7 +126,7 @@ def test_the_overview_changes_with_new_reports_and_withdrawals(app: Collector, c
     assert len({each.headers["etag"] for each in (before, more, fewer)}) == 3
     kept = tally(commute, [*reports[:200], *reports[201:]])
     rows = fewer.json["questions"][0]["rows"]
-    assert [row["estimate"] for row in rows] == pytest.approx(shown_of(kept, "mode").shares.tolist(), rel=1e-5)
+    assert [row["estimate"] for row in rows] == pytest.approx(shown_of(kept, "mode").estimates.tolist(), rel=1e-5)
 
 
 def test_who_knows_the_overview_is_told_so_in_a_few_bytes(app: Collector, commute: Survey, reader: str) -> None:
@@ -129,11 +146,11 @@ def test_a_reader_and_an_administrator_do_not_share_a_tag(app: Collector, reader
 
 
 def test_everybody_who_looks_shares_one_overview_a_second(
-    app: Collector, commute: Survey, reader: str, monkeypatch
+    app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
 ) -> None:
     made: list[int] = []
-    count = app._store.tally
-    monkeypatch.setattr(app._store, "tally", lambda *given: made.append(1) or count(*given))
+    count = store.tally
+    monkeypatch.setattr(store, "tally", lambda *given: made.append(1) or count(*given))
     call(app, "POST", "/v1/reports", lines(make_reports(commute, 100)), LINES)
 
     async def many() -> list[Any]:
@@ -150,12 +167,21 @@ def test_everybody_who_looks_shares_one_overview_a_second(
 
 
 @pytest.mark.parametrize(("seconds", "pause"), [(0.01, 1), (5, 50)])
-def test_estimates_that_take_long_are_made_less_often(store: Store, seconds: float, pause: float) -> None:
-    work = itertools.count(0, seconds)
-    live = Live(store, 50, clock=lambda: 1000, work=lambda: next(work))
-    asyncio.run(live.overview(None))
-    (kept,) = live._rounds.values()
-    assert kept.until == 1000 + pause
+def test_estimates_that_take_long_are_made_less_often(
+    store: Store, commute: Survey, seconds: float, pause: float
+) -> None:
+    work, clock = itertools.count(0, seconds), Clock()
+    live = Live(store, 50, clock=clock, work=lambda: next(work))
+
+    def reports() -> int:
+        return json.loads(asyncio.run(live.overview(None, "read")).body)["reports"]
+
+    assert reports() == 0
+    store.add(packed(commute, make_reports(commute, 1)), {})
+    clock.wait(pause * 0.99)
+    assert reports() == 0
+    clock.wait(pause * 0.02)
+    assert reports() == 1
     live.close()
 
 
@@ -224,7 +250,6 @@ def test_rounds_are_chosen_and_a_closed_one_stays_as_it_was(
     assert look(app, reader, "?round=1").json["questions"] == first["questions"]
     assert look(app, reader, "?round=3").code == "not_found"
     assert look(app, reader, "?round=x").code == "bad_request"
-    assert set(app._live._rounds) == {0, 1}
 
 
 def test_a_store_that_fails_is_told_and_looked_at_again(app: Collector, store: Store, reader: str, monkeypatch) -> None:
@@ -237,14 +262,19 @@ def test_a_store_that_fails_is_told_and_looked_at_again(app: Collector, store: S
     assert look(app, reader).status == 200
 
 
-def test_overviews_of_few_rounds_are_kept(app: Collector, store: Store, reader: str, monkeypatch) -> None:
+def test_overviews_of_few_rounds_are_kept_and_none_of_rounds_that_are_not_there(store: Store, monkeypatch) -> None:
     monkeypatch.setattr("pldp.collector.live.MOST_ROUNDS", 2)
     for _ in range(4):
         store.close_round()
         store.open_round()
+    live = Live(store, 50)
     for number in range(1, 6):
-        assert look(app, reader, f"?round={number}").json["round"] == number
-    assert list(app._live._rounds) == [4, 5]
+        assert json.loads(asyncio.run(live.overview(number, "read")).body)["round"] == number
+    assert live.kept == [4, 5]
+    with pytest.raises(ProblemError):
+        asyncio.run(live.overview(6, "read"))
+    assert live.kept == [5]
+    live.close()
 
 
 def test_small_groups_do_not_show_their_size(app: Collector, commute: Survey, reader: str) -> None:
@@ -280,19 +310,19 @@ def test_hidden_levels_show_estimated_shares_and_no_counts() -> None:
 def test_every_kind_of_question_has_its_view(shopping: tuple[Survey, Tally]) -> None:
     survey, counted = shopping
     basket, reason, spent = overview(counted, 1, [], [], 50)["questions"]
-    baskets = baskets_of(counted, "basket")
-    expected = supports(*baskets, [[item] for item in baskets[1]])
     assert [row["label"] for row in basket["rows"]] == list(survey.question("basket").values)
-    assert [row["estimate"] for row in basket["rows"]] == expected.support.tolist()
+    assert [row["estimate"] for row in basket["rows"]] == shown_of(counted, "basket").estimates.tolist()
+    assert max(len(row["items"]) for row in basket["sets"]) == 1
     assert basket["manipulation"] > 1
     assert reason["rows"][0]["consistent"] >= 0
     found = mean(fused_of(counted, "spent"))
-    assert (spent["rows"][0]["estimate"], spent["unit"]) == (found.value, "euros")
+    assert (spent["rows"][0]["label"], spent["rows"][0]["estimate"]) == ("mean", found.value)
+    assert spent["unit"] == "euros"
     shares, low, high = (spent["density"][name] for name in ("shares", "low", "high"))
     assert len(shares) + 1 == len(spent["density"]["edges"])
     assert all(a < b < c for a, b, c in zip(low, shares, high, strict=True))
     assert sum(shares) == pytest.approx(1)
-    assert [row["label"] for row in spent["rows"]] == ["mean", "5 %", "25 %", "50 %", "75 %", "95 %"]
+    assert [row["label"] for row in spent["rows"][1:]] == ["5 %", "25 %", "50 %", "75 %", "95 %"]
 
 
 def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -303,10 +333,12 @@ def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str]
         people = Population.of_values(survey, {"q": numbers}, seed=1)
         counted = tally(survey, simulate_reports(survey, people, seed=1))
         (shown,) = overview(counted, 1, [], [], 50)["questions"]
-        assert ("heaped" in [note["code"] for note in shown["notes"]]) == heaped
+        (said,) = [note["text"] for note in shown["notes"] if note["code"] == "heaped"] or [None]
+        assert (said is not None) == heaped
         counted.save(tmp_path / "q.tally")
         main(["estimate", str(tmp_path / "q.tally")])
-        assert (HEAPED.text in " ".join(capsys.readouterr().out.split())) == heaped
+        words = " ".join(capsys.readouterr().out.split())
+        assert ("many people seem to share exact numbers" in words) == heaped
 
 
 def test_a_forged_report_moves_the_mean_by_no_more_than_is_said(shopping: tuple[Survey, Tally]) -> None:
@@ -362,15 +394,18 @@ def test_where_levels_disagree_that_is_said_first_and_pooling_is_by_size() -> No
         assert question["notes"][0]["code"] == "levels-disagree"
         assert "by size" in question["method"]
     for question in shown(["x", ["x"], (0, 10)], ["x", ["x"], (0, 10)]):
-        assert not [note for note in question["notes"] if note["code"] == "levels-disagree"]
+        assert "levels-disagree" not in {note["code"] for note in question["notes"]}
         assert "by precision" in question["method"]
 
 
 def test_questions_without_reports_say_what_is_missing(shopping: tuple[Survey, Tally]) -> None:
     survey, _ = shopping
-    for question in overview(Tally.empty(survey), 1, [], [], 50)["questions"]:
-        assert "no reports" in question["missing"]
-        assert "rows" not in question
+    shown = overview(Tally.empty(survey), 1, [], [], 50)
+    assert shown["questions"] == []
+    assert [(each["name"], each["text"]) for each in shown["missing"]] == [
+        (question.name, question.text) for question in survey.questions
+    ]
+    assert all("no reports" in each["reason"] for each in shown["missing"])
 
 
 def test_questions_with_many_values_show_the_largest_and_say_how_many_are_left() -> None:
@@ -383,24 +418,27 @@ def test_questions_with_many_values_show_the_largest_and_say_how_many_are_left()
     assert sorted(frequencies(counted, "q").shares)[30] == pytest.approx(least)
 
 
-def test_two_way_tables_are_there_where_pairs_are_counted(app: Collector, commute: Survey, reader: str) -> None:
-    (empty,) = look(app, reader).json["two_way"]
-    assert "no reports" in empty["missing"]
+def test_two_way_tables_are_there_where_pairs_are_counted(
+    app: Collector, store: Store, commute: Survey, reader: str
+) -> None:
+    empty = look(app, reader).json
+    assert empty["tables"] == []
+    assert empty["missing"][-1]["name"] == "late × mode"
     people = Population.of_shares(commute, 1000, seed=1)
     packing = Packing(commute)
     batch = next(iter(simulate_reports(commute, people, seed=1)))
 
-    app._store.add([packing.pack(report) for report in from_batch(commute, batch)], {})
-    (table,) = look(app, reader).json["two_way"]
+    store.add([packing.pack(report) for report in from_batch(commute, batch)], {})
+    (table,) = look(app, reader).json["tables"]
     assert table["questions"] == ["late", "mode"]
     assert len(table["rows"]) == 12
     assert sum(row["estimate"] for row in table["rows"]) == pytest.approx(1, abs=0.5)
 
 
 def test_pairs_are_named_in_the_settings() -> None:
-    assert Settings().paired() == []
+    assert Settings().question_pairs() == []
     with pytest.raises(UsageError, match="such as mode\\+late"):
-        Settings(pairs="mode").paired()
+        Settings(pairs="mode").question_pairs()
 
 
 def test_hours_are_forgotten_after_a_week_and_when_the_clock_is_set_back() -> None:
@@ -410,14 +448,14 @@ def test_hours_are_forgotten_after_a_week_and_when_the_clock_is_set_back() -> No
         arrivals.add(2, 1)
         now += 3600
     assert len(arrivals.hours()) == HOURS
-    assert len(arrivals._counts) <= HOURS + 1
+    assert len(arrivals) <= HOURS + 1
     assert sum(hour.stored for hour in arrivals.hours()) == 2 * (HOURS - 1)
     now = 0
     assert arrivals.hours() == []
 
 
 def test_estimates_of_every_kind_come_in_every_format(shopping: tuple[Survey, Tally]) -> None:
-    """CSV and Arrow have one row per value, set or bucket."""
+    """CSV and Arrow have the rows: one per value or item, or the mean and quantiles of a number."""
     survey, counted = shopping
     assert {question.kind for question in survey.questions} == {"choice", "choices", "number"}
     for question in survey.questions:
@@ -427,9 +465,8 @@ def test_estimates_of_every_kind_come_in_every_format(shopping: tuple[Survey, Ta
         assert json.loads(encode(content, "json"))["survey"] == survey.hash
         table = pa.ipc.open_stream(encode(content, "arrow")).read_all()
         rows = list(csv.DictReader(io.StringIO(encode(content, "csv").decode())))
-        assert len(rows) == table.num_rows
-        if question.kind == "number":
-            assert all(float(row["low"]) < float(row["share"]) < float(row["high"]) for row in rows)
+        assert [row["label"] for row in rows] == table["label"].to_pylist() == [row["label"] for row in content["rows"]]
+        assert all(float(row["low"]) < float(row["estimate"]) < float(row["high"]) for row in rows)
 
 
 def test_a_number_without_reports_has_no_estimate(tmp_path: Path, shopping: tuple[Survey, Tally]) -> None:
@@ -445,21 +482,21 @@ def test_a_number_without_reports_has_no_estimate(tmp_path: Path, shopping: tupl
 @pytest.mark.parametrize("label", ["=cmd()", " =1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "＝1", "x;=cmd()"])
 def test_cells_of_csv_are_no_formulas(label: str) -> None:
     """Whatever separates cells where the file is opened."""
-    text = encode({"survey": "", "rows": [{"value": label, "=1": -0.5}]}, "csv").decode()
+    text = encode({"survey": "", "rows": [{"label": label, "=1": -0.5}]}, "csv").decode()
     for separator in ",;\t":
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             assert not [cell for cell in row if cell.strip().startswith(("=", "+", "@", "＝")) or cell == "-1"]
-    assert next(csv.reader(io.StringIO(text), delimiter=",")) == ["value", "'=1"]
+    assert next(csv.reader(io.StringIO(text), delimiter=",")) == ["label", "'=1"]
 
 
 def test_reports_are_counted_once_while_the_reader_types_the_token(
-    app: Collector, store: Store, commute: Survey, monkeypatch
+    app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
 ) -> None:
     store.add(packed(commute, make_reports(commute, 30)), {})
-    counted: list[int] = []
+    asked: list[tuple[Any, ...]] = []
     count = store.tally
-    monkeypatch.setattr(store, "tally", lambda: counted.append(count().reports))
+    monkeypatch.setattr(store, "tally", lambda *given: asked.append(given) or count(*given))
     for _ in range(3):
         assert call(app, "GET", "/dashboard").status == 200
-    app._live._thread.shutdown()
-    assert counted == [30]
+    assert look(app, reader).json["reports"] == 30
+    assert [len(given) for given in asked] == [0, 2]  # once for who opens the page, once for the overview

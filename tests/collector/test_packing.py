@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from senders import make_reports
 
+from helpers.collector.senders import make_reports
 from pldp.collector import Packing
 from pldp.reports import ReportRejected, read_report
 from pldp.survey import Survey

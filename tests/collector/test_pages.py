@@ -8,8 +8,8 @@ from pathlib import Path
 from posixpath import normpath
 
 import pytest
-from client import call
 
+from helpers.collector.client import call
 from pldp.collector import Collector, Settings, Store, Tokens
 from pldp.collector.static import assets
 from pldp.survey import Survey

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import disk
 import pytest
-from disk import Disk, Step, after_power_cut, watched
 
-from pldp.collector import Packed, Store
-from pldp.collector import store as store_module
+from helpers.collector import disk
+from helpers.collector.disk import Disk, Step, after_power_cut, watched
+from helpers.collector.faults import FaultyDatabase
+from helpers.collector.places import query
+from pldp.collector import Packed, Store, report_log
 from pldp.errors import StoreError, StoreFullError
 from pldp.reports import Rejection
 from pldp.survey import Survey
@@ -28,7 +29,7 @@ IMAGES = 10_000 if os.environ.get("PLDP_LONG") else 250
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything that happens after many reports happens after few: joined chunks, blocks of the index."""
-    monkeypatch.setattr(store_module, "COMPACT_EVERY", 6)
+    monkeypatch.setattr(report_log, "COMPACT_EVERY", 6)
     monkeypatch.setattr("pldp.collector.seen.RECENT", 32)
     monkeypatch.setattr("pldp.collector.seen.BLOCK", 128)
 
@@ -68,9 +69,10 @@ def work(store: Store, acknowledged: Callable[[str, list[Packed]], None], chance
 
 def recorded(survey: Survey, folder: Path, synchronous: str, seed: int) -> list[Step]:
     """Return the steps of a day of work, with a note behind each acknowledgement."""
-    with watched(folder) as seen, closing(Store(survey, folder / "reports.db")) as store:
+    database = FaultyDatabase(folder / "reports.db")
+    with watched(folder) as seen, closing(Store(survey, database)) as store:
         for setting in (f"synchronous = {synchronous}", "wal_autocheckpoint = 30"):
-            store._writer.execute(f"PRAGMA {setting}").fetchall()
+            database.writer.execute(f"PRAGMA {setting}").fetchall()
         work(store, lambda what, reports: seen.note((what, reports)), seeded(seed))
         return list(seen.steps)
 
@@ -84,7 +86,7 @@ def lost(survey: Survey, steps: list[Step], chance: random.Random) -> int:
         missing = 0
         with closing(Store(survey, folder / "reports.db")) as store:
             counted = Counter[bytes]()
-            for ids, rows in store._reader.execute("SELECT ids, rows FROM chunks ORDER BY first"):
+            for ids, rows in query(folder / "reports.db", "SELECT ids, rows FROM chunks ORDER BY first"):
                 names = [ids[place : place + 16] for place in range(0, len(ids), 16)]
                 counted.update(names)
                 stored |= {name: rows[4 * place : 4 * place + 4] for place, name in enumerate(names)}
@@ -145,8 +147,9 @@ def failing(seen: Disk, survey: Survey, path: Path, codes: dict[str, int], first
             return codes[what]
         return disk.OK
 
-    with closing(Store(survey, path)) as store:
-        store._writer.execute("PRAGMA wal_autocheckpoint = 10").fetchall()
+    database = FaultyDatabase(path)
+    with closing(Store(survey, database)) as store:
+        database.writer.execute("PRAGMA wal_autocheckpoint = 10").fetchall()
         seen.refuse = refuse
         tries = made(chance, 60)
         for start in range(0, 60, 4):

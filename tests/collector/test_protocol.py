@@ -7,12 +7,13 @@ import re
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
-from servers import Server, report_line, running
 
+from helpers.collector.servers import Local, Server, local, report_line, running
 from pldp.survey import Survey
 
 
@@ -25,6 +26,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         assert server.log.read_text() == ""
 
 
+def connect(server: Server | Local) -> socket.socket:
+    return socket.create_connection(server.url.removeprefix("http://").split(":"), timeout=60)
+
+
 def request(body: bytes, *lines: str, path: str = "/v1/reports", version: str = "1.1") -> bytes:
     head = [f"POST {path} HTTP/{version}", "host: x", "content-type: application/json", *lines]
     if not any(line.startswith("transfer-encoding") for line in lines):
@@ -32,29 +37,37 @@ def request(body: bytes, *lines: str, path: str = "/v1/reports", version: str = 
     return "\r\n".join([*head, "", ""]).encode() + body
 
 
-def answers(server: Server, *pieces: bytes, pause: float = 0.05) -> tuple[list[tuple[int, dict]], bool]:
-    """Send pieces; return status and content of all answers, and whether the connection stayed open."""
-    with closing(socket.create_connection(server.url.removeprefix("http://").split(":"), timeout=10)) as raw:
+def read_answer(stream: BinaryIO) -> tuple[int, dict] | None:
+    """Return status and content of the next answer, without word that the body may come; `None` at the end."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        line = stream.readline()
+        if not line:
+            return None
+        head += line
+    status = int(head.split()[1])
+    if status == 100:
+        return read_answer(stream)
+    assert b"\r\ndate: " in head
+    return status, json.loads(stream.read(int(re.search(rb"content-length: (\d+)", head)[1])))
+
+
+def answers(
+    server: Server, *pieces: bytes, count: int = 1, pause: float = 0.05
+) -> tuple[list[tuple[int, dict] | None], bool]:
+    """Send pieces; return so many answers, and whether the connection takes another request after them."""
+    with closing(connect(server)) as raw, raw.makefile("rb") as stream:
         for piece in pieces:
             raw.sendall(piece)
             time.sleep(pause)
-        raw.settimeout(0.3)
-        got = b""
+        found = [read_answer(stream) for _ in range(count)]
         try:
-            while part := raw.recv(1 << 16):
-                got += part
-            is_open = False
-        except TimeoutError:
-            is_open = True
-    found = []
-    while got:
-        head, _, got = got.partition(b"\r\n\r\n")
-        status, length = int(head.split()[1]), re.search(rb"content-length: (\d+)", head)
-        if status != 100:
-            assert b"\r\ndate: " in head
-            found.append((status, json.loads(got[: int(length[1])])))
-            got = got[int(length[1]) :]
-    return found, is_open
+            raw.sendall(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n")
+            after = read_answer(stream)
+        except ConnectionError:
+            after = None
+    assert after in (None, (200, {"status": "ok"})), "an answer to nothing"
+    return found, after is not None
 
 
 def receipts(found: list[tuple[int, dict]]) -> list[str]:
@@ -77,12 +90,12 @@ def test_whole_and_in_parts_get_the_same_answer(server: Server, commute: Survey)
 def test_pipelined_requests_are_answered_in_their_order(server: Server, commute: Survey) -> None:
     made = [report_line(commute) for _ in range(6)]
     texts = [request(line) for _, line in made]
-    found, _ = answers(server, b"".join(texts))
+    found, _ = answers(server, b"".join(texts), count=6)
     assert receipts(found) == [identity for identity, _ in made]
-    found, _ = answers(server, *texts, pause=0)
+    found, _ = answers(server, *texts, count=6, pause=0)
     assert receipts(found) == [identity for identity, _ in made]
     get = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
-    found, _ = answers(server, texts[0] + get + texts[1] + texts[2][:50], texts[2][50:] + get)
+    found, _ = answers(server, texts[0] + get + texts[1] + texts[2][:50], texts[2][50:] + get, count=5)
     assert [status for status, _ in found] == [200] * 5
     assert [content.get("status", "report") for _, content in found] == ["report", "ok", "report", "report", "ok"]
 
@@ -120,7 +133,7 @@ def test_caps_hold_on_the_short_way(server: Server) -> None:
 def test_what_could_be_read_in_two_ways_is_refused(server: Server, lines: str) -> None:
     """The length of a body is told once and clearly, or nothing behind it is answered."""
     text = f"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{lines}\r\n\r\n".encode()
-    with closing(socket.create_connection(server.url.removeprefix("http://").split(":"), timeout=10)) as raw:
+    with closing(connect(server)) as raw:
         raw.sendall(text + b"{}" + request(b"{}"))
         got = b""
         while part := raw.recv(1 << 16):
@@ -130,11 +143,11 @@ def test_what_could_be_read_in_two_ways_is_refused(server: Server, lines: str) -
 
 
 def test_more_connections_than_allowed_get_503(tmp_path: Path, commute: Survey) -> None:
-    with running(tmp_path, "--connections", "3") as server:
-        held = [socket.create_connection(server.url.removeprefix("http://").split(":")) for _ in range(3)]
-        time.sleep(0.2)
-        with closing(socket.create_connection(server.url.removeprefix("http://").split(":"), timeout=5)) as raw:
+    with local(tmp_path, commute, connections=3) as server, ExitStack() as opened:
+        for _ in range(3):
+            held = opened.enter_context(closing(connect(server)))
+            held.sendall(request(b"{}"))
+            assert held.recv(1 << 16).startswith(b"HTTP/1.1 ")  # so the server has seen it
+        with closing(connect(server)) as raw:
             raw.sendall(request(report_line(commute)[1]))
             assert raw.recv(1 << 16).startswith(b"HTTP/1.1 503")
-        for each in held:
-            each.close()

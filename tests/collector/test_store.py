@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sqlite3
+import struct
 import subprocess
 import tempfile
 from collections import Counter
@@ -12,19 +13,20 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
-import numpy as np
 import psycopg
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from senders import make_reports, packed
-from servers import running
 
+from helpers.collector.faults import FaultyDatabase, failing
+from helpers.collector.places import query
+from helpers.collector.senders import make_reports, packed
+from helpers.collector.servers import running
 from pldp.cli import main
-from pldp.collector import Packed, Sender, Store, Tokens, open_database
+from pldp.collector import Packed, Sender, Store, Tokens, open_database, report_log
 from pldp.collector import running as running_module
-from pldp.collector import store as store_module
+from pldp.collector.connections import Connections
 from pldp.collector.migrations import MIGRATIONS
 from pldp.collector.tokens import token_hash
 from pldp.device import Device
@@ -148,12 +150,12 @@ def test_a_closed_round_never_changes(open_store: Open, commute: Survey) -> None
     assert frozen.rejections == {Rejection.MALFORMED: 1}
     assert store.tally().reports == store.tally(2).reports == 4
     assert sum(batch.num_rows for batch in store.batches(1)) == 7
-    with pytest.raises(StoreError, match="round must be the number of one, not 3"):
+    with pytest.raises(StoreError, match="there is no round 3"):
         store.tally(3)
 
 
 def test_joined_chunks_hold_the_same_reports(open_store: Open, commute: Survey, monkeypatch) -> None:
-    monkeypatch.setattr(store_module, "COMPACT_EVERY", 8)
+    monkeypatch.setattr(report_log, "COMPACT_EVERY", 8)
     reports = make_reports(commute, 50)
     rows = packed(commute, reports)
     store = open_store()
@@ -193,7 +195,7 @@ def test_only_what_is_new_is_counted(open_store: Open, commute: Survey, monkeypa
 def test_many_reports_are_counted_in_steps_that_others_can_interrupt(
     open_store: Open, commute: Survey, monkeypatch
 ) -> None:
-    monkeypatch.setattr(store_module, "STEP", 10)
+    monkeypatch.setattr("pldp.collector.store.STEP", 10)
     reports = make_reports(commute, 64)
     rows = packed(commute, reports)
     store = open_store()
@@ -310,16 +312,15 @@ def test_reports_leave_in_columns_with_their_survey(store: Store, commute: Surve
 
 
 def test_a_full_disk_loses_nothing_and_recovers(tmp_path: Path, commute: Survey) -> None:
-    store = Store(commute, tmp_path / "reports.db")
+    database = FaultyDatabase(tmp_path / "reports.db")
+    store = Store(commute, database)
     reports = make_reports(commute, 400)
     rows = packed(commute, reports)
     store.add(rows[:5], {})
-    (pages,) = store._writer.execute("PRAGMA page_count").fetchone()
-    store._writer.execute(f"PRAGMA max_page_count = {pages}")
-    with pytest.raises(StoreFullError):
-        store.add(rows, {})
-    assert store.tally() == tally(commute, reports[:5])
-    store._writer.execute("PRAGMA max_page_count = 100000")
+    with database.full():
+        with pytest.raises(StoreFullError):
+            store.add(rows, {})
+        assert store.tally() == tally(commute, reports[:5])
     assert store.add(rows, {}) == [None] * 400
     assert store.tally() == tally(commute, reports)
     store.close()
@@ -345,8 +346,8 @@ def test_an_older_store_is_migrated_and_a_newer_one_refused(where: str | Path, c
     store = Store(commute, where)
     assert store.add(packed(commute, make_reports(commute, 2)), {}) == [None, None]
     assert Tokens(where).names() == {}
-    store._writer.execute("INSERT INTO version VALUES (99)")
     store.close()
+    query(where, "INSERT INTO version VALUES (99)")
     with pytest.raises(StoreError, match="newer than this program"):
         Store(commute, where)
 
@@ -366,21 +367,18 @@ def test_a_server_that_goes_and_comes_back_loses_nothing(postgres: str, commute:
     """The answer to a commit may be lost while the commit is not: what was stored is learned before more is added."""
     with psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True) as owner:
         owner.execute("CREATE DATABASE goes")
-        store = Store(commute, postgres.replace("NAME", "goes"))
+        database = FaultyDatabase(postgres.replace("NAME", "goes"))
+        store = Store(commute, database)
         reports = make_reports(commute, 20)
         rows = packed(commute, reports)
         store.add(rows[:5], {})
-        execute = store._writer.execute
 
-        def lose_the_answer(statement: str, *values: object) -> object:
-            done = execute(statement, *values)
+        def lose_the_answer(statement: str) -> None:
             if statement == "COMMIT":
                 owner.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'goes'")
-                execute("SELECT 1")
-            return done
+                database.writer.execute("SELECT 1")
 
-        store._writer.execute = lose_the_answer
-        with pytest.raises(StoreError):
+        with database.disturbed(after=lose_the_answer), pytest.raises(StoreError):
             store.add(rows[:12], {})
         with suppress(StoreError):
             store.add(rows, {})
@@ -393,22 +391,15 @@ def test_a_server_that_goes_and_comes_back_loses_nothing(postgres: str, commute:
 
 def test_a_lost_answer_to_any_commit_is_made_good(tmp_path: Path, commute: Survey) -> None:
     """Every commit happens and then seems to fail: what follows must know what was stored."""
-    store = Store(commute, tmp_path / "reports.db")
+    database = FaultyDatabase(tmp_path / "reports.db")
+    store = Store(commute, database)
     reports = make_reports(commute, 6)
     rows = packed(commute, reports)
-    execute = store._writer.execute
-
-    def lose_the_answer(statement: str, *values: object) -> object:
-        done = execute(statement, *values)
-        if statement == "COMMIT":
-            raise sqlite3.OperationalError("lost")
-        return done
+    lose_the_answer = failing(sqlite3.OperationalError("lost"), "COMMIT")
 
     def losing(action: Callable[[], object]) -> None:
-        store._writer.execute = lose_the_answer
-        with pytest.raises(StoreError, match="lost"):
+        with database.disturbed(after=lose_the_answer), pytest.raises(StoreError, match="lost"):
             action()
-        store._writer.execute = execute
 
     losing(lambda: store.add(rows[:4], {}))
     assert store.add(rows, {}) == [None] * 6
@@ -458,8 +449,8 @@ def test_what_is_no_database_is_refused(tmp_path: Path, commute: Survey) -> None
 def test_a_damaged_store_is_told_as_such(tmp_path: Path, commute: Survey) -> None:
     store = Store(commute, tmp_path / "reports.db")
     store.add(packed(commute, make_reports(commute, 3)), {})
-    store._writer.execute("UPDATE chunks SET ids = 7")
     store.close()
+    query(tmp_path / "reports.db", "UPDATE chunks SET ids = 7")
     with pytest.raises(StoreError, match="damaged"):
         Store(commute, tmp_path / "reports.db")
 
@@ -468,7 +459,7 @@ def numbered(start: int, stop: int) -> list[Packed]:
     return [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(start, stop)]
 
 
-def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(open_store: Open, monkeypatch) -> None:
+def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(where: str | Path, open_store: Open, monkeypatch) -> None:
     """Ids leave the recent ones for runs, runs for blocks, and blocks are read back at the next start."""
     monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
     monkeypatch.setattr("pldp.collector.seen.BLOCK", 256)
@@ -479,43 +470,39 @@ def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(open_store: Open, mo
     for _ in range(2):
         assert store.add(rows, {}) == [None] * 1000
         assert store.rounds()[0].reports == 1000
-        assert store._seen.find([row.id for row in rows]) == [[number] for number in range(1000)]
-        (blocks,) = store._reader.execute("SELECT count(*) FROM seen").fetchone()
-        assert blocks == 2
+        assert query(where, "SELECT count(*) FROM seen") == [(2,)]
         store = open_store()
     assert store.withdraw(store.receipt(rows[3].id))
-    store._writer.execute("DELETE FROM seen")
+    query(where, "DELETE FROM seen")
     store = open_store()
     assert store.add(rows, {}).count(None) == 999
 
 
-def test_ids_with_the_same_hash_are_told_apart(open_store: Open, monkeypatch) -> None:
+def test_ids_with_the_same_hash_are_told_apart(where: str | Path, monkeypatch) -> None:
+    """With a secret of zeros the hash of an id is the sum of its words."""
     monkeypatch.setattr("pldp.collector.seen.RECENT", 8)
-    monkeypatch.setattr("pldp.collector.seen.Seen._hashes", lambda _, ids: np.full(len(ids) // 16, 7, np.uint64))
-    store = open_store()
-    assert store.add(numbered(0, 20), {}) == [None] * 20
-    store = open_store()
-    assert store.add(numbered(10, 30), {}) == [None] * 20
-    assert store.rounds()[0].reports == 30
+    reports = {struct.pack("<4I", number, 1000 - number, 0, 0): bytes([number]) for number in range(1, 31)}
+    for _ in range(2):  # as they are appended, and as the next start learns them
+        with closing(Connections(open_database(where))) as connections:
+            log = report_log.ReportLog(connections, 1, bytes(32))
+            log.catch_up()
+            for identity, row in reports.items():
+                if log.find([identity]) == [None]:
+                    with connections.transaction() as writer:
+                        log.append(writer, 1, {identity: row})
+                    log.remember([identity])
+            assert log.find(list(reports)) == [report_log.Entry(place, bytes([place + 1])) for place in range(30)]
 
 
 def test_a_block_that_cannot_be_kept_is_made_again(tmp_path: Path, commute: Survey, monkeypatch) -> None:
     monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
     monkeypatch.setattr("pldp.collector.seen.BLOCK", 128)
-    store = Store(commute, tmp_path / "reports.db")
-    execute = store._writer.execute
-
-    def no_room(statement: str, *values: object) -> object:
-        if statement.startswith("INSERT INTO seen"):
-            raise sqlite3.OperationalError("full")
-        return execute(statement, *values)
-
-    store._writer.execute = no_room
-    assert store.add(numbered(0, 200), {}) == [None] * 200
-    store._writer.execute = execute
+    database = FaultyDatabase(tmp_path / "reports.db")
+    store = Store(commute, database)
+    with database.disturbed(before=failing(sqlite3.OperationalError("full"), "INSERT INTO seen")):
+        assert store.add(numbered(0, 200), {}) == [None] * 200
     assert store.add(numbered(100, 400), {}) == [None] * 300
-    (blocks,) = store._reader.execute("SELECT count(*) FROM seen").fetchone()
-    assert blocks == 2
+    assert query(tmp_path / "reports.db", "SELECT count(*) FROM seen") == [(2,)]
     store.close()
     store = Store(commute, tmp_path / "reports.db")
     assert store.add(numbered(0, 400), {}) == [None] * 400

@@ -14,16 +14,15 @@ from urllib.parse import unquote
 
 import pytest
 from playwright.sync_api import expect
-from senders import make_reports
-from servers import Server, running
 
-from browsers import Visit, Visits
+from helpers.browsers import Visit, Visits
+from helpers.collector.senders import make_reports
+from helpers.collector.servers import Server, running
 from pldp import Device, Survey
 from pldp.collector import Sender, Tokens
 from pldp.collector.static import assets
 from pldp.reports import Answer, read_report
-from pldp.survey import Question, loads, make_key, sign
-from pldp.survey.model import KINDS
+from pldp.survey import KINDS, Question, loads, make_key, sign
 
 LIE = """const real = crypto.getRandomValues.bind(crypto);
 crypto.getRandomValues = (bytes) => (bytes.length === 7 ? bytes.fill(255) : real(bytes));"""

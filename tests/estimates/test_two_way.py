@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from claims import mean_is
-from conftest import runs
-from pldp import Survey, Tally, frequencies, tally
+from helpers.claims import mean_is, runs
+from pldp import Survey, Tally, tally
 from pldp.errors import EstimateError, TallyError
-from pldp.estimates import two_way, with_margins
+from pldp.estimates import frequencies, two_way, with_margins
 from pldp.mechanisms import Bits, build, names
+from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.survey import survey_from_mapping
 from pldp.tallies.kernel import tally_batch
-from pldp.tallies.pairs import PairCounts, supported
+from pldp.tallies.pairs import PairCounts
 
 TRUTH = np.array([[0.30, 0.05, 0.05], [0.05, 0.25, 0.30]])
 PAIR = ("a", "b")
@@ -92,7 +92,7 @@ def test_supports_are_those_of_the_channel(mechanism: str) -> None:
     outputs = perturb(tested, np.arange(7).repeat(20), np.random.default_rng(1))
     plain = [row.tobytes() if isinstance(tested.form, Bits) else int(row) for row in outputs]
     expected = [[tested.supports(output, value) for value in range(7)] for output in plain]
-    np.testing.assert_array_equal(supported(tested, outputs), expected)
+    np.testing.assert_array_equal(label_arrays(tested).supported(outputs), expected)
 
 
 def test_tallies_of_pairs_add_up_and_survive_a_file(tmp_path) -> None:

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from claims import follows
+from helpers.claims import follows
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import BIT_TOTAL as TOTAL
 from pldp.mechanisms import ItemSet, micro_epsilon_of_ratio, set_of
 from pldp.mechanisms.sets.channel import pair_weights
 
-BUDGET = st.one_of(st.none(), st.integers(100, 8_000_000))
+BUDGET = st.one_of(st.just(math.inf), st.integers(100, 8_000_000))
 UNEVEN = ItemSet.of_probabilities([0.77, 0.9, 0.6], [0.92, 0.55, 0.9])
 SAMPLES = 20_000
 
@@ -66,7 +66,7 @@ def test_epsilon_of_a_set_is_rounded_once() -> None:
 
 
 @given(st.lists(st.tuples(BUDGET, BUDGET), min_size=1, max_size=4))
-def test_budgets_for_present_and_absent_are_kept(budgets: list[tuple[int | None, int | None]]) -> None:
+def test_budgets_for_present_and_absent_are_kept(budgets: list[tuple[float, float]]) -> None:
     channel = ItemSet.of_pairs(budgets)
     for item, pair in enumerate(budgets):
         for limit, true in zip(pair, channel.item_micro_epsilon(item), strict=True):
@@ -170,7 +170,7 @@ def test_what_is_no_channel_is_refused_in_one_line(make, line: str) -> None:
 
 
 def test_budgets_below_the_weights_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pldp.mechanisms.sets.channel.TOTAL", 1000)
+    monkeypatch.setattr("pldp.mechanisms.sets.channel.BIT_TOTAL", 1000)
     with pytest.raises(EpsilonError, match="too small"):
         pair_weights(1, 1)
 

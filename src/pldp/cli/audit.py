@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate
-from pldp.auditing.certificate import shown
+from pldp.auditing.result import write_epsilon
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.errors import AuditError, SurveyError, UsageError
 from pldp.survey import load
@@ -47,6 +47,8 @@ def add_to(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     client = JavaScript.find(args.javascript)
+    if args.javascript and args.samples == 0:
+        raise UsageError("--javascript names a device to sample; --samples 0 samples none")
     if args.javascript and client is None:
         raise UsageError(f"--javascript: {args.javascript} must hold the client, and node must be installed")
     with progress_bar("auditing") as (progress, task):
@@ -103,7 +105,7 @@ def _show(console: Console, found: Audit) -> None:
         table.add_column(name, justify="right")
     table.add_column("verdict", no_wrap=True)
     for row in found.rows:
-        numbers = [shown(row.claimed), shown(row.exact)]
+        numbers = [write_epsilon(row.claimed), write_epsilon(row.exact)]
         if sampled:
             bound = row.sampled
             numbers += ["–", "–"] if bound is None else [f"{bound.epsilon:.3f}", f"{bound.detectable:.2f}"]

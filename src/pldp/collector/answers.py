@@ -1,4 +1,4 @@
-"""What readers get: estimates as plain data, and the overview of a round. Small groups do not show their size."""
+"""What readers get: results as plain data, and the overview of a round. Small groups do not show their size."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-from pldp import estimates as results
+from pldp import estimates
 from pldp.collector.arrivals import Hour
 from pldp.collector.store import Round
-from pldp.errors import EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
 from pldp.survey import Question
@@ -23,28 +22,35 @@ MOST_ROWS: Final = 50
 MOST_CELLS: Final = 1000
 """Cells of a two-way table that an overview shows."""
 
+QUICK: Final = {"largest": 1}
+"""Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
+
 
 def estimate(counted: Tally, question: str, fewest: int) -> dict[str, Any]:
-    """Return the estimate of a question with the survey's hash; groups of fewer people do not show how many."""
-    found = results.estimate(counted, question).to_mapping(CONFIDENCE)
-    groups = _groups(counted, counted.survey.question(question), fewest)
-    if all(group["reports"] is not None for group in groups):
-        weights = {group["level"]: group["weight"] for group in found["groups"]}
-        groups = [{**group, "weight": weights.get(group["level"], 0.0)} for group in groups]
-    return {"survey": counted.survey.hash, **found, "groups": groups}
+    """Return the result of a question with the survey's hash; groups of fewer people do not show how many."""
+    content = estimates.estimate(counted, question, confidence=CONFIDENCE).to_mapping()
+    return {"survey": counted.survey.hash, **_with_groups(counted, content, fewest)}
 
 
-def _groups(counted: Tally, question: Question, fewest: int) -> list[dict[str, Any]]:
-    """Return every level with its reports; hidden levels have none, as a label does not tell the level."""
+def _with_groups(counted: Tally, content: Mapping[str, Any], fewest: int) -> dict[str, Any]:
+    """Return every level with its reports where they may be shown, and with its weight where all of them are.
+
+    Hidden levels have none, as a label does not tell the level.
+    """
     if counted.survey.level_channel is not None:
-        return []
+        return {**content, "groups": []}
+    question = counted.survey.question(content["name"])
     shown = hide_small(
         {each.name: counted.counts[question.name, each.name].reports for each in question.levels}, fewest
     )
-    return [
+    groups: list[dict[str, Any]] = [
         {"level": level.name, "mechanism": channel.mechanism, "epsilon": level.epsilon, "reports": shown[level.name]}
         for level, channel in zip(question.levels, question.channels, strict=True)
     ]
+    if all(number is not None for number in shown.values()):
+        weights = {group["level"]: group["weight"] for group in content["groups"]}
+        groups = [{**group, "weight": weights.get(group["level"], 0.0)} for group in groups]
+    return {**content, "groups": groups}
 
 
 def hide_small(reports: Mapping[str, int], fewest: int) -> dict[str, int | None]:
@@ -64,51 +70,50 @@ def hide_small(reports: Mapping[str, int], fewest: int) -> dict[str, int | None]
 def overview(
     counted: Tally, number: int, rounds: Sequence[Round], hours: Sequence[Hour], fewest: int
 ) -> dict[str, Any]:
-    """Return all that a dashboard shows of a round: counts, rejections, and every question with its estimate."""
+    """Return all that a dashboard shows of a round: every result, and what has none, with counts and rejections."""
     survey = counted.survey
+    quick = {name: value for question in survey.questions for name, value in _quick(question).items()}
+    content = estimates.estimate(counted, confidence=CONFIDENCE, **quick).to_mapping()
+    views = [_largest(_with_groups(counted, _agreed(counted, each), fewest)) for each in content["questions"]]
+    large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
+    texts = {question.name: question.text for question in survey.questions}
     return {
-        "survey": survey.hash,
-        "title": survey.title,
+        **content,
         "collector": survey.collector,
         "round": number,
         "rounds": [asdict(each) for each in rounds],
-        "reports": counted.reports,
         "rejections": {reason.value: counted.rejections.get(reason, 0) for reason in Rejection},
         "hours": [each._asdict() for each in hours],
         "fewest": fewest,
         "confidence": CONFIDENCE,
-        "questions": [_view(counted, question, fewest) for question in survey.questions],
-        "two_way": [_table(counted, *pair) for pair in counted.paired],
+        "questions": views,
+        "tables": [each for each in content["tables"] if each not in large],
+        "missing": [
+            *({**each, "text": texts.get(each["name"], "")} for each in content["missing"]),
+            *({"name": each["name"], "reason": _too_large(each), "text": ""} for each in large),
+        ],
     }
 
 
-def _view(counted: Tally, question: Question, fewest: int) -> dict[str, Any]:
-    """Return one question; where its levels disagree, what is shown is pooled by size, which needs no agreement."""
-    # Frequent sets are searched for when somebody asks for them.
-    options = {"largest": 1} if "largest" in BY_KIND[question.kind].OPTIONS else {}
-    try:
-        found = results.estimate(counted, question.name, **options)
-        if found.homogeneity is not None and found.homogeneity.rejected:
-            found = results.estimate(counted, question.name, pool="size", **options)
-    except (EstimateError, TallyError) as error:
-        return {"name": question.name, "text": question.text, "kind": question.kind, "missing": str(error)}
-    content = found.to_mapping(CONFIDENCE)
-    content |= {"groups": _groups(counted, question, fewest), **_largest(content["rows"])}
-    return {name: value for name, value in content.items() if name not in {"sets", "rules", "homogeneity"}}
+def _quick(question: Question) -> dict[str, Any]:
+    return {name: value for name, value in QUICK.items() if name in BY_KIND[question.kind].OPTIONS}
 
 
-def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Keep the rows with the largest shares, in their order."""
+def _agreed(counted: Tally, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is shown: where levels disagree it is pooled by size, which needs no agreement."""
+    if all(note["code"] != "levels-disagree" for note in content["notes"]):
+        return content
+    question = counted.survey.question(content["name"])
+    pooled = estimates.estimate(counted, question.name, confidence=CONFIDENCE, pool="size", **_quick(question))
+    return pooled.to_mapping()
+
+
+def _largest(content: dict[str, Any]) -> dict[str, Any]:
+    """Keep the rows with the largest estimates, in their order."""
+    rows = content["rows"]
     kept = sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS]
-    return {"rows": [rows[place] for place in sorted(kept)], "left_out": len(rows) - len(kept)}
+    return {**content, "rows": [rows[place] for place in sorted(kept)], "left_out": len(rows) - len(kept)}
 
 
-def _table(counted: Tally, first: str, second: str) -> dict[str, Any]:
-    """Return the two-way table of two questions that were counted together."""
-    try:
-        found = results.two_way(counted, first, second)
-    except EstimateError as error:
-        return {"questions": [first, second], "missing": str(error)}
-    if found.shares.size > MOST_CELLS:
-        return {"questions": [first, second], "missing": f"the table has {found.shares.size:,} cells, too many to show"}
-    return found.to_mapping(CONFIDENCE)
+def _too_large(table: Mapping[str, Any]) -> str:
+    return f"the table has {len(table['rows']):,} cells, too many to show"

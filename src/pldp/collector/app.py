@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections.abc import Callable
+from time import monotonic
+from typing import Final
 from urllib.parse import parse_qs
 
 import msgspec
 
 from pldp.budgets import epsilon_text
 from pldp.collector.formats import FORMATS, encode
-from pldp.collector.http import Gone, Receive, Request, Response, Scope, Send, problem_response, respond, unless_known
+from pldp.collector.http import (
+    Gone,
+    Receive,
+    Request,
+    Response,
+    Scope,
+    Send,
+    json_response,
+    problem_response,
+    respond,
+    with_etag,
+)
 from pldp.collector.limits import RateLimit
 from pldp.collector.live import Live
+from pldp.collector.metrics import KIND, metrics
 from pldp.collector.openapi import openapi
 from pldp.collector.origins import Origins
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.problems import Problem, ProblemError
+from pldp.collector.routes import Route, Router
 from pldp.collector.settings import Settings
 from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Store
@@ -38,21 +50,18 @@ PAUSE_EVERY: Final = 1000
 
 log = logging.getLogger("pldp.collector")
 
-Handler = Callable[[Request], Awaitable[Response]]
+
+class _Accepted(msgspec.Struct, tag_field="outcome", tag="accepted", gc=False):
+    receipt: str
 
 
-@dataclass(frozen=True)
-class Route:
-    """One address and method: who may use it, what it takes and gives."""
+class _Rejected(msgspec.Struct, tag_field="outcome", tag="rejected", gc=False):
+    code: Rejection
 
-    method: str
-    path: str
-    summary: str
-    handler: Handler
-    scope: str = ""
-    takes: tuple[str, ...] = ()
-    gives: tuple[str, ...] = (ONE,)
-    problems: tuple[Problem, ...] = ()
+
+class _Batch(msgspec.Struct, gc=False):
+    accepted: int
+    outcomes: list[_Accepted | _Rejected]
 
 
 class _Withdrawal(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,10 +83,19 @@ class Collector:
         Limits; see `Settings`.
     document
         What devices get when they fetch the survey: its signed form, by default the spelled-out one.
+    clock
+        Seconds, for limits of rates and the age of overviews.
     """
 
     def __init__(
-        self, survey: Survey, store: Store, tokens: Tokens, settings: Settings, *, document: bytes | None = None
+        self,
+        survey: Survey,
+        store: Store,
+        tokens: Tokens,
+        settings: Settings,
+        *,
+        document: bytes | None = None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._survey = survey
         self._store = store
@@ -87,22 +105,30 @@ class Collector:
         self._packing = Packing(survey)
         self._decode_withdrawal = msgspec.json.Decoder(_Withdrawal).decode
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
-        self._live = Live(store, settings.smallest_group)
-        self._limit = RateLimit(settings.rate_limit) if settings.rate_limit else None
+        self._live = Live(store, settings.smallest_group, clock=clock)
+        self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
+        self.routes = self._table()
+        self._assets = assets()
+        handlers = {path: asset.get for path, asset in self._assets.items()} | {"/dashboard": self._get_dashboard}
+        pages = (Route("GET", path, "", handler) for path, handler in handlers.items())
+        self._router = Router((*self.routes, *pages))
+
+    def _table(self) -> tuple[Route, ...]:
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
         stored = (Problem.OVERLOADED, Problem.STORE_UNAVAILABLE, Problem.STORE_FULL)
-        every_format = tuple(FORMATS.values())
-        self.routes = (
+        round_query = "?round=N for another round than the latest"
+        return (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
             Route(
                 "POST",
                 "/v1/reports",
                 "Upload one report (JSON) or many (JSON lines); each has its own outcome, and again is harmless",
                 self._post_reports,
-                scope="" if settings.uploads == "open" else "upload",
+                scope="" if self._settings.uploads == "open" else "upload",
                 takes=(ONE, MANY),
+                body="report",
                 problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS),
             ),
             Route(
@@ -129,18 +155,21 @@ class Collector:
             Route(
                 "GET",
                 "/v1/overview",
-                "All that a dashboard shows of a round; ?round=N for another round than the latest",
+                f"All that a dashboard shows of a round: results, what is missing, counts; {round_query}",
                 self._get_overview,
                 scope="read",
+                query=("round",),
+                tagged=True,
                 problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
             ),
             Route(
                 "GET",
                 "/v1/estimates/{question}",
-                "The estimate of a question with errors; ?round=N for another round than the latest",
+                f"The result of a question: rows with errors, notes and assumptions, whatever its kind; {round_query}",
                 self._get_estimate,
                 scope="read",
-                gives=every_format,
+                gives=tuple(FORMATS.values()),
+                query=("round",),
                 problems=(Problem.NOT_FOUND, Problem.NO_ESTIMATE, Problem.NOT_ACCEPTABLE, Problem.BAD_REQUEST),
             ),
             Route("GET", "/v1/openapi.json", "This description", self._get_openapi),
@@ -148,13 +177,6 @@ class Collector:
             Route("GET", "/readyz", "The store answers", self._get_ready, problems=(Problem.STORE_UNAVAILABLE,)),
             Route("GET", "/metrics", "Counters for Prometheus", self._get_metrics, "read", gives=("text/plain",)),
         )
-        self._by_path: dict[str, dict[str, Route]] = {}
-        for route in self.routes:
-            self._by_path.setdefault(route.path.removesuffix("{question}"), {})[route.method] = route
-        self._assets = assets()
-        for path, asset in self._assets.items():
-            handler = self._get_dashboard if path == "/dashboard" else asset.get
-            self._by_path[path] = {"GET": Route("GET", path, "", handler)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event, as ASGI asks."""
@@ -177,7 +199,7 @@ class Collector:
             self._check_rate(request)
             if self._origins.asks(request):
                 return self._origins.grant(route.method for route in self.routes)
-            route = self._route(request)
+            route = self._router.find(request)
             if route.scope:
                 request.scope = await self._check_token(request, route.scope)
             return await route.handler(request)
@@ -209,19 +231,8 @@ class Collector:
         if wait:
             raise ProblemError(Problem.TOO_MANY_REQUESTS, retry_after=wait)
 
-    def _route(self, request: Request) -> Route:
-        methods = self._by_path.get(request.path)
-        if methods is None and request.path.startswith("/v1/estimates/"):
-            methods = self._by_path["/v1/estimates/"]
-        if methods is None or request.path == "/v1/estimates/":
-            raise ProblemError(Problem.NOT_FOUND)
-        route = methods.get("GET" if request.method == "HEAD" else request.method)
-        if route is None:
-            raise ProblemError(Problem.METHOD_NOT_ALLOWED, f"allowed: {', '.join(methods)}")
-        return route
-
     async def _check_token(self, request: Request, scope: str) -> str:
-        """Check tokens in one place and return what this one allows: `admin` may all that others may."""
+        """Check tokens in one place and return what this one allows: `admin` includes every other scope."""
         token = request.token()
         found = await asyncio.to_thread(self._tokens.scope, token) if token else None
         if found is None:
@@ -234,7 +245,7 @@ class Collector:
         return await request.body(self._settings.body_bytes, self._settings.body_seconds)
 
     async def _get_survey(self, request: Request) -> Response:
-        return unless_known(request, self._survey.hash, Response(self._document))
+        return with_etag(request, self._survey.hash, Response(self._document))
 
     async def _post_reports(self, request: Request) -> Response:
         kind = request.content_type()
@@ -254,7 +265,7 @@ class Collector:
         (outcome,) = await self._uploads.add((packed,), {}, payer)
         if outcome is not None:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
-        return Response(b'{"outcome":"accepted","receipt":"%s"}' % self._store.receipt(packed.id).encode())
+        return json_response(_Accepted(self._store.receipt(packed.id)))
 
     async def _take_many(self, body: bytes, payer: bytes) -> Response:
         lines = [line for line in body.split(b"\n") if line.strip()]
@@ -269,9 +280,9 @@ class Collector:
         reports = [each for each in read if isinstance(each, Packed)]
         rejections = Counter(each for each in read if isinstance(each, Rejection))
         stored = iter(await self._uploads.add(reports, rejections, payer))
-        outcomes = [self._outcome(each, next(stored) if isinstance(each, Packed) else each) for each in read]
-        accepted = sum(outcome.startswith('{"outcome":"accepted"') for outcome in outcomes)
-        return Response(f'{{"accepted":{accepted},"outcomes":[{",".join(outcomes)}]}}'.encode())
+        outcomes = [self._tell(each, next(stored)) if isinstance(each, Packed) else _Rejected(each) for each in read]
+        accepted = sum(isinstance(each, _Accepted) for each in outcomes)
+        return json_response(_Batch(accepted, outcomes))
 
     def _read(self, line: bytes) -> Packed | Rejection:
         try:
@@ -279,10 +290,8 @@ class Collector:
         except ReportRejected as rejected:
             return rejected.reason
 
-    def _outcome(self, read: Packed | Rejection, outcome: Outcome) -> str:
-        if outcome is None and isinstance(read, Packed):
-            return f'{{"outcome":"accepted","receipt":"{self._store.receipt(read.id)}"}}'
-        return f'{{"outcome":"rejected","code":"{outcome}"}}'
+    def _tell(self, report: Packed, outcome: Outcome) -> _Accepted | _Rejected:
+        return _Accepted(self._store.receipt(report.id)) if outcome is None else _Rejected(outcome)
 
     async def _post_withdraw(self, request: Request) -> Response:
         if request.content_type() != ONE:
@@ -293,33 +302,32 @@ class Collector:
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
         if not await self._uploads.run(lambda: self._store.withdraw(receipt)):
             raise ProblemError(Problem.UNKNOWN_RECEIPT)
-        return Response(b'{"outcome":"withdrawn"}')
+        return json_response({"outcome": "withdrawn"})
 
     async def _get_ledger(self, request: Request) -> Response:
         account = await asyncio.to_thread(self._tokens.account, request.token())
         if account is None:
             raise ProblemError(Problem.NOT_FOUND, "nobody is enrolled with this token")
-        return _json({"budget": epsilon_text(account.budget), "spent": epsilon_text(account.spent)})
+        return json_response({"budget": epsilon_text(account.budget), "spent": epsilon_text(account.spent)})
 
     async def _get_rounds(self, _: Request) -> Response:
         rounds = await asyncio.to_thread(self._store.rounds)
-        return _json({"survey": self._survey.hash, "rounds": [asdict(each) for each in rounds]})
+        return json_response({"survey": self._survey.hash, "rounds": rounds})
 
     async def _close_round(self, _: Request) -> Response:
         await self._live.run(self._store.tally)  # while reports keep coming; what is left to count is little
-        return _json(asdict(await self._uploads.run(self._store.close_round)))
+        return json_response(await self._uploads.run(self._store.close_round))
 
     async def _open_round(self, _: Request) -> Response:
-        return _json(asdict(await self._uploads.run(self._store.open_round)))
+        return json_response(await self._uploads.run(self._store.open_round))
 
     async def _get_dashboard(self, request: Request) -> Response:
         self._live.prepare()
         return await self._assets["/dashboard"].get(request)
 
     async def _get_overview(self, request: Request) -> Response:
-        shown = await self._live.overview(_round_number(request))
-        body = b'{"scope":"%s",%s' % (request.scope.encode(), shown.body[1:])
-        return unless_known(request, f"{shown.tag}-{request.scope}" if shown.tag else "", Response(body))
+        shown = await self._live.overview(_round_number(request), request.scope)
+        return with_etag(request, shown.tag, Response(shown.body))
 
     async def _get_estimate(self, request: Request) -> Response:
         question, kind = self._wanted(request)
@@ -338,49 +346,34 @@ class Collector:
         return encode(estimate(self._store.tally(number), question, self._settings.smallest_group), kind)
 
     def _wanted(self, request: Request) -> tuple[str, str]:
-        """Return question and format: by the ending of the path, otherwise by the header `Accept`."""
+        """Return question and format: by the ending of the name, otherwise by the header `Accept`."""
         names = {question.name for question in self._survey.questions}
-        path = request.path.removeprefix("/v1/estimates/")
-        if path in names:
+        asked = request.parameters["question"]
+        if asked in names:
             accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
             for kind, media in FORMATS.items():
                 if any(wanted in accepted for wanted in (media.partition(";")[0], "*/*")):
-                    return path, kind
+                    return asked, kind
             raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(FORMATS.values())}")
-        name, _, ending = path.rpartition(".")
+        name, _, ending = asked.rpartition(".")
         if name in names and ending in FORMATS:
             return name, ending
         raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
 
     async def _get_openapi(self, _: Request) -> Response:
-        return _json(openapi(self.routes))
+        return json_response(openapi(self.routes))
 
     async def _get_health(self, _: Request) -> Response:
-        return _json({"status": "ok"})
+        return json_response({"status": "ok"})
 
     async def _get_ready(self, _: Request) -> Response:
         await asyncio.to_thread(self._store.rounds)
-        return _json({"status": "ready"})
+        return json_response({"status": "ready"})
 
     async def _get_metrics(self, _: Request) -> Response:
         rounds = await asyncio.to_thread(self._store.rounds)
         rejections = await asyncio.to_thread(self._store.rejections)
-        lines = [
-            *_metric("pldp_reports", "gauge", {f'round="{each.number}"': each.reports for each in rounds}),
-            *_metric("pldp_withdrawn", "gauge", {f'round="{each.number}"': each.withdrawn for each in rounds}),
-            *_metric(
-                "pldp_rejected_total",
-                "counter",
-                {f'reason="{reason}"': rejections.get(reason, 0) for reason in Rejection},
-            ),
-            *_metric("pldp_problems_total", "counter", {f'code="{code}"': n for code, n in self._problems.items()}),
-            *_metric("pldp_waiting_reports", "gauge", {"": self._uploads.waiting}),
-        ]
-        return Response("\n".join([*lines, ""]).encode(), "text/plain; version=0.0.4; charset=utf-8")
-
-
-def _json(content: Mapping[str, Any]) -> Response:
-    return Response(json.dumps(content, ensure_ascii=False).encode())
+        return Response(metrics(rounds, rejections, self._problems, self._uploads.waiting), KIND)
 
 
 def _round_number(request: Request) -> int | None:
@@ -391,8 +384,3 @@ def _round_number(request: Request) -> int | None:
     if given or len(numbers) != 1 or not numbers[0].isascii() or not numbers[0].isdigit() or len(numbers[0]) > 9:
         raise ProblemError(Problem.BAD_REQUEST, "the query must be round=N")
     return int(numbers[0])
-
-
-def _metric(name: str, kind: str, samples: Mapping[str, int]) -> list[str]:
-    shown = [f"{name}{{{labels}}} {value}" if labels else f"{name} {value}" for labels, value in samples.items()]
-    return [f"# TYPE {name} {kind}", *shown]

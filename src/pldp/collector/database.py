@@ -46,7 +46,7 @@ class Database(Protocol):
     def guard(self) -> Connection:
         """Return a connection that keeps other collectors away while it is open."""
 
-    def typed(self) -> AbstractContextManager[None]:
+    def translate_errors(self) -> AbstractContextManager[None]:
         """Turn the database's errors into `StoreError` and `StoreFullError`."""
 
     def erase_log(self, connection: Connection) -> None:
@@ -59,8 +59,10 @@ class Database(Protocol):
         """Begin with what a copy holds, once it was checked; nothing may be here yet."""
 
 
-def open_database(where: str | Path) -> Database:
-    """Return PostgreSQL for an address that begins with postgresql://, otherwise the SQLite file of that name."""
+def open_database(where: str | Path | Database) -> Database:
+    """Return PostgreSQL for an address that begins with postgresql://, the SQLite file of another name, or `where`."""
+    if not isinstance(where, str | Path):
+        return where
     if str(where).startswith(("postgresql://", "postgres://")):
         try:
             from pldp.collector.postgres import Postgres  # noqa: PLC0415 - optional

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
+
+from pldp.collector.http import encode_json
+from pldp.plain import plain
 
 FORMATS: Final = {
     "json": "application/json",
@@ -24,8 +25,8 @@ _FORMULA: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 def encode(content: Mapping[str, Any], kind: str) -> bytes:
     """Write an estimate in one of the formats; CSV and Arrow have its rows."""
     if kind == "json":
-        return json.dumps(plain(content), ensure_ascii=False).encode()
-    rows = _buckets(content["density"]) if "density" in content else [_flat(row) for row in content["rows"]]
+        return encode_json(plain(content))
+    rows = content["rows"]
     if kind == "csv":
         text = io.StringIO()
         # Text is quoted, so that a spreadsheet with other separators cannot split a label.
@@ -38,32 +39,6 @@ def encode(content: Mapping[str, Any], kind: str) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return sink.getvalue()
-
-
-def plain(content: Any, digits: int = 17) -> Any:
-    """Return the same without numbers that JSON does not know, which become null, and with so many digits.
-
-    >>> plain({"a": (1 / 3, float("nan"))}, 3)
-    {'a': [0.333, None]}
-    """
-    if isinstance(content, Mapping):
-        return {str(key): plain(value, digits) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [plain(value, digits) for value in content]
-    if isinstance(content, float):
-        return float(f"{content:.{digits}g}") if math.isfinite(content) else None
-    return content
-
-
-def _buckets(found: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Return the buckets of a density as rows."""
-    columns = (found["edges"], found["edges"][1:], found["shares"], found["low"], found["high"])
-    return [dict(zip(("from", "to", "share", "low", "high"), row, strict=True)) for row in zip(*columns, strict=False)]
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Write sets of labels as one text."""
-    return {name: ", ".join(cell) if isinstance(cell, list | tuple) else cell for name, cell in row.items()}
 
 
 def _cell(cell: object) -> object:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote, unquote
+
+import msgspec
 
 from pldp.collector.problems import Problem, ProblemError
 
@@ -23,6 +26,10 @@ SAFE: Final = (
     (b"cache-control", b"no-store"),
 )
 """Headers of every response."""
+
+
+encode_json = msgspec.json.Encoder().encode
+"""Turns data, dataclasses and structs into JSON."""
 
 
 class Gone(Exception):
@@ -44,14 +51,21 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self.parameters: dict[str, str] = {}
+        """Parts of the path, by the names that the route gives them."""
         self.scope = ""
         """What the token of the request allows, once it was checked."""
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
         self.address: str = client[0] if client else ""
+        self._raw_path: bytes = scope.get("raw_path") or quote(self.path, errors="replace").encode()
         self._receive = receive
         self._whole: bytes | None = scope.get("extensions", {}).get(BODY)
+
+    def segments(self) -> list[str]:
+        """Return the parts of the path; each is decoded on its own, so that an escaped slash separates nothing."""
+        return [unquote(segment) for segment in self._raw_path.decode("latin-1").split("/")]
 
     def content_type(self) -> str:
         """Return the media type of the body; a compressed body is none that is taken."""
@@ -96,6 +110,11 @@ class Request:
             parts.append(part)
 
 
+def json_response(content: Any) -> Response:
+    """Return content as JSON."""
+    return Response(encode_json(content))
+
+
 async def respond(send: Send, response: Response, *, with_body: bool = True) -> None:
     """Send a response."""
     headers = [
@@ -110,7 +129,7 @@ async def respond(send: Send, response: Response, *, with_body: bool = True) -> 
     await send({"type": "http.response.body", "body": response.body if with_body else b""})
 
 
-def unless_known(request: Request, tag: str, response: Response) -> Response:
+def with_etag(request: Request, tag: str, response: Response) -> Response:
     """Return a response under a tag, or 304 if the client has it already; an empty tag is never known."""
     if not tag:
         return response
@@ -130,4 +149,4 @@ def problem_response(error: ProblemError) -> Response:
         headers.append((b"www-authenticate", b"Bearer"))
     if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
         headers.append((b"connection", b"close"))
-    return Response(error.body(), "application/problem+json", error.status, tuple(headers))
+    return Response(encode_json(error.document()), "application/problem+json", error.status, tuple(headers))

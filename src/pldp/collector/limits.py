@@ -42,6 +42,10 @@ class RateLimit:
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
+    def __len__(self) -> int:
+        """How many addresses are remembered."""
+        return len(self._buckets)
+
     def wait(self, address: str) -> int:
         """Return 0 if a request may pass, otherwise after how many whole seconds to try again."""
         now = self._clock()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from importlib import import_module
 from time import monotonic, thread_time
 from typing import Any, Final, NamedTuple, TypeVar
 
-from pldp.collector.formats import plain
+from pldp.collector.http import encode_json
 from pldp.collector.problems import Problem, ProblemError
 from pldp.collector.store import Store
+from pldp.plain import plain
 
 EVERY: Final = 1.0
 """Seconds between two overviews of a round, at least."""
@@ -28,6 +28,9 @@ PATIENCE: Final = 2.0
 MOST_ROUNDS: Final = 16
 """Rounds whose overviews are kept."""
 
+READERS: Final = ("read", "admin")
+"""Scopes of those who look; an overview names that of its reader."""
+
 _LATEST: Final = 0
 _DIGITS: Final = 6
 
@@ -35,10 +38,10 @@ Result = TypeVar("Result")
 
 
 class Shown(NamedTuple):
-    """An overview as JSON, and its name: another overview has another name."""
+    """An overview as JSON, and its ETag; an empty one while reports are being counted."""
 
     body: bytes
-    tag: str
+    tag: str = ""
 
 
 class _Kept:
@@ -47,7 +50,7 @@ class _Kept:
     def __init__(self) -> None:
         self.making: asyncio.Future[None] | None = None
         self.state: Any = None
-        self.shown: Shown | None = None
+        self.shown: dict[str, Shown] = {}
         self.until = 0.0
         self.counted = (0, 0)
 
@@ -86,8 +89,13 @@ class Live:
         """Begin nothing more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    async def overview(self, number: int | None) -> Shown:
-        """Return the overview of a round, of the latest by default."""
+    @property
+    def kept(self) -> list[int]:
+        """Rounds whose overviews are kept, the one looked at last behind; 0: the latest, whichever that is."""
+        return list(self._rounds)
+
+    async def overview(self, number: int | None, scope: str) -> Shown:
+        """Return the overview of a round, of the latest by default, for who has a token of this scope."""
         key = number or _LATEST
         kept = self._rounds.setdefault(key, _Kept())
         self._rounds.move_to_end(key)
@@ -104,10 +112,10 @@ class Live:
             except ProblemError:
                 self._rounds.pop(key, None)
                 raise
-        if kept.shown is not None:
-            return kept.shown
+        if kept.shown:
+            return kept.shown[scope]
         done, every = kept.counted
-        return Shown(b'{"counted":%d,"reports":%d}' % (done, every), "")
+        return Shown(encode_json({"scope": scope, "counted": done, "reports": every}))
 
     def _make(self, kept: _Kept, number: int | None) -> None:
         """Make an overview anew if anything has changed."""
@@ -128,9 +136,13 @@ class Live:
             from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
 
             begun = self._work()
-            content = answers.overview(counted, chosen.number, rounds, hours, self._fewest)
-            body = json.dumps(plain(content, _DIGITS), ensure_ascii=False, separators=(",", ":")).encode()
-            kept.shown = Shown(body, blake2b(body, digest_size=16).hexdigest())
+            content = plain(answers.overview(counted, chosen.number, rounds, hours, self._fewest), _DIGITS)
+            kept.shown = {scope: _shown({"scope": scope, **content}) for scope in READERS}
             kept.state = state
             took = self._work() - begun
         kept.until = self._clock() + max(EVERY, took / SHARE)
+
+
+def _shown(content: Mapping[str, Any]) -> Shown:
+    body = encode_json(content)
+    return Shown(body, blake2b(body, digest_size=16).hexdigest())

@@ -6,13 +6,11 @@ import json
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pldp.collector.problems import Problem
+from pldp.collector.routes import Route
 from pldp.reports import Rejection
-
-if TYPE_CHECKING:
-    from pldp.collector.app import Route
 
 _PROBLEM = {
     "type": "object",
@@ -58,15 +56,14 @@ def _operation(route: Route) -> dict[str, Any]:
         operation["security"] = [{"token": []}]
         operation["x-scope"] = route.scope
     if route.takes:
-        report = {"schema": {"$ref": "#/components/schemas/report"}} if route.path == "/v1/reports" else {}
-        operation["requestBody"] = {"required": True, "content": dict.fromkeys(route.takes, report)}
+        schema = {"schema": {"$ref": f"#/components/schemas/{route.body}"}} if route.body else {}
+        operation["requestBody"] = {"required": True, "content": dict.fromkeys(route.takes, schema)}
     parameters = [
-        {"name": "question", "in": "path", "required": True, "schema": {"type": "string"}},
-        {"name": "round", "in": "query", "schema": {"type": "integer", "minimum": 1}},
+        *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in route.parameters),
+        *({"name": name, "in": "query", "schema": {"type": "integer", "minimum": 1}} for name in route.query),
     ]
-    if "{question}" in route.path:
+    if parameters:
         operation["parameters"] = parameters
-    if route.path == "/v1/overview":
-        operation["parameters"] = parameters[1:]
+    if route.tagged:
         responses["304"] = {"description": "It has not changed since the one in If-None-Match"}
     return operation

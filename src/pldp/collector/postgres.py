@@ -28,12 +28,12 @@ class PostgresConnection:
 
     def execute(self, statement: str, values: Sequence[object] = (), /) -> Rows:
         """Run one statement."""
-        return self._raw.execute(_spelled(statement), values or None)
+        return self._raw.execute(_with_placeholders(statement), values or None)
 
     def stream(self, statement: str, values: Sequence[object] = ()) -> Iterator[Any]:
         """Yield the rows of one statement as they arrive."""
         with self._raw.cursor() as cursor:
-            yield from cursor.stream(_spelled(statement), values or None)
+            yield from cursor.stream(_with_placeholders(statement), values or None)
 
     @property
     def in_transaction(self) -> bool:
@@ -61,17 +61,17 @@ class Postgres:
 
     def connect(self) -> PostgresConnection:
         """Connect; the tables are there in their newest form."""
-        with self.typed(), ExitStack() as opened:
+        with self.translate_errors(), ExitStack() as opened:
             connection = opened.enter_context(closing(PostgresConnection(self._address)))
             connection.execute("SET synchronous_commit = on")
             connection.execute("SET client_min_messages = warning")
-            migrate(connection, _in_words)
+            migrate(connection, _translate)
             opened.pop_all()
             return connection
 
     def guard(self) -> PostgresConnection:
         """Hold a lock that the server frees when this process ends, however it ends."""
-        with self.typed(), ExitStack() as opened:
+        with self.translate_errors(), ExitStack() as opened:
             guard = opened.enter_context(closing(PostgresConnection(self._address)))
             guard.execute("SET lock_timeout = '2s'")  # the server may not have noticed yet that the one before has gone
             try:
@@ -82,7 +82,7 @@ class Postgres:
             return guard
 
     @contextmanager
-    def typed(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Turn the database's errors into ours; its address, which may hold a password, is not in them."""
         try:
             yield
@@ -103,11 +103,11 @@ class Postgres:
         raise StoreError(f"{copy}: a PostgreSQL database is restored with pg_restore")
 
 
-def _spelled(statement: str) -> Any:
+def _with_placeholders(statement: str) -> Any:
     return statement.replace("?", "%s")
 
 
-def _in_words(statement: str) -> str:
+def _translate(statement: str) -> str:
     for ours, theirs in _WORDS.items():
         statement = statement.replace(ours, theirs)
     return statement

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -55,11 +54,11 @@ class ProblemError(Exception):
         """HTTP status."""
         return self.problem.value.status
 
-    def body(self) -> bytes:
+    def document(self) -> dict[str, Any]:
         """Return the problem document.
 
-        >>> ProblemError(Problem.TOO_SLOW).body()
-        b'{"type": "about:blank", "title": "The body did not arrive in time", "status": 408, "code": "too_slow"}'
+        >>> ProblemError(Problem.TOO_SLOW).document()
+        {'type': 'about:blank', 'title': 'The body did not arrive in time', 'status': 408, 'code': 'too_slow'}
         """
         content: dict[str, Any] = {
             "type": "about:blank",
@@ -69,4 +68,4 @@ class ProblemError(Exception):
         }
         if self.detail:
             content["detail"] = self.detail
-        return json.dumps(content).encode()
+        return content

@@ -27,19 +27,24 @@ def serve(
     In another thread than the first one, `stop` says when to end; it is asked ten times a second.
     """
     survey = load(survey_path)
-    store = Store(survey, settings.database, pairs=settings.paired())
+    store = Store(survey, settings.database, pairs=settings.question_pairs())
     try:
         app = Collector(
             survey, store, Tokens(settings.database), settings, document=_document(Path(survey_path), survey)
         )
-        with _listen(settings) as listener:
-            host, port = listener.getsockname()[:2]
-            address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-            server = _Server(_config(app, settings), lambda: ready(address), stop)
-            logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-            server.run([listener])
+        serve_app(app, settings, ready, stop)
     finally:
         store.close()
+
+
+def serve_app(app: Collector, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool]) -> None:
+    """Listen where the settings say and serve until the end, as `serve` does; the store stays open."""
+    with _listen(settings) as listener:
+        host, port = listener.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        server = _Server(_config(app, settings), lambda: ready(address), stop)
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+        server.run([listener])
 
 
 class _Server(uvicorn.Server):

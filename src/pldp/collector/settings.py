@@ -53,9 +53,7 @@ class Settings:
         "who may upload: open (anybody), token (whoever has a token), ledger (enrolled people within their budgets)",
         form=_UPLOADS,
     )
-    origins: str = _setting(
-        "", "origins of other pages that may use the API, between them spaces; empty: none", form=_ORIGINS
-    )
+    origins: str = _setting("", "origins allowed to call the API, separated by spaces; empty: none", form=_ORIGINS)
 
     @classmethod
     def read(
@@ -74,10 +72,10 @@ class Settings:
                 given[name] = flags[name]
         return cls(**{each.name: _value(each, given[each.name]) for each in fields(cls) if each.name in given})
 
-    def paired(self) -> list[tuple[str, str]]:
+    def question_pairs(self) -> list[tuple[str, str]]:
         """Return the names of the questions that are counted together.
 
-        >>> Settings(pairs="mode+late, late+age").paired()
+        >>> Settings(pairs="mode+late, late+age").question_pairs()
         [('mode', 'late'), ('late', 'age')]
         """
         pairs = [pair.strip().partition("+") for pair in self.pairs.split(",") if pair.strip()]

@@ -11,6 +11,7 @@ from typing import Any
 from pldp.collector.database import Connection
 from pldp.collector.migrations import migrate
 from pldp.errors import StoreError, StoreFullError
+from pldp.files import atomic_path
 
 
 class SqliteConnection(sqlite3.Connection):
@@ -34,7 +35,7 @@ class Sqlite:
 
     def connect(self) -> SqliteConnection:
         """Open the file with the settings that durability needs, its tables in their newest form."""
-        with self.typed(), ExitStack() as opened:
+        with self.translate_errors(), ExitStack() as opened:
             connection = opened.enter_context(closing(_open(self._path, timeout=10)))
             for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "temp_store = MEMORY"):
                 connection.execute(f"PRAGMA {setting}").fetchall()
@@ -55,7 +56,7 @@ class Sqlite:
         return guard
 
     @contextmanager
-    def typed(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Turn the database's errors into ours."""
         try:
             yield
@@ -74,15 +75,13 @@ class Sqlite:
     def backup(self, target: str | Path) -> None:
         """Copy the file, whole or not at all, while it is in use."""
         self._find()
-        fresh = Path(f"{target}.new")
-        with self.typed():
-            source, copy = _open(self._path, timeout=10), _open(fresh, timeout=10)
-            try:
-                source.backup(copy)
-            finally:
-                copy.close()
-                source.close()
-        fresh.replace(target)
+        with (
+            atomic_path(target) as fresh,
+            self.translate_errors(),
+            closing(_open(self._path, timeout=10)) as source,
+            closing(_open(fresh, timeout=10)) as copy,
+        ):
+            source.backup(copy)
 
     def restore(self, copy: str | Path) -> None:
         """Begin with what a copy holds, once it was checked. A log left there would be written into it: none may be."""
@@ -96,7 +95,7 @@ class Sqlite:
     def check(self) -> None:
         """Raise `StoreError` unless the file is a whole store."""
         self._find()
-        with self.typed(), closing(_open(self._path, timeout=10)) as connection:
+        with self.translate_errors(), closing(_open(self._path, timeout=10)) as connection:
             surveys = connection.execute("SELECT count(*) FROM meta WHERE name = 'survey'").fetchone()
             if surveys != (1,) or connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
                 raise StoreError(f"{self._path}: is not a whole store")

@@ -1,4 +1,4 @@
-"""Where reports are kept: appended in chunks, durable when acknowledged, counted once, erased when withdrawn."""
+"""Where reports are kept: durable when acknowledged, counted once, erased when withdrawn; with rounds and budgets."""
 
 from __future__ import annotations
 
@@ -7,42 +7,31 @@ import secrets
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from pldp.collector.arrivals import Arrivals
-from pldp.collector.database import Connection, open_database
+from pldp.collector.connections import Connections
+from pldp.collector.database import Connection, Database, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import ID_BYTES, Packed, Packing
-from pldp.collector.running import Block, Running
-from pldp.collector.seen import Seen
+from pldp.collector.report_log import ReportLog
+from pldp.collector.running import Running
 from pldp.errors import StoreError
 from pldp.reports import Rejection
-from pldp.reports.columns import BATCH_ROWS
 from pldp.survey import Survey
 from pldp.tallies import Tally
 from pldp.tallies.pairs import Pair
-
-COMPACT_EVERY: Final = 512
-"""Chunks that are joined into one once there are so many."""
-
-LARGEST_JOIN: Final = 1 << 16
-"""Reports in chunks that are worth joining, at most."""
 
 STEP: Final = 1 << 20
 """Reports that are counted in one look at the database: it is never held for long."""
 
 _MAC_BYTES: Final = 16
-_LOAD_BYTES: Final = 1 << 23
-_NO_CHUNK: Final = (0, b"", b"")
-_NO_END: Final = 1 << 62
-
 
 Outcome = Rejection | None
 """Why a report was not taken; `None`: it is stored."""
@@ -61,6 +50,14 @@ class Round:
     withdrawn: int
 
 
+class _Verdicts(NamedTuple):
+    """What becomes of reports: the outcome of each, the rows of new ids, and who pays for them."""
+
+    outcomes: list[Outcome]
+    fresh: dict[bytes, bytes]
+    owed: dict[bytes, bytes]
+
+
 class Store:
     """The reports of one survey. One process at a time; a second one is refused.
 
@@ -71,7 +68,7 @@ class Store:
     survey
         The survey.
     where
-        An SQLite file, made if it does not exist, or the address of a PostgreSQL database (postgresql://…).
+        An SQLite file, made if it does not exist, the address of a PostgreSQL database (postgresql://…), or a database.
     pairs
         Names of two questions each, to be counted together for two-way tables.
 
@@ -81,37 +78,29 @@ class Store:
         How many reports came in each hour.
     """
 
-    def __init__(self, survey: Survey, where: str | Path, *, pairs: Sequence[Pair] = ()) -> None:
+    def __init__(self, survey: Survey, where: str | Path | Database, *, pairs: Sequence[Pair] = ()) -> None:
         self.packing = Packing(survey)
-        self._survey = survey
-        self._database = open_database(where)
-        self._reading = Lock()
-        self._running = Running(self.packing, pairs)
         self.arrivals = Arrivals()
-        self._chunk: tuple[int, bytes, bytes] = _NO_CHUNK
+        self._survey = survey
+        self._running = Running(self.packing, pairs)
         self._ledger = Ledger()
-        self._next = 0
-        self._indexed = 0
-        self._small_chunks = 0
-        self._behind = False
+        self._round: int | None = None
         with ExitStack() as opened:
-            self._guard = opened.enter_context(closing(self._database.guard()))
-            self._writer = opened.enter_context(closing(self._database.connect()))
-            self._reader = opened.enter_context(closing(self._database.connect()))
-            with self._transaction() as writer:
+            self._connections = opened.enter_context(closing(Connections(open_database(where))))
+            with self._connections.transaction() as writer:
                 self._check_survey(writer)
                 key = _key(writer)
-                self._receipts = blake2b(key=key, digest_size=_MAC_BYTES)
-                self._seen = Seen(blake2b(key=key, digest_size=32, person=b"seen").digest())
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
+            self._receipts = blake2b(key=key, digest_size=_MAC_BYTES)
+            secret = blake2b(key=key, digest_size=32, person=b"seen").digest()
+            self._log = ReportLog(self._connections, self.packing.width, secret)
             try:
-                self._load_index()
-                self._behind = True
+                self._log.load()
                 self._catch_up()
             except (TypeError, ValueError) as error:
                 raise StoreError("the store is damaged: what it holds has another form") from error
-            self._keep_index()
+            self._log.keep_index()
             opened.pop_all()
 
     def _check_survey(self, writer: Connection) -> None:
@@ -121,41 +110,11 @@ class Store:
             raise StoreError("the store holds reports of another survey, or of another version of it")
 
     def _catch_up(self) -> None:
-        """Read what memory needs and may not know: ids, the next number, the round."""
-        if not self._behind:
-            return
-        pending = bytearray()
-        with self._database.typed():
-            for first, ids in self._connected().stream(
-                "SELECT first, ids FROM chunks WHERE first >= (SELECT coalesce(max(first), 0) FROM chunks "
-                "WHERE first <= ?) ORDER BY first",
-                (self._next,),
-            ):
-                pending += ids[max(0, self._next - first) * ID_BYTES :]
-                if len(pending) >= _LOAD_BYTES:
-                    self._remember(pending)
-        self._remember(pending)
-        self._round = next((each.number for each in self.rounds() if each.open), None)
-        self._behind = False
-
-    def _remember(self, ids: bytearray) -> None:
-        self._seen.add_stored(bytes(ids), self._next)
-        self._next += len(ids) // ID_BYTES
-        ids.clear()
-
-    def _load_index(self) -> None:
-        """Read the blocks of the index that were kept."""
-        with self._database.typed():
-            for first, keys in self._writer.stream("SELECT first, keys FROM seen ORDER BY first"):
-                self._next = self._indexed = self._seen.add_block(keys, first)
-
-    def _keep_index(self) -> None:
-        """Keep the blocks of the index that are full, so that the next start need not make them again."""
-        with suppress(StoreError):  # where there is no room, the next start makes them
-            for first, keys in self._seen.blocks(self._indexed):
-                with self._transaction() as writer:
-                    writer.execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING", (first, keys))
-                self._indexed = first + 1
+        """Learn what memory may not know: the log, and which round is open."""
+        if self._connections.in_doubt:
+            self._log.catch_up()
+            self._round = next((each.number for each in self.rounds() if each.open), None)
+            self._connections.in_doubt = False
 
     def add(
         self, reports: Sequence[Packed], rejections: Mapping[Rejection, int], payers: Sequence[bytes] = ()
@@ -165,50 +124,47 @@ class Store:
         Where there are payers (hashes of tokens, one per report), each report that is new is charged to its payer.
         """
         self._catch_up()
+        outcomes, fresh, owed = self._judge(reports, payers or [b""] * len(reports))
+        if not (fresh or rejections or any(outcomes)):
+            return outcomes
+        number = self._round or NO_ROUND
+        with self._connections.transaction() as writer:
+            if owed:
+                refused = self._charge(writer, owed, fresh)
+                judged = zip(reports, outcomes, strict=True)
+                outcomes = [Rejection.OVER_BUDGET if each.id in refused else outcome for each, outcome in judged]
+            counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
+            if fresh:
+                self._log.append(writer, number, fresh)
+                writer.execute("UPDATE rounds SET received = received + ? WHERE number = ?", (len(fresh), number))
+            for reason, count in counts.items():
+                writer.execute(
+                    "INSERT INTO rejections VALUES (?, ?, ?) "
+                    "ON CONFLICT (round, reason) DO UPDATE SET count = rejections.count + excluded.count",
+                    (number, reason.value, count),
+                )
+        self.arrivals.add(len(fresh), counts.total())
+        self._log.remember(list(fresh))
+        return outcomes
+
+    def _judge(self, reports: Sequence[Packed], payers: Sequence[bytes]) -> _Verdicts:
+        """Tell new reports from those that are stored, which are judged; budgets are asked later."""
         outcomes: list[Outcome] = []
         fresh: dict[bytes, bytes] = {}
         owed: dict[bytes, bytes] = {}
-        found = self._seen.find([report.id for report in reports])
-        for report, numbers, payer in zip(reports, found, payers or [b""] * len(reports), strict=True):
-            known = fresh.get(report.id)
-            if known is None and numbers:
-                place = self._place(report.id, numbers)
-                known = None if place is None else self._row(place)
+        stored = self._log.find([report.id for report in reports])
+        for (identity, row), entry, payer in zip(reports, stored, payers, strict=True):
+            known = fresh.get(identity) if entry is None else entry.row
             if known is not None:
-                outcomes.append(self._again(report.row, known))
+                outcomes.append(_judge_duplicate(row, known))
             elif self._round is None:
                 outcomes.append(Rejection.CLOSED_ROUND)
             else:
-                fresh[report.id] = report.row
+                fresh[identity] = row
                 outcomes.append(None)
                 if payer:
-                    owed[report.id] = payer
-        if fresh or rejections or any(outcomes):
-            with self._transaction() as writer:
-                if owed:
-                    refused = self._charge(writer, owed, fresh)
-                    judged = zip(reports, outcomes, strict=True)
-                    outcomes = [Rejection.OVER_BUDGET if each.id in refused else outcome for each, outcome in judged]
-                counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
-                if fresh:
-                    chunk = (self._next, self._round, len(fresh), b"".join(fresh), b"".join(fresh.values()))
-                    writer.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", chunk)
-                    received = (len(fresh), self._round)
-                    writer.execute("UPDATE rounds SET received = received + ? WHERE number = ?", received)
-                for reason, count in counts.items():
-                    writer.execute(
-                        "INSERT INTO rejections VALUES (?, ?, ?) "
-                        "ON CONFLICT (round, reason) DO UPDATE SET count = rejections.count + excluded.count",
-                        (self._round or NO_ROUND, reason.value, count),
-                    )
-            self._seen.add(list(fresh), self._next)
-            self._next += len(fresh)
-            self.arrivals.add(len(fresh), counts.total())
-            self._keep_index()
-            self._small_chunks += bool(fresh)
-            if self._small_chunks >= COMPACT_EVERY:
-                self._compact()
-        return outcomes
+                    owed[identity] = payer
+        return _Verdicts(outcomes, fresh, owed)
 
     def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
         """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
@@ -219,52 +175,6 @@ class Store:
         if self._ledger.due:
             self._ledger.mix(writer)
         return refused
-
-    def _again(self, row: bytes, known: bytes) -> Outcome:
-        """Judge a report whose id is stored."""
-        if not any(known):
-            return Rejection.WITHDRAWN
-        return None if row == known else Rejection.CONFLICT
-
-    def _place(self, identity: bytes, numbers: Sequence[int]) -> int | None:
-        """Return where in its chunk, which becomes the current one, the report with this id is."""
-        for number in numbers:
-            first, ids, _ = self._chunk_of(number)
-            place = number - first
-            if ids[place * ID_BYTES : (place + 1) * ID_BYTES] == identity:
-                return place
-        return None
-
-    def _row(self, place: int) -> bytes:
-        return self._chunk[2][place * self.packing.width : (place + 1) * self.packing.width]
-
-    def _chunk_of(self, number: int) -> tuple[int, bytes, bytes]:
-        """Return the chunk that has this report; it is kept, as repeats come in the order of the originals."""
-        first, ids, _ = self._chunk
-        if not 0 <= number - first < len(ids) // ID_BYTES:
-            with self._database.typed():
-                self._chunk = (
-                    self._connected()
-                    .execute(
-                        "SELECT first, ids, rows FROM chunks WHERE first <= ? ORDER BY first DESC LIMIT 1", (number,)
-                    )
-                    .fetchone()
-                )
-        return self._chunk
-
-    def _compact(self) -> None:
-        """Join the latest small chunks, so that reading stays fast where reports come one by one."""
-        self._small_chunks, self._chunk = 0, _NO_CHUNK
-        with suppress(StoreError), self._transaction() as writer:  # nothing is lost where there is no room for it
-            latest = writer.execute(
-                "SELECT first, round, count, ids, rows FROM chunks ORDER BY first DESC LIMIT ?", (COMPACT_EVERY,)
-            ).fetchall()[::-1]
-            if len({chunk[1] for chunk in latest}) > 1 or sum(chunk[2] for chunk in latest) > LARGEST_JOIN:
-                return
-            firsts, rounds, counts, ids, rows = zip(*latest, strict=True)
-            writer.execute("DELETE FROM chunks WHERE first >= ?", (firsts[0],))
-            joined = (firsts[0], rounds[0], sum(counts), b"".join(ids), b"".join(rows))
-            writer.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", joined)
 
     def receipt(self, identity: bytes) -> str:
         """Return what the sender of a report withdraws it with: the id and a keyed hash of it."""
@@ -281,27 +191,16 @@ class Store:
             return False
         if not hmac.compare_digest(self.receipt(identity).encode(), receipt.encode()):
             return False
-        (numbers,) = self._seen.find([identity])
-        place = self._place(identity, numbers)
-        if place is None or not any(self._row(place)):
-            return place is not None
-        first, ids, rows = self._chunk
-        width = self.packing.width
-        erased = rows[: place * width] + bytes(width) + rows[(place + 1) * width :]
-        with self._transaction() as writer:
-            writer.execute("UPDATE chunks SET rows = ? WHERE first = ?", (erased, first))
-            writer.execute(
-                "UPDATE rounds SET withdrawn = withdrawn + 1 WHERE number = (SELECT round FROM chunks WHERE first = ?)",
-                (first,),
-            )
-            (number, withdrawn) = writer.execute(
-                "SELECT number, withdrawn FROM rounds WHERE number = (SELECT round FROM chunks WHERE first = ?)",
-                (first,),
-            ).fetchone()
+        (entry,) = self._log.find([identity])
+        if entry is None or not any(entry.row):
+            return entry is not None
+        with self._connections.transaction() as writer:
+            number = self._log.erase(writer, entry.number)
+            writer.execute("UPDATE rounds SET withdrawn = withdrawn + 1 WHERE number = ?", (number,))
+            (withdrawn,) = writer.execute("SELECT withdrawn FROM rounds WHERE number = ?", (number,)).fetchone()
             if number == self._round:
-                self._running.withdraw(number, withdrawn, first + place, self._row(place))
-        self._chunk = (first, ids, erased)
-        self._database.erase_log(self._writer)
+                self._running.withdraw(number, withdrawn, entry.number, entry.row)
+        self._connections.erase_log()
         return True
 
     def close_round(self) -> Round:
@@ -309,7 +208,7 @@ class Store:
         self._catch_up()
         if self._round is not None:
             frozen = _tally_bytes(self.tally(self._round))
-            with self._transaction() as writer:
+            with self._connections.transaction() as writer:
                 writer.execute("UPDATE rounds SET tally = ? WHERE number = ?", (frozen, self._round))
                 self._ledger.mix(writer)
             self._round = None
@@ -319,14 +218,14 @@ class Store:
         """Open the next round; the open one stays if there is one."""
         self._catch_up()
         if self._round is None:
-            with self._transaction() as writer:
+            with self._connections.transaction() as writer:
                 writer.execute("INSERT INTO rounds (number) SELECT max(number) + 1 FROM rounds")
             self._round = self.rounds()[-1].number
         return self.rounds()[-1]
 
     def rounds(self) -> list[Round]:
         """Return all rounds, oldest first."""
-        with self._snapshot() as reader:
+        with self._connections.snapshot() as reader:
             found = reader.execute("SELECT number, tally IS NULL, received, withdrawn FROM rounds ORDER BY number")
             return [Round(number, bool(is_open), received - gone, gone) for number, is_open, received, gone in found]
 
@@ -335,19 +234,19 @@ class Store:
 
         `progress` is called with the number of reports counted so far.
         """
+        running = self._running
         while True:
-            with self._snapshot() as reader:
+            with self._connections.snapshot() as reader:
                 chosen, withdrawn, frozen = _round(reader, number)
                 if frozen is not None:
                     return _tally_from_bytes(frozen)
-                running = self._running
                 running.choose(chosen, withdrawn)
-                last = reader.execute("SELECT first + count FROM chunks ORDER BY first DESC LIMIT 1").fetchone()
-                end = min(running.end + STEP, last[0] if last else 0)
-                running.read(self._blocks(reader, chosen, running.end, end))
+                last = self._log.end(reader)
+                end = min(running.end + STEP, last)
+                running.read(self._log.blocks(reader, chosen, running.end, end))
                 running.end = max(running.end, end)
                 counted = running.counted
-                if last is None or running.end >= last[0]:
+                if running.end >= last:
                     rejected = reader.execute("SELECT reason, count FROM rejections WHERE round = ?", (chosen,))
                     return replace(counted, rejections={Rejection(reason): count for reason, count in rejected})
             if progress is not None:
@@ -355,85 +254,37 @@ class Store:
 
     def batches(self, number: int | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the reports of a round in columns."""
-        with self._database.typed(), closing(self._database.connect()) as reader:
-            reader.execute(self._database.begin_read)
+        database = self._connections.database
+        with database.translate_errors(), closing(database.connect()) as reader:
+            reader.execute(database.begin_read)
             chosen, _, _ = _round(reader, number)
-            for _, ids, rows in self._blocks(reader, chosen):
+            for _, ids, rows in self._log.blocks(reader, chosen):
                 yield self.packing.batch(ids, rows)
-
-    def _blocks(self, reader: Connection, number: int, start: int = 0, end: int = _NO_END) -> Iterator[Block]:
-        """Yield what a round has from a number on, in chunks that begin before an end, many at once."""
-        found = reader.stream(
-            "SELECT first, ids, rows FROM chunks WHERE round = ? AND first < ? AND first + count > ? "
-            "AND first >= (SELECT coalesce(max(first), 0) FROM chunks WHERE first <= ?) ORDER BY first",
-            (number, end, start, start),
-        )
-        block, reports = [], 0
-        for first, ids, rows in found:
-            skip = max(0, start - first)
-            block.append((first + skip, ids[skip * ID_BYTES :], rows[skip * self.packing.width :]))
-            reports += len(ids) // ID_BYTES
-            if reports >= BATCH_ROWS:
-                yield _join(block)
-                block, reports = [], 0
-        if block:
-            yield _join(block)
 
     def rejections(self) -> dict[Rejection, int]:
         """Return how many reports were rejected in all, by reason."""
-        with self._snapshot() as reader:
+        with self._connections.snapshot() as reader:
             found = reader.execute("SELECT reason, sum(count) FROM rejections GROUP BY reason").fetchall()
         return {Rejection(reason): count for reason, count in found}
 
     def backup(self, target: str | Path) -> None:
         """Copy everything to a file that a collector can start from, while reports keep coming."""
-        self._database.backup(target)
+        self._connections.database.backup(target)
 
     def close(self) -> None:
         """Let go of the file; what the ledger wrote is mixed before, if that is possible."""
         if self._ledger.charged:
-            with suppress(StoreError), self._transaction() as writer:
+            with suppress(StoreError), self._connections.transaction() as writer:
                 self._ledger.mix(writer)
-            self._database.erase_log(self._writer)
-        with self._reading:
-            for connection in (self._reader, self._writer, self._guard):
-                connection.close()
+            self._connections.erase_log()
+        self._connections.close()
 
-    def _connected(self) -> Connection:
-        """Return the connection that writes; if the database was away, a new one, and the lock anew."""
-        if self._writer.broken:
-            self._guard.close()
-            self._guard = self._database.guard()
-            self._writer = self._database.connect()
-        return self._writer
 
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        """Write all or nothing, durably. After a failure, memory learns what was stored before more is added."""
-        with self._database.typed():
-            self._connected().execute(self._database.begin_write)
-            try:
-                yield self._writer
-                self._writer.execute("COMMIT")
-            except BaseException:  # the commit may have happened all the same
-                self._behind, self._chunk = True, _NO_CHUNK
-                raise
-            finally:
-                if self._writer.in_transaction:
-                    self._writer.execute("ROLLBACK")
-
-    @contextmanager
-    def _snapshot(self) -> Iterator[Connection]:
-        """Read one state of the store, whatever is written meanwhile."""
-        with self._reading, self._database.typed():
-            if self._reader.broken:
-                self._reader = self._database.connect()
-            self._reader.execute(self._database.begin_read)
-            try:
-                yield self._reader
-            finally:
-                if self._reader.in_transaction:
-                    self._reader.execute("ROLLBACK")
+def _judge_duplicate(row: bytes, known: bytes) -> Outcome:
+    """Judge a report whose id is stored with this row."""
+    if not any(known):
+        return Rejection.WITHDRAWN
+    return None if row == known else Rejection.CONFLICT
 
 
 def _key(writer: Connection) -> bytes:
@@ -442,19 +293,13 @@ def _key(writer: Connection) -> bytes:
     return bytes(key)
 
 
-def _join(chunks: Sequence[tuple[int, bytes, bytes]]) -> tuple[int, bytes, bytes]:
-    """Join chunks that follow each other."""
-    firsts, ids, rows = zip(*chunks, strict=True)
-    return firsts[0], b"".join(ids), b"".join(rows)
-
-
 def _round(reader: Connection, number: int | None) -> tuple[int, int, bytes | None]:
     found: tuple[int, int, bytes | None] | None = reader.execute(
         "SELECT number, withdrawn, tally FROM rounds WHERE number = coalesce(?, (SELECT max(number) FROM rounds))",
         (number,),
     ).fetchone()
     if found is None:
-        raise StoreError(f"round must be the number of one, not {number}")
+        raise StoreError(f"there is no round {number}")
     return found
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from pldp.collector.database import Connection, open_database
+from pldp.collector.database import Connection, Database, open_database
 from pldp.collector.ledger import Account
 from pldp.errors import UsageError
 
@@ -39,7 +39,7 @@ class Tokens:
     >>> folder.cleanup()
     """
 
-    def __init__(self, where: str | Path) -> None:
+    def __init__(self, where: str | Path | Database) -> None:
         self._database = open_database(where)
         self._reading = Lock()
         self._reader: Connection | None = None
@@ -64,7 +64,7 @@ class Tokens:
         if budget < 1:
             raise UsageError(f"budget must be above 0 micro-epsilon, not {budget}")
         made = [secrets.token_urlsafe(32) for _ in names]
-        with self._database.typed(), closing(self._database.connect()) as connection:
+        with self._database.translate_errors(), closing(self._database.connect()) as connection:
             connection.execute(self._database.begin_write)
             for name, token in zip(names, made, strict=True):
                 if not connection.execute(_CREATE, (name, "upload", token_hash(token))).rowcount:
@@ -88,7 +88,7 @@ class Tokens:
 
     def names(self) -> dict[str, str]:
         """Return the scope of each name."""
-        with self._database.typed(), closing(self._database.connect()) as connection:
+        with self._database.translate_errors(), closing(self._database.connect()) as connection:
             return dict(connection.execute("SELECT name, scope FROM tokens ORDER BY name"))
 
     def scope(self, token: str) -> str | None:
@@ -106,14 +106,14 @@ class Tokens:
 
     def _find(self, statement: str, token: str) -> Any:
         """Read one row with a connection that is kept, as this happens for every upload that needs a token."""
-        with self._reading, self._database.typed():
+        with self._reading, self._database.translate_errors():
             if self._reader is None or self._reader.broken:
                 self._reader = self._database.connect()
                 weakref.finalize(self, self._reader.close)
             return self._reader.execute(statement, (token_hash(token),) * 2).fetchone()
 
     def _write(self, statement: str, values: tuple[object, ...]) -> int:
-        with self._database.typed(), closing(self._database.connect()) as connection:
+        with self._database.translate_errors(), closing(self._database.connect()) as connection:
             return int(connection.execute(statement, values).rowcount)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hmac
 import json
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -21,6 +20,7 @@ from typing import Any, Final
 
 from pldp.device.ledger import Ledger, Spend
 from pldp.errors import DeviceStateError
+from pldp.files import OWNER_ONLY, atomic_write
 from pldp.mechanisms import Output, RandomBytes
 
 try:
@@ -30,7 +30,6 @@ except ImportError:  # Windows: threads are kept apart, processes are not
 
 STATE_SCHEMA: Final = 1
 SECRET_BYTES: Final = 32
-OWNER_ONLY: Final = 0o600
 
 
 class DeviceState:
@@ -125,18 +124,5 @@ class DeviceState:
             "ledger": [asdict(spend) for spend in self.ledger.spends],
             "memo": {key: out.hex() if isinstance(out, bytes) else out for key, out in self._memo.items()},
         }
-        # A new file in the same folder, synced and then renamed: a crash leaves the old state or the new one.
-        fresh = path.with_name(path.name + ".new")
-        fresh.unlink(missing_ok=True)
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        if hasattr(os, "O_DIRECTORY"):
-            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+        with atomic_write(path, name=f"{path.name}.new", permissions=OWNER_ONLY, sync=True) as file:
+            file.write(json.dumps(content).encode())

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pldp.errors import ReportError, SurveyError, UnreadableError
+from pldp.files import atomic_write
 from pldp.mechanisms import Bits, Integers
 from pldp.reports.record import Answer, Report
 from pldp.survey import SCHEMA, Question, Survey, loads
@@ -114,15 +115,13 @@ def from_batch(survey: Survey, batch: pa.RecordBatch) -> Iterator[Report]:
 def write_parquet(path: str | Path, survey: Survey, batches: Iterable[pa.RecordBatch]) -> int:
     """Write batches to one Parquet file, whole or not at all, and return the number of reports."""
     count = 0
-    fresh = Path(f"{path}.new")
-    try:
-        with pq.ParquetWriter(fresh, schema(survey), compression="zstd", write_page_checksum=True) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-                count += batch.num_rows
-        fresh.replace(path)
-    finally:
-        fresh.unlink(missing_ok=True)
+    with (
+        atomic_write(path) as file,
+        pq.ParquetWriter(file, schema(survey), compression="zstd", write_page_checksum=True) as writer,
+    ):
+        for batch in batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
     return count
 
 

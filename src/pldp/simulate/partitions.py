@@ -103,15 +103,12 @@ class Partitions:
         """Return the seed of one partition."""
         return int(np.random.SeedSequence([self.seed, 3, place]).generate_state(1, np.uint64)[0])
 
-    def write(self, folder: Path, place: int, attempt: int = 0) -> Written:
+    def write(self, folder: Path, place: int) -> Written:
         """Write the reports of one partition to its own file in the folder, whole or not at all."""
         people = self.population(place)
-        fresh = folder / f".part-{place:05}-{attempt}"
-        reports = write_parquet(fresh, self.survey, simulate_reports(self.survey, people, seed=self.seed_of(place)))
-        fresh.replace(folder / f"part-{place:05}.parquet")
-        questions = [self.survey.question(name) for name in people.values]
-        true = {each.name: np.rint(people.shares(each) * people.size).astype(np.int64) for each in questions}
-        return Written(reports, true)
+        batches = simulate_reports(self.survey, people, seed=self.seed_of(place))
+        reports = write_parquet(folder / f"part-{place:05}.parquet", self.survey, batches)
+        return Written(reports, {name: people.counts(self.survey.question(name)) for name in people.values})
 
 
 def _every(start: int, end: int, place: int, number: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from pldp.simulate.partitions import Partitions, Written
@@ -18,8 +17,7 @@ def write_partitions(spark: SparkSession, partitions: Partitions, folder: Path) 
     """
 
     def write(place: int) -> Written:
-        task = TaskContext.get()
         folder.mkdir(parents=True, exist_ok=True)
-        return partitions.write(folder, place, 0 if task is None else task.taskAttemptId())
+        return partitions.write(folder, place)
 
     return summed_tasks(spark, range(partitions.count), write, Written.merge)

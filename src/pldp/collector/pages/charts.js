@@ -43,11 +43,14 @@ export const interval = (scale, { estimate, low, high, consistent }) => {
 
 const path = (points) => points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
+/** Where a curve's picture ends: a band that is much higher is cut. */
+export const topOf = ({ shares, high }) => Math.min(Math.max(...high), 1.6 * Math.max(...shares)) * 1.05;
+
 /** A curve with its band, the mean with its interval behind it; drawn anew when its width changes. */
 export const curve = ({ edges, shares, low, high }, mean, write) => (width) => {
 	const [height, foot] = [200, 22];
 	const [from, to] = [edges[0], edges.at(-1)];
-	const top = Math.min(Math.max(...high), 1.6 * Math.max(...shares)) * 1.05;
+	const top = topOf({ shares, high });
 	const x = (number) => (width * (number - from)) / (to - from);
 	const y = (share) => (height - foot) * (1 - Math.min(share, top) / top);
 	const middles = shares.map((_, place) => x((edges[place] + edges[place + 1]) / 2));

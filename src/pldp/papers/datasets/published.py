@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
-import tempfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pldp.errors import DatasetError, UsageError
+from pldp.files import atomic_write
 
 MOST_BYTES: Final = 1 << 26
 """No published file is as large as that."""
@@ -114,13 +113,8 @@ def _keep(table: Any, path: Path) -> Path:
     import pyarrow.parquet as pq  # noqa: PLC0415 - only this needs it
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    os.close(handle)
-    try:
-        pq.write_table(table, part, compression="zstd")
-        Path(part).replace(path)
-    finally:
-        Path(part).unlink(missing_ok=True)
+    with atomic_write(path) as file:
+        pq.write_table(table, file, compression="zstd")
     return path
 
 

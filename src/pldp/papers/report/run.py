@@ -6,19 +6,20 @@ Results are kept in a folder, one file per experiment, so that a run that was in
 from __future__ import annotations
 
 import json
-import math
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pldp import __version__
+from pldp.files import atomic_write
 from pldp.papers import PAPERS, load_paper, reproduce
 from pldp.papers.datasets import PUBLISHED, data_file
 from pldp.papers.report.exhibits import Drawn, Exhibit, Result, Table
 from pldp.papers.report.page import exhibit_markup, report_page
+from pldp.plain import json_text
 
 if TYPE_CHECKING:
     from pldp.papers.paper import Paper
@@ -53,7 +54,7 @@ def reproduce_all(
         "missing": _missing(PUBLISHED),
         "papers": papers,
     }
-    _write(folder / "report.json", json.dumps(_plain(report), ensure_ascii=False, indent=1) + "\n")
+    _write(folder / "report.json", json_text(report, indent=1) + "\n")
     _write(folder / "report.html", report_page(report, pictures))
     return report
 
@@ -72,7 +73,7 @@ def _result(paper: Paper, folder: Path, *, quick: bool, seed: int, progress: Pro
         return found
     step = None if progress is None else lambda done, total: progress(name, done, total)
     result = reproduce(name, quick=quick, seed=seed, progress=step) | wanted
-    _write(kept, json.dumps(_plain(result), ensure_ascii=False) + "\n")
+    _write(kept, json_text(result) + "\n")
     return dict(json.loads(kept.read_text(encoding="utf-8")))
 
 
@@ -83,18 +84,8 @@ def _missing(datasets: Iterable[str]) -> list[str]:
 
 def _write(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    part = path.with_suffix(path.suffix + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
-
-
-def _plain(content: Any) -> Any:
-    """JSON knows no infinities."""
-    if isinstance(content, Mapping):
-        return {str(key): _plain(value) for key, value in content.items()}
-    if isinstance(content, list | tuple):
-        return [_plain(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
+    with atomic_write(path) as file:
+        file.write(text.encode())
 
 
 def _entry(paper: Paper, result: Result, drawn: Sequence[tuple[Exhibit, Drawn]]) -> dict[str, Any]:

