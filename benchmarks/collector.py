@@ -162,7 +162,7 @@ def _measure(
         port = free.getsockname()[1]
     if peer is None:
         given = [SURVEY, "--port", str(port), "--database", str(database), "--rate-limit", "0", *options]
-        command = [sys.executable, "-m", "pldp.cli", "serve", *given]
+        command = [sys.executable, "-m", "pldp", "serve", *given]
     else:
         command = [str(peer), "benchmarks/peers_collector.py", str(database), str(port), survey.hash]
     process = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stdout=subprocess.DEVNULL)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
-from pldp.cli import make_parser
+from pldp.cli import VERBS, make_parser
 
 PAGE = Path(__file__).parent / "cli.md"
 WIDTH = "100"
@@ -63,7 +63,7 @@ def make_page() -> str:
     with mock.patch.dict(os.environ, {"COLUMNS": WIDTH, "NO_COLOR": "1", "PYTHON_COLORS": "0"}):
         sections = [
             f"{'#' * (2 + depth)} {parser.prog}\n\n```text\n{parser.format_help().rstrip()}\n```\n"
-            for depth, parser in _parsers(make_parser(), 0)
+            for depth, parser in _parsers(make_parser(*VERBS), 0)
         ]
     return "\n".join([_HEAD, *sections])
 

@@ -11,7 +11,7 @@ IMAGES = ROOT / "docs" / "images"
 LARGEST = 150_000
 sys.path[:0] = [str(ROOT / "tests")]
 
-from browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
+from helpers.browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
 from helpers.collector.servers import local, running  # noqa: E402
 from pldp.auditing import audit, write_certificate  # noqa: E402
 from pldp.collector import Tokens  # noqa: E402

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.claims import runs  # noqa: F401 - some tests still take it from here
 from pldp.survey import Survey, loads
 
 ROOT = Path(__file__).parent.parent
@@ -55,15 +55,10 @@ def every_form() -> Survey:
     )
 
 
-def runs(short: int, long: int) -> int:
-    """Return how many repetitions to make: the short number, or the long one in `make test-long`."""
-    return long if os.environ.get("PLDP_LONG") else short
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A real browser; see `browsers`."""
-    from browsers import open_browser  # noqa: PLC0415 - only where pages are tested
+    """A real browser; see `helpers.browsers`."""
+    from helpers.browsers import open_browser  # noqa: PLC0415 - only where pages are tested
 
     with open_browser() as opened:
         yield opened
@@ -72,7 +67,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def visit(browser: Any) -> Iterator[Any]:
     """Opens a fresh profile with one empty page: `visit().page.goto(…)`."""
-    from browsers import visits  # noqa: PLC0415
+    from helpers.browsers import visits  # noqa: PLC0415
 
     with visits(browser) as opener:
         yield opener
@@ -80,8 +75,8 @@ def visit(browser: Any) -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A Spark session on a cluster of two executors; see `clusters`. Its tests are one group of pytest-xdist."""
-    from clusters import cluster  # noqa: PLC0415 - only where Spark is tested
+    """A Spark session on a cluster of two executors; see `helpers.clusters`. Its tests are one xdist group."""
+    from helpers.clusters import cluster  # noqa: PLC0415 - only where Spark is tested
 
     with cluster(tmp_path_factory.mktemp("cluster")) as session:
         yield session

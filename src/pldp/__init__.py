@@ -1,63 +1,52 @@
 """Personalised local differential privacy, end to end.
 
-`Survey` · `Device` · `Report` · `Tally` · `Estimate`; `tally(survey, reports)`, `frequencies(tally, question)`.
-Names are loaded when first used, so that `import pldp.device` on a person's device loads no NumPy.
+`Survey` · `Device` · `Report` · `Tally` · `Result`; `tally(survey, reports)`, `estimate(tally[, question])`, `plan(…)`,
+`audit(…)`, `simulate(…)`. Names are loaded when first used, so that `import pldp.device` on a person's device loads no
+NumPy and `pldp --version` answers at once.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pldp.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from pldp.auditing import Audit, audit
-    from pldp.device import Device
-    from pldp.errors import PldpError
-    from pldp.estimates import Estimate, frequencies
-    from pldp.planning import Plan, plan
-    from pldp.reports import Report
-    from pldp.survey import Survey
-    from pldp.tallies import Tally, tally
+    from pldp.auditing import Audit as Audit
+    from pldp.auditing import audit as audit
+    from pldp.device import Device as Device
+    from pldp.errors import PldpError as PldpError
+    from pldp.estimates import Estimate as Estimate
+    from pldp.estimates import frequencies as frequencies
+    from pldp.planning import Plan as Plan
+    from pldp.planning import plan as plan
+    from pldp.reports import Report as Report
+    from pldp.survey import Survey as Survey
+    from pldp.tallies import Tally as Tally
+    from pldp.tallies import tally as tally
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "Audit",
-    "Device",
-    "Estimate",
-    "Plan",
-    "PldpError",
-    "Report",
-    "Survey",
-    "Tally",
-    "__version__",
-    "audit",
-    "frequencies",
-    "plan",
-    "tally",
-]
-
-_HOMES = {
-    "Audit": "pldp.auditing",
-    "Device": "pldp.device",
-    "Estimate": "pldp.estimates",
-    "Plan": "pldp.planning",
-    "PldpError": "pldp.errors",
-    "Report": "pldp.reports",
-    "Survey": "pldp.survey",
-    "Tally": "pldp.tallies",
-    "audit": "pldp.auditing",
-    "frequencies": "pldp.estimates",
-    "plan": "pldp.planning",
-    "tally": "pldp.tallies",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'pldp' has no attribute {name!r}")
-    found = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "pldp.auditing": (
+            "Audit",
+            "audit",
+        ),
+        "pldp.device": ("Device",),
+        "pldp.errors": ("PldpError",),
+        "pldp.estimates": (
+            "Estimate",
+            "frequencies",
+        ),
+        "pldp.planning": (
+            "Plan",
+            "plan",
+        ),
+        "pldp.reports": ("Report",),
+        "pldp.survey": ("Survey",),
+        "pldp.tallies": (
+            "Tally",
+            "tally",
+        ),
+    },
+)

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from planted import PLANTED
 
-from conftest import runs
+from helpers.claims import runs
+from helpers.planted import PLANTED
 from pldp.auditing import NAMES, audit, mechanism_survey
 from pldp.auditing.catalogue import LABEL
 from pldp.mechanisms import ItemSet

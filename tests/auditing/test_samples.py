@@ -12,8 +12,7 @@ import pytest
 from scipy import stats
 
 import pldp
-from claims import FALSE_ALARM
-from conftest import runs
+from helpers.claims import FALSE_ALARM, runs
 from pldp.auditing import AuditSettings, audit, call, compare_times, ratio_bound, smallest_detectable
 from pldp.auditing.columns import columns_of, columns_of_arrays
 from pldp.errors import AuditError

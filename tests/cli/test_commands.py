@@ -160,7 +160,7 @@ def test_json_lines_and_tallies_are_counted_too(capsys, reports: Path, tmp_path:
     both = run_json(capsys, "tally", tmp_path / "a.tally", reports, "--out", tmp_path / "b.tally")
     assert both["reports"] == 4030
     piped = subprocess.run(
-        [sys.executable, "-m", "pldp.cli", "tally", "-", "--survey", SURVEY, "--out", tmp_path / "c.tally"],
+        [sys.executable, "-m", "pldp", "tally", "-", "--survey", SURVEY, "--out", tmp_path / "c.tally"],
         input=lines.encode(),
         capture_output=True,
         check=True,
@@ -176,7 +176,7 @@ def test_people_can_be_given_by_counts(capsys, tmp_path: Path) -> None:
     arguments = ("--counts", tmp_path / "people.csv", "--level-mix", mix, "--out", tmp_path / "r.parquet")
     result = run_json(capsys, "simulate", SURVEY, *arguments)
     assert result["questions"] == [
-        {"name": "late", "rows": [{"value": "yes", "true": 0.3}, {"value": "no", "true": 0.7}]}
+        {"name": "late", "kind": "choice", "rows": [{"label": "yes", "true": 0.3}, {"label": "no", "true": 0.7}]}
     ]
     counted = run_json(capsys, "tally", tmp_path / "r.parquet", "--out", tmp_path / "t.tally")
     cells = {(cell["question"], cell["level"]): cell["reports"] for cell in counted["cells"]}
@@ -291,13 +291,13 @@ def test_levels_that_disagree_show_both_poolings(capsys, tmp_path: Path) -> None
 def test_every_verb_has_help(capsys) -> None:
     for arguments in (["--help"], ["demo", "--help"], ["survey", "sign", "--help"], ["--version"]):
         with pytest.raises(SystemExit) as stopped:
-            make_parser().parse_args(arguments)
+            make_parser(*arguments[:1]).parse_args(arguments)
         assert stopped.value.code == 0
     assert "usage" in capsys.readouterr().out
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    command = f"{sys.executable} -m pldp.cli demo --json - | head -1"
+    command = f"{sys.executable} -m pldp demo --json - | head -1"
     ended = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
     assert ended.stdout == "{\n"
     assert "Traceback" not in ended.stderr
@@ -310,7 +310,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
         capsys, "plan", SURVEY, "--people", 5000, "--level-mix", "strict=1,open=1", "--shares", counts, "--error", 0.02
     )
     assert [question["question"] for question in result["questions"]] == ["mode", "late"]
-    assert [row["share"] for row in result["questions"][1]["rows"]] == [0.3, 0.7]
+    assert [row["assumed"] for row in result["questions"][1]["rows"]] == [0.3, 0.7]
     assert result["people_needed"].keys() == {"mode", "late"}
     assert result["designs"][0]["ask"] == 1
     picture, best = tmp_path / "plan.svg", tmp_path / "best.json"
@@ -323,7 +323,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
     assert "<svg" in picture.read_text()
     again = run_json(capsys, "plan", best, "--people", 5000)
     assert again["designs"][0]["split"] == "given"
-    assert "is the best of these designs" in run(capsys, "plan", best, "--people", 5000)[1]
+    assert "already the best of these" in run(capsys, "plan", best, "--people", 5000)[1]
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
     [
         (["--plot", "x.txt"], "--plot: the name must end in"),
         (["--level-mix", "mix.json"], "--level-mix: a plan takes one weight per level"),
-        (["--shares", "wrong.csv"], "--shares: wrong.csv must name labels of question 'late' only"),
+        (["--shares", "wrong.csv"], "shares of late must name its labels only: yes, no"),
         (["--people", "0"], "people must be a whole number"),
     ],
 )

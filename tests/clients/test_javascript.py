@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from make_vectors import CASES, make_mutants, make_vectors
 
-from browsers import Visits
+from helpers.browsers import Visits
 from pldp import Device, Survey
 from pldp.collector.static import assets
 from pldp.mechanisms import names

@@ -417,4 +417,4 @@ def test_the_page_on_production_says_what_is_there(app: Collector, reader: str) 
     metrics = set(re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE))
     assert set(re.findall(r"^\| `(pldp_\w+)` \|", page, re.MULTILINE)) == metrics
     (command,) = re.findall(r"^ExecStart=\S+/pldp (.+)$", page, re.MULTILINE)
-    assert make_parser().parse_args(command.split()).config == "/etc/pldp/collector.toml"
+    assert make_parser("serve").parse_args(command.split()).config == "/etc/pldp/collector.toml"

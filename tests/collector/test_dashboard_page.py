@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
-from browsers import Visit, Visits
+from helpers.browsers import Visit, Visits
 from helpers.collector.servers import Local, local
 from pldp.collector import Sender, Tokens
 from pldp.reports import Report

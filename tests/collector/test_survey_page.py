@@ -15,7 +15,7 @@ from urllib.parse import unquote
 import pytest
 from playwright.sync_api import expect
 
-from browsers import Visit, Visits
+from helpers.browsers import Visit, Visits
 from helpers.collector.senders import make_reports
 from helpers.collector.servers import Server, running
 from pldp import Device, Survey

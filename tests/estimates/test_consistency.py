@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import sample, zipf
 from scipy import optimize, stats
 
-from claims import FALSE_ALARM
-from conftest import runs
+from helpers.claims import FALSE_ALARM, runs
+from helpers.samples import sample, zipf
 from pldp.errors import EstimateError
 from pldp.estimates import base_cut, norm_cut, norm_sub
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import counted, sample, zipf
 
+from helpers.samples import counted, sample, zipf
 from pldp.errors import EstimateError
 from pldp.estimates import group
 from pldp.mechanisms import Bits, Channel, build, micro_epsilon, names

@@ -7,11 +7,10 @@ import time
 
 import numpy as np
 import pytest
-from samples import counted, zipf
 
-from claims import follows, mean_is
-from conftest import runs
-from item_channels import CHANNELS
+from helpers.claims import follows, mean_is, runs
+from helpers.item_channels import CHANNELS
+from helpers.samples import counted, zipf
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub
 from pldp.estimates.shares.pooling import has_enough_support, homogeneity_test, precision_weights

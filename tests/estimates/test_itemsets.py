@@ -15,8 +15,7 @@ from efficient_apriori import apriori
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claims import mean_is, mean_is_at_most
-from conftest import runs
+from helpers.claims import mean_is, mean_is_at_most, runs
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates import PLAIN_RATES, Rates, itemsets, supports
 from pldp.estimates.sets.groups import ItemGroups

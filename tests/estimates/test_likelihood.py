@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import sample, zipf
 from scipy import optimize
 
-from claims import mean_is, mean_is_at_most
-from conftest import runs
+from helpers.claims import mean_is, mean_is_at_most, runs
+from helpers.samples import sample, zipf
 from pldp import frequencies, tally
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub
@@ -71,7 +70,7 @@ def test_ten_groups_of_a_thousand_values_converge_in_few_steps(mechanism: str, s
 def test_likelihood_is_never_worse_than_least_squares(mix: str) -> None:
     """Paired over runs, on falling shares with many near 0, where the difference matters most."""
     truth, differences = zipf(24, 1.5), []
-    for seed in range(runs(60, 600)):
+    for seed in range(runs(30, 600)):
         groups = sample(MIXES[mix], truth, np.random.default_rng(seed), patterns=True)
         fitted = maximum_likelihood(groups).shares
         projected = norm_sub(pooled_shares(groups, precision_weights(groups)))
@@ -94,7 +93,7 @@ def test_likelihood_reaches_the_cramer_rao_bound_inside_the_simplex(mix: str) ->
     along = inverse.sum(axis=1)
     bound = np.trace(inverse - np.outer(along, along) / along.sum())
     found = []
-    for seed in range(runs(250, 4000)):
+    for seed in range(runs(120, 4000)):
         groups = sample(specs, truth, np.random.default_rng(seed), patterns=True)
         found.append(((maximum_likelihood(groups).shares - truth) ** 2).sum() / bound)
     assert mean_is_at_most(found, 1.05)
@@ -123,7 +122,7 @@ SURVEY = loads(
 
 def test_standard_errors_of_the_fit_have_the_stated_size() -> None:
     truth, found = np.array([0.3, 0.25, 0.2, 0.15, 0.1]), []
-    for seed in range(runs(200, 2000)):
+    for seed in range(runs(100, 2000)):
         people = Population.of_shares(SURVEY, 8000, {"q": truth}, seed=seed)
         counted = tally(SURVEY, simulate_reports(SURVEY, people, seed=seed), patterns=True)
         estimate = frequencies(counted, "q", method="likelihood")

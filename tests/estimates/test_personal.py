@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import zipf
 
-from claims import mean_is
-from conftest import runs
+from helpers.claims import mean_is, runs
+from helpers.samples import zipf
 from pldp.errors import EstimateError
 from pldp.estimates import personal_frequencies
 from pldp.mechanisms import build, micro_epsilon

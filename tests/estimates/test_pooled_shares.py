@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from samples import sample, zipf
 from scipy import stats
 
-from claims import FALSE_ALARM, mean_is
-from conftest import runs
+from helpers.claims import FALSE_ALARM, mean_is, runs
+from helpers.samples import counts_of, law, sample, zipf
 from pldp import Estimate, Survey, frequencies, tally
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates.shares.pooling import homogeneity_test
@@ -46,22 +45,34 @@ def one_run(
     **options,
 ) -> tuple[Estimate, np.ndarray]:
     """Draw people (or take exactly the shares), report, estimate; return the estimate and the shares it aims at."""
+    generator = np.random.default_rng(seed)
+    values = np.round(np.array(SHARES) * people).astype(int) if fixed else generator.multinomial(people, SHARES)
+    weights = np.array([mix.get(level.name, 0.0) for level in survey.levels])
+    chosen = generator.multinomial(values, weights / weights.sum()).T
+    counts = {}
+    for level, channel, own in zip(survey.levels, survey.question("q").channels, chosen, strict=True):
+        outputs = generator.multinomial(own, law(channel).T).sum(axis=0)
+        counts["q", level.name] = counts_of(channel, outputs)
+    # The collector may believe another survey.
+    return frequencies(Tally(stated or survey, counts, people), "q", **options), np.array(SHARES)
+
+
+def from_devices(survey: Survey, mix: dict, seed: int, *, fixed: bool, **options) -> tuple[Estimate, np.ndarray]:
+    """The same with every report made and counted."""
     if fixed:
-        counts = np.round(np.array(SHARES) * people).astype(int)
+        counts = np.round(np.array(SHARES) * PEOPLE).astype(int)
         asked = Population.of_counts(survey, {"q": counts}, level_mix=mix, seed=seed)
     else:
-        asked = Population.of_shares(survey, people, {"q": SHARES}, level_mix=mix, seed=seed)
-    counted = tally(survey, simulate_reports(survey, asked, seed=seed))
-    if stated is not None:  # the collector believes another survey
-        counted = Tally(stated, counted.counts, counted.reports)
-    return frequencies(counted, "q", **options), np.array(SHARES)
+        asked = Population.of_shares(survey, PEOPLE, {"q": SHARES}, level_mix=mix, seed=seed)
+    reports = tally(survey, simulate_reports(survey, asked, seed=seed))
+    return frequencies(reports, "q", **options), np.array(SHARES)
 
 
-def squared_errors_over_variance(repeats: int | None = None, **options) -> list[float]:
+def squared_errors_over_variance(repeats: int | None = None, run=one_run, **options) -> list[float]:
     """Per run, the mean over values of (error / standard error)²; its mean is 1 if the theory is right."""
     found = []
     for seed in range(repeats or runs(150, 2000)):
-        estimate, truth = one_run(seed=seed, **options)
+        estimate, truth = run(seed=seed, **options)
         found.append(float(np.mean(((estimate.shares - truth) / estimate.standard_error) ** 2)))
     return found
 
@@ -77,16 +88,18 @@ def test_errors_have_the_stated_size(mechanism: str, mix: str) -> None:
 def test_errors_have_the_stated_size_for_every_pooling_and_target(target: str, pool: str) -> None:
     """High ε, so that drawing people matters; respondents are always the same people."""
     options = {"survey": survey_of("krr"), "mix": {"high": 1.0, "mid": 0.3}, "pool": pool, "target": target}
-    assert mean_is(squared_errors_over_variance(fixed=target == "respondents", **options), 1.0)
+    fixed = target == "respondents"
+    assert mean_is(squared_errors_over_variance(fixed=fixed, **options), 1.0)
+    assert mean_is(squared_errors_over_variance(runs(30, 600), from_devices, fixed=fixed, **options), 1.0)
 
 
 @pytest.mark.parametrize("mechanism", [*names("labels", per_value=False), "auto"])
 @pytest.mark.parametrize("mix", MIXES)
 def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str, mix: str) -> None:
-    """Devices protect 5 % better than the collector believes: shares shrink, more than 200,000 people can hide."""
+    """Devices protect 5 % better than the collector believes: shares shrink, more than a million people can hide."""
     weaker, stated = survey_of(mechanism, 0.95), survey_of(mechanism)
     assert [c.mechanism for c in weaker.question("q").channels] == [c.mechanism for c in stated.question("q").channels]
-    options = {"mix": MIXES[mix], "people": 200_000, "repeats": 20}
+    options = {"mix": MIXES[mix], "people": 1_000_000, "repeats": 100}
     assert not mean_is(squared_errors_over_variance(survey=weaker, stated=stated, **options), 1.0)
     assert mean_is(squared_errors_over_variance(survey=stated, **options), 1.0)
 
@@ -116,7 +129,7 @@ def test_the_homogeneity_test_keeps_its_rate_where_only_some_values_are_tested(m
     specs = [(mechanism, "0.8", 20_000), (mechanism, "2.5", 20_000)]
     found = [
         homogeneity_test(sample(specs, zipf(size), np.random.default_rng(seed))).p_value
-        for seed in range(runs(60, 600))
+        for seed in range(runs(30, 600))
     ]
     alarms = sum(p_value < 0.01 for p_value in found)
     assert stats.binom.sf(alarms - 1, len(found), 0.01) > FALSE_ALARM

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import counted
 
-from claims import mean_is_at_most
-from conftest import runs
+from helpers.claims import mean_is_at_most, runs
+from helpers.samples import counted
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub, shrink
 from pldp.estimates.shares import shrinkage

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from claims import mean_is
-from conftest import runs
+from helpers.claims import mean_is, runs
 from pldp import Survey, Tally, frequencies, tally
 from pldp.errors import EstimateError, TallyError
 from pldp.estimates import two_way, with_margins

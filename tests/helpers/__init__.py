@@ -1,1 +1,1 @@
-"""What tests share."""
+"""What tests share: statistical claims, samples, planted faults, browsers, clusters."""

@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 import pytest
 
-from claims import follows
+from helpers.claims import follows
 from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, build, names
 
 SAMPLES = 20_000

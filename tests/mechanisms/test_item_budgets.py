@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from claims import follows
-from item_channels import CHANNELS, MIXED
+from helpers.claims import follows
+from helpers.item_channels import CHANNELS, MIXED
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
     CategoricalChannel,

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from claims import follows
+from helpers.claims import follows
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import BIT_TOTAL as TOTAL
 from pldp.mechanisms import ItemSet, micro_epsilon_of_ratio, set_of

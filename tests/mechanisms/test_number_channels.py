@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from claims import follows
+from helpers.claims import follows
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import (
     DiscreteLaplace,

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from claims import mean_is
+from helpers.claims import mean_is
 from pldp.cli import main
 from pldp.errors import EstimateError
 from pldp.estimates import supports

@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from claims import mean_is, mean_is_at_most
-from conftest import runs
+from helpers.claims import mean_is, mean_is_at_most, runs
 from pldp.cli import main
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import group

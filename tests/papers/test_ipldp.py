@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claims import mean_is
+from helpers.claims import mean_is
 from pldp.cli import main
 from pldp.errors import EstimateError
 from pldp.estimates import group

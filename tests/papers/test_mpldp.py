@@ -8,8 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from claims import mean_is
-from conftest import runs
+from helpers.claims import mean_is, runs
 from pldp.cli import main
 from pldp.errors import EstimateError
 from pldp.papers import load_paper, mpldp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims import Z
+from helpers.claims import Z
 from pldp.errors import EstimateError
 from pldp.estimates import mean
 from pldp.mechanisms import build

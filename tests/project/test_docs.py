@@ -157,7 +157,7 @@ def run(command: str) -> None:
     verb, *words = shlex.split(filled, comments=True)
     assert verb == "pldp"
     if words[0] == "serve":  # it would not end; tests/collector starts it
-        assert make_parser().parse_args(words).verb == "serve"
+        assert make_parser("serve").parse_args(words).verb == "serve"
         return
     words, target = (words[:-2], words[-1]) if ">" in words else (words, os.devnull)
     with Path(target).open("w", encoding="utf-8") as out, redirect_stdout(out):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims import follows
+from helpers.claims import follows
 from pldp.errors import AnswerError
 from pldp.mechanisms import ItemSet, set_of
 from pldp.simulate import pack_baskets, perturb_item_sets

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims import follows, mean_is
+from helpers.claims import follows, mean_is
 from pldp.errors import SimulationError
 from pldp.mechanisms import Grid, WindowChannel, build, names
 from pldp.mechanisms.continuous import CONTINUOUS

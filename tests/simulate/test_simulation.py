@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from claims import follows, mean_is
+from helpers.claims import follows, mean_is
 from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError, SimulationError
 from pldp.mechanisms import Channel, build, names
@@ -155,7 +155,7 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
         ),
         (
             EstimateError,
-            "no fast form",
+            "'lh' has no fast form",
             lambda: perturb_personal("lh", [1], 5, [1], np.random.default_rng(1)),
         ),
     ]

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engines import Engine, Frames, Local, Spark
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import runs
+from helpers.claims import runs
+from helpers.engines import Engine, Frames, Local, Spark
 from pldp import Device, Survey, Tally
 from pldp.errors import ReportError, TallyError, UnreadableError
 from pldp.estimates import itemsets, supports

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from clusters import embedded_java, executors, kill_an_executor
-from conftest import runs
+from helpers.claims import runs
+from helpers.clusters import embedded_java, executors, kill_an_executor
 from pldp import Survey, tally
 from pldp.errors import ClusterError, ReportError, UnreadableError
 from pldp.simulate import Partitions

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.xdist_group("spark")
 files = pytest.importorskip("pldp.tallies.spark.files", reason="install 'pldp[spark]'")
 cluster = pytest.importorskip("pldp.tallies.spark.cluster", reason="install 'pldp[spark]'")
 engine = pytest.importorskip("pldp.tallies.spark", reason="install 'pldp[spark]'")
+frames = pytest.importorskip("pldp.tallies.spark.frames", reason="install 'pldp[spark]'")
 
 
 @given(st.lists(st.integers(0, 1 << 32), min_size=1, max_size=40), st.integers(1, 1000))
@@ -85,8 +86,8 @@ def test_all_broken_files_are_found_in_one_pass(
     for file in broken:
         file.write_bytes(file.read_bytes()[:-20])
     passes = []
-    count = engine.tally_shares
-    monkeypatch.setattr(engine, "tally_shares", lambda *args, **how: passes.append(1) or count(*args, **how))
+    count = frames.tally_shares
+    monkeypatch.setattr(frames, "tally_shares", lambda *args, **how: passes.append(1) or count(*args, **how))
     told: list[Any] = []
     found = engine.tally_files(commute, spark, [str(tmp_path)], unreadable=told.append)
     assert [error.path for error in told] == [str(file) for file in broken]
@@ -101,7 +102,7 @@ def test_files_that_executors_do_not_see_are_one_line(
     Partitions(commute, 100, 1).write(tmp_path, 0)
     (here,) = tmp_path.glob("*.parquet")
     there = here if seen == "another file" else tmp_path / "none.parquet"
-    monkeypatch.setattr(engine, "data_files", lambda *_: {str(there): here.stat().st_size + 1})
+    monkeypatch.setattr(frames, "data_files", lambda *_: {str(there): here.stat().st_size + 1})
     with pytest.raises(ClusterError, match=rf"^{there}: an executor does not see the file that is here; [^\n]+$"):
         engine.tally_files(commute, spark, [str(tmp_path)])
 

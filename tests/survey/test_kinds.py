@@ -11,8 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from claims import mean_is
-from conftest import runs
+from helpers.claims import mean_is, runs
 from pldp import Device, Survey, Tally, frequencies, tally
 from pldp.device.kinds import BY_KIND
 from pldp.errors import AnswerError, EpsilonError, EstimateError, PlanError, SurveyError, TallyError

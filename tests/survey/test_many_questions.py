@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from claims import follows
+from helpers.claims import follows
 from pldp import Device, Survey, frequencies, tally
 from pldp.budgets import allocate, compose, variance_cost
 from pldp.errors import AnswerError, BudgetError, SurveyError

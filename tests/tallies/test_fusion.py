@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from claims import Z
+from helpers.claims import Z
 from pldp.errors import TallyError
 from pldp.estimates import mean
 from pldp.mechanisms import build

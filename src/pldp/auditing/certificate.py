@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from pldp.auditing.result import Audit, Row
+from pldp.auditing.result import Audit, Row, shown
 from pldp.errors import AuditError
 from pldp.html import page, paragraph
 
@@ -88,13 +87,6 @@ def _row(row: Row) -> str:
     cells += "".join(f"<td>{shown(number)}</td>" for number in numbers)
     kind = "holds" if row.holds else "fails"
     return f'<tr>{cells}<td class="{kind}">{escape(row.verdict)}</td></tr>'
-
-
-def shown(number: float | None) -> str:
-    """Write a number for people; six decimals are all that an exact ε has."""
-    if number is None:
-        return "–"
-    return "∞" if math.isinf(number) else f"{number:.6f}".rstrip("0").rstrip(".")
 
 
 def _findings(rows: Sequence[Row]) -> str:

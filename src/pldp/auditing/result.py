@@ -12,14 +12,18 @@ from typing import Any, Final
 from pldp.auditing.sampled import Bound
 from pldp.auditing.timing import Timing
 from pldp.epsilon import MICRO, Micro
+from pldp.html import table
 
 TIMING_ALARM: Final = 7e-6
 """Chance that the times of a sound mechanism look different: two tails of a normal beyond 4.5."""
 
 TOO_FEW: Final = "too few samples"
 
+_SHOWN: Final = 3
+"""Refuted promises in the short form of an audit."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Row:
     """One promise and what became of it. An audit only ever rejects: `holds` means that nothing was found against it.
 
@@ -54,6 +58,13 @@ class Row:
     refutations: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        where = ", ".join(filter(None, (self.mechanism, self.question, self.level, self.device)))
+        return f"{where}: claimed ε = {shown(self.claimed)}, exact {shown(self.exact)}, {self.verdict}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     @property
     def holds(self) -> bool:
@@ -94,7 +105,7 @@ class Row:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """The rows of one audit, with what was audited by what.
 
@@ -148,6 +159,21 @@ class Audit:
             "rows": [row.to_mapping() for row in self.rows],
         }
 
+    def __repr__(self) -> str:
+        refuted = [f"  {row}" for row in self.rows if not row.holds]
+        more = [f"  … and {len(refuted) - _SHOWN} more"] if len(refuted) > _SHOWN else []
+        return "\n".join([f"Audit of {self}", *refuted[:_SHOWN], *more])
+
+    def _repr_html_(self) -> str:
+        heads = ("question", "level", "mechanism", "device", "claimed ε", "exact ε", "verdict")
+        return table(
+            heads,
+            [
+                (row.question, row.level, row.mechanism, row.device, shown(row.claimed), shown(row.exact), row.verdict)
+                for row in self.rows
+            ],
+        )
+
     def __str__(self) -> str:
         refuted = sum(not row.holds for row in self.rows)
         words = f"{refuted or 'none'} of {len(self.rows)} promises refuted"
@@ -162,3 +188,10 @@ def number(epsilon: float) -> float | str:
 def from_micro(micro: Micro) -> float:
     """Return micro-ε as ε; `None` is infinite."""
     return micro / MICRO
+
+
+def shown(number: float | None) -> str:
+    """Write a number for people; six decimals are all that an exact ε has."""
+    if number is None:
+        return "–"
+    return "∞" if math.isinf(number) else f"{number:.6f}".rstrip("0").rstrip(".")

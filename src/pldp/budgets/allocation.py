@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from pldp.budgets.levels import Level
 from pldp.errors import EpsilonError
-from pldp.mechanisms import AUTO, LARGEST_EPSILON, MICRO, REGISTRY, PureChannel, epsilon_text, family
+from pldp.mechanisms import AUTO, LARGEST_EPSILON, MICRO, epsilon_text, family, suitable
 
 Cost = Callable[[float], float]
 """Error of one question as a function of its ε: falling and convex."""
@@ -42,20 +42,8 @@ def variance_cost(mechanism: str, size: int) -> Cost:
 
     The formulas are those of the channels before their weights are rounded, so that slopes are smooth.
     """
-    if mechanism == AUTO:
-        found = (each for each in REGISTRY.values() if issubclass(each, PureChannel) and each.suits(size))
-        parts = [variance_cost(each.mechanism, size) for each in found]
-        return lambda epsilon: min(part(epsilon) for part in parts)
-    chosen = family(mechanism, "labels", per_value=False)
-
-    def cost(epsilon: float) -> float:
-        if not issubclass(chosen, PureChannel):
-            raise EpsilonError(f"the cost of {mechanism} is not known")
-        p, q = chosen.ideal_supports(size, epsilon)
-        level = q + (p - q) / size
-        return size * level * (1 - level) / (p - q) ** 2
-
-    return cost
+    families = suitable(size) if mechanism == AUTO else [family(mechanism, "labels", per_value=False)]
+    return lambda epsilon: min(each.ideal_variance(size, epsilon) for each in families)
 
 
 def allocate(total_micro_epsilon: int, costs: Sequence[Cost]) -> list[int]:

@@ -18,43 +18,46 @@ from pldp.errors import PldpError
 
 __all__ = ["main", "make_parser"]
 
-VERBS: Final = (
-    "demo",
-    "survey",
-    "plan",
-    "serve",
-    "send",
-    "store",
-    "simulate",
-    "tally",
-    "estimate",
-    "audit",
-    "reproduce",
-    "datasets",
-)
-"""In the order of the help."""
+VERBS: Final = {
+    "demo": "32,561 people choose among four levels; compare estimates with the truth",
+    "survey": "check, compile and sign survey files",
+    "plan": "say what errors to expect, and which design is best, before asking",
+    "serve": "collect reports over HTTP: a page to answer on, a dashboard, a durable store",
+    "send": "send reports to a collector",
+    "store": "look after a collector's database: tokens, rounds, backups",
+    "simulate": "write or send the reports that simulated people would send",
+    "tally": "count reports, or add up tallies, into one small file",
+    "estimate": "turn a tally into estimates with errors and intervals",
+    "audit": "try to refute every promise of a survey or a mechanism",
+    "reproduce": "run the experiments of the papers again and judge their claims",
+    "datasets": "list the datasets of the experiments, and get what is missing",
+}
+"""Every verb in the order of the help, and what it does. Its module is loaded when it is called."""
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 
 
-def make_parser(*only: str) -> argparse.ArgumentParser:
-    """Return the parser of all verbs, or of some: a verb alone starts much faster than all of them."""
+def make_parser(*called: str) -> argparse.ArgumentParser:
+    """Return the parser of the command; only verbs that are called have their options, as loading them takes long."""
     parser = argparse.ArgumentParser(
         prog="pldp",
         description="Personalised local differential privacy: perturb, collect, estimate with honest errors.",
     )
     parser.add_argument("--version", action="version", version=f"pldp {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    for verb in only or VERBS:
-        import_module(f"pldp.cli.{verb}").add_to(verbs)
+    for verb, words in VERBS.items():
+        if verb in called:
+            import_module(f"pldp.cli.{verb}").add_to(verbs)
+        else:
+            verbs.add_parser(verb, help=words)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; bad input gets one clear line on standard error and exit code 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parsed = make_parser(*(verb for verb in given[:1] if verb in VERBS)).parse_args(given)
+    parsed = make_parser(*given[:1]).parse_args(given)
     try:
         return int(parsed.run(parsed) or 0)
     except BrokenPipeError:  # the reader of a pipe has seen enough

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate
-from pldp.auditing.certificate import shown
+from pldp.auditing.result import shown
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.errors import AuditError, SurveyError, UsageError
 from pldp.survey import load

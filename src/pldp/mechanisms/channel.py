@@ -71,6 +71,11 @@ class Channel(ABC):
         raise NotImplementedError
 
     @classmethod
+    def ideal_variance(cls, size: int, epsilon: float) -> float:  # noqa: ARG003 - others know it
+        """Return the summed variance of k equal shares of one report, before weights are rounded: smooth in ε."""
+        raise EpsilonError(f"the variance of {cls.mechanism} as a function of epsilon is not known")
+
+    @classmethod
     def read(cls, size: int, weights: object) -> Self:
         """Rebuild the channel from the integers that a survey publishes: the inverse of `weights`."""
         if not isinstance(weights, Mapping) or weights.keys() != cls.published.keys():
@@ -270,6 +275,13 @@ class PureChannel(SupportChannel):
         parts, others = cls.other_odds(size)
         q = 1 / (math.exp(epsilon / parts) + others)
         return cls.truth_left(size, q, 1), q
+
+    @classmethod
+    def ideal_variance(cls, size: int, epsilon: float) -> float:
+        """Return the summed variance of k equal shares of one report, before weights are rounded: smooth in ε."""
+        p, q = cls.ideal_supports(size, epsilon)
+        support = q + (p - q) / size
+        return size * support * (1 - support) / (p - q) ** 2
 
     @property
     @abstractmethod

@@ -10,47 +10,52 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from importlib import import_module
 from typing import Final
 
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel
-from pldp.mechanisms.hashing.channel import LinearHashing
-from pldp.mechanisms.hybrid.channel import HybridMechanism
-from pldp.mechanisms.laplace.channel import DiscreteLaplace
-from pldp.mechanisms.response.channel import RandomizedResponse
-from pldp.mechanisms.response.items import ItemResponse
-from pldp.mechanisms.response.values import ValueResponse, WeightedResponse
-from pldp.mechanisms.rounding.channel import StochasticRounding
-from pldp.mechanisms.sets.channel import ItemSet
-from pldp.mechanisms.unary.channel import OptimisedUnaryEncoding, SymmetricUnaryEncoding
-from pldp.mechanisms.unary.items import ItemUnaryEncoding
-from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave
 
-REGISTRY: Final[Mapping[str, type[Channel]]] = {
-    family.mechanism: family
-    for family in (
-        RandomizedResponse,
-        SymmetricUnaryEncoding,
-        OptimisedUnaryEncoding,
-        LinearHashing,
-        ItemResponse,
-        ItemUnaryEncoding,
-        ValueResponse,
-        WeightedResponse,
-        ItemSet,
-        DiscreteLaplace,
-        StochasticRounding,
-        PiecewiseMechanism,
-        HybridMechanism,
-        SquareWave,
-    )
+_HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
+    "krr": ("labels", "response.channel", "RandomizedResponse"),
+    "sue": ("labels", "unary.channel", "SymmetricUnaryEncoding"),
+    "oue": ("labels", "unary.channel", "OptimisedUnaryEncoding"),
+    "lh": ("labels", "hashing.channel", "LinearHashing"),
+    "iprr": ("labels", "response.items", "ItemResponse"),
+    "idue": ("labels", "unary.items", "ItemUnaryEncoding"),
+    "aprr": ("labels", "response.values", "ValueResponse"),
+    "prr": ("labels", "response.values", "WeightedResponse"),
+    "item_set": ("sets", "sets.channel", "ItemSet"),
+    "laplace": ("numbers", "laplace.channel", "DiscreteLaplace"),
+    "sr": ("numbers", "rounding.channel", "StochasticRounding"),
+    "pm": ("numbers", "window.channel", "PiecewiseMechanism"),
+    "hm": ("numbers", "hybrid.channel", "HybridMechanism"),
+    "sw": ("numbers", "window.channel", "SquareWave"),
 }
-"""Every mechanism by its name in survey files."""
+"""What each mechanism is for, and where its class is."""
 
 AUTO: Final = "auto"
 """Stands for the most accurate mechanism."""
+
+
+class _Registry(Mapping[str, type[Channel]]):
+    """The classes by name, each loaded when it is first asked for: a device needs those of its survey only."""
+
+    def __getitem__(self, name: str) -> type[Channel]:
+        _, module, cls = _HOMES[name]
+        found: type[Channel] = getattr(import_module(f"pldp.mechanisms.{module}"), cls)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_HOMES)
+
+    def __len__(self) -> int:
+        return len(_HOMES)
+
+
+REGISTRY: Final[Mapping[str, type[Channel]]] = _Registry()
+"""Every mechanism by its name in survey files."""
 
 
 def names(domain: Domain | None = None, *, per_value: bool | None = None) -> tuple[str, ...]:
@@ -61,16 +66,20 @@ def names(domain: Domain | None = None, *, per_value: bool | None = None) -> tup
     """
     return tuple(
         name
-        for name, family in REGISTRY.items()
-        if domain in {None, family.domain} and per_value in {None, family.per_value}
+        for name, (own, _, _) in _HOMES.items()
+        if domain in {None, own} and (per_value is None or REGISTRY[name].per_value is per_value)
     )
 
 
 def family(name: object, domain: Domain | None = None, *, per_value: bool | None = None) -> type[Channel]:
     """Return the class of a mechanism; refuse unknown names and mechanisms for something else."""
+    if isinstance(name, str) and name in _HOMES and domain in {None, _HOMES[name][0]}:
+        found = REGISTRY[name]
+        if per_value in {None, found.per_value}:
+            return found
     known = names(domain, per_value=per_value)
-    if isinstance(name, str) and name in known:
-        return REGISTRY[name]
+    from difflib import get_close_matches  # noqa: PLC0415 - only for an error
+
     near = get_close_matches(name, known, 1) if isinstance(name, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise EpsilonError(f"mechanism must be one of {', '.join(known)} or auto, not {str(name)[:40]!r}{hint}")
@@ -115,13 +124,10 @@ def automatic(
     For labels with one budget that is the least variance at equal shares 1/k (few values: k-RR; dozens: OUE; thousands:
     LH); with a budget per value IPRR, for sets a bit per item, and for numbers the square wave.
     """
-    if domain == "sets":
-        return ItemSet.build(size, budgets)
-    if domain == "numbers":
-        return SquareWave.build(size, budgets)
-    if isinstance(budgets, Sequence):
-        return ItemResponse.build(size, budgets)
-    built = (family.build(size, budgets) for family in _suitable(size, hidden=hidden))
+    fixed = {"sets": "item_set", "numbers": "sw"}.get(domain, "iprr" if isinstance(budgets, Sequence) else None)
+    if fixed is not None:
+        return REGISTRY[fixed].build(size, budgets)
+    built = (family.build(size, budgets) for family in suitable(size, hidden=hidden))
     return min((each for each in built if isinstance(each, PureChannel)), key=lambda each: each.variance(1 / size))
 
 
@@ -131,13 +137,14 @@ def hideable(name: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tu
     >>> [channels[0].mechanism for channels in hideable("auto", 16, (500_000, 1_000_000))]
     ['krr', 'sue', 'oue']
     """
-    chosen = _suitable(size, hidden=True) if name == AUTO else [family(name, "labels", per_value=False)]
+    chosen = suitable(size, hidden=True) if name == AUTO else [family(name, "labels", per_value=False)]
     for each in chosen:
         if issubclass(each, CategoricalChannel):
             for channels in each.hideable(size, micro_epsilons):
                 yield tuple(channel for channel in channels if isinstance(channel, PureChannel))
 
 
-def _suitable(size: int, *, hidden: bool) -> list[type[CategoricalChannel]]:
-    found = (family for family in REGISTRY.values() if issubclass(family, CategoricalChannel))
-    return [family for family in found if family.suits(size, hidden=hidden)]
+def suitable(size: int, *, hidden: bool = False) -> list[type[CategoricalChannel]]:
+    """Return the mechanisms among which `auto` chooses for so many labels with one budget."""
+    found = (REGISTRY[name] for name in names("labels"))
+    return [each for each in found if issubclass(each, CategoricalChannel) and each.suits(size, hidden=hidden)]

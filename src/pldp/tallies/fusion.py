@@ -86,17 +86,12 @@ class Service:
         cut, which loses nothing.
         """
         array = np.asarray(numbers, np.float64)
-        if channel.mechanism not in CONTINUOUS or channel.mechanism == "hm":
+        made = CONTINUOUS[channel.mechanism](channel.epsilon) if channel.mechanism in CONTINUOUS else None
+        if made is None or made.line is None:
             raise TallyError(f"service {name!r}: {channel.mechanism} has no continuous form on one line")
-        low, high = (
-            (-1.0, 1.0) if channel.mechanism == "laplace" else CONTINUOUS[channel.mechanism](channel.epsilon).reach
-        )
+        low, high = made.line
         count = channel.form.count
-        slack = 1e-9 * (high - low)
-        known = np.isfinite(array)
-        known &= (array >= low - slack) & (array <= high + slack) | (channel.mechanism == "laplace")
-        if channel.mechanism == "sr":
-            known &= np.abs(np.abs(array) - high) <= 0.02 * high
+        known = np.isfinite(array) & made.possible(array)
         places = np.clip(np.where(known, (array - low) / (high - low) * count, 0), 0, count - 1)
         return cls(name, channel, keys, np.where(known, places.astype(np.int64), ABSENT), bounds)
 

@@ -30,7 +30,7 @@ class Server:
     def __init__(self, folder: Path, *options: str, survey: str = SURVEY, fault: str = "") -> None:
         self.database = folder / "reports.db"
         self.log = folder / "log.txt"
-        program = ["tests/helpers/collector/faulty.py", fault] if fault else ["-m", "pldp.cli"]
+        program = ["tests/helpers/collector/faulty.py", fault] if fault else ["-m", "pldp"]
         command = [sys.executable, *program, "serve", survey, "--port", "0", "--database", str(self.database)]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`python -m pldp.cli`."""
+"""`python -m pldp`."""
 
 import sys
 

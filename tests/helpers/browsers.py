@@ -1,0 +1,149 @@
+"""A real browser for tests of pages: one Chromium, a fresh profile per visit, and everything that a visit leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE = 20_000
+"""Milliseconds for anything that a page should do."""
+expect.set_options(timeout=PATIENCE)
+
+STORAGE = """async () => {
+    const entries = async ({ name }) => {
+        const opened = await new Promise((done, failed) => {
+            const opening = indexedDB.open(name);
+            opening.onsuccess = () => done(opening.result);
+            opening.onerror = failed;
+        });
+        const found = [];
+        for (const store of opened.objectStoreNames) {
+            const objects = opened.transaction(store).objectStore(store);
+            const all = (asked) => new Promise((done) => (asked.onsuccess = () => done(asked.result)));
+            found.push(await all(objects.getAllKeys()), await all(objects.getAll()));
+        }
+        opened.close();
+        return found;
+    };
+    return {
+        databases: await Promise.all((await indexedDB.databases()).map(entries)),
+        local: { ...localStorage },
+        session: { ...sessionStorage },
+        cookies: document.cookie,
+        caches: await caches.keys(),
+        address: location.href,
+        history: history.state,
+        name: window.name,
+    };
+}"""
+
+
+@dataclass
+class Visit:
+    """One person's browser on one page: what it asked the network for, and what it complained about."""
+
+    page: Page
+    context: BrowserContext
+    requests: list[tuple[str, str, str]] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def sent(self) -> list[str]:
+        """Bodies of requests."""
+        return [body for _, _, body in self.requests if body]
+
+    def stored(self) -> Any:
+        """Everything that the page keeps, texts in it read as JSON."""
+        return _parsed(self.page.evaluate(STORAGE))
+
+    def barriers(self, *rules: str) -> list[str]:
+        """What axe-core finds that keeps people out, by all its rules or by some."""
+        if self.page.evaluate("typeof axe") == "undefined":
+            self.page.evaluate(Axe().axe_script)
+        options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+        found = self.page.evaluate("(options) => axe.run(options)", options)["violations"]
+        return [f"{each['id']}: {node['target'][0]}" for each in found for node in each["nodes"]]
+
+    def alter(self, path: str, old: str, new: str) -> None:
+        """Let the browser get another file than the collector serves."""
+
+        def answer(route: Route) -> None:
+            response = route.fetch()
+            text = response.text()
+            assert old in text, f"{path} has no {old!r}"
+            route.fulfill(response=response, body=text.replace(old, new))
+
+        self.page.route(f"**{path}", answer)
+
+
+def find_browser() -> str:
+    """Return the path of a Chromium; without one, tests fail where everything is tested, and are skipped elsewhere."""
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is not None:
+        return found
+    reason = "pages are tested in Chromium, which is not installed here (for example: apt-get install chromium)"
+    return pytest.fail(reason) if os.environ.get("CI") or os.environ.get("PLDP_CI") else pytest.skip(reason)
+
+
+@contextmanager
+def open_browser() -> Iterator[Browser]:
+    path = find_browser()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+Visits = Callable[..., Visit]
+
+
+@contextmanager
+def visits(browser: Browser) -> Iterator[Visits]:
+    """Give a function that opens a fresh profile with one empty page."""
+    contexts: list[BrowserContext] = []
+
+    def visit(**options: Any) -> Visit:
+        context = browser.new_context(
+            **{"viewport": {"width": 800, "height": 900}, "reduced_motion": "reduce", **options}
+        )
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        found = Visit(context.new_page(), context)
+        context.on("request", lambda asked: found.requests.append((asked.method, asked.url, asked.post_data or "")))
+        context.on("weberror", lambda error: found.complaints.append(str(error.error)))
+        context.on(
+            "console", lambda said: found.complaints.append(said.text) if said.type in {"error", "warning"} else None
+        )
+        return found
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+def _parsed(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _parsed(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_parsed(value) for value in content]
+    if isinstance(content, str) and content.startswith(("{", "[")):
+        return _parsed(json.loads(content))
+    return content

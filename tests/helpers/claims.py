@@ -1,0 +1,42 @@
+"""Statistical claims with stated error rates.
+
+A sound implementation fails each claim with probability FALSE_ALARM; there are a few hundred such claims in the
+suite, so a failure means a wrong implementation. All seeds are fixed, so a green suite stays green.
+"""
+
+from __future__ import annotations
+
+import os
+from statistics import NormalDist
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+FALSE_ALARM = 1e-6
+Z = NormalDist().inv_cdf(1 - FALSE_ALARM / 2)
+
+
+def runs(short: int, long: int) -> int:
+    """Return how many repetitions to make: the short number, or the long one in `make test-long`."""
+    return long if os.environ.get("PLDP_LONG") else short
+
+
+def follows(counts: npt.ArrayLike, probabilities: npt.ArrayLike) -> bool:
+    """Tell whether counts fit the probabilities (χ² goodness of fit, false alarm 1e-6; all expected counts ≥ 5)."""
+    observed, expected = np.asarray(counts, float), np.asarray(probabilities, float) * np.sum(counts)
+    assert expected.min() >= 5, "the test needs more samples"
+    statistic = float(((observed - expected) ** 2 / expected).sum())
+    return bool(stats.chi2.sf(statistic, len(observed) - 1) >= FALSE_ALARM)
+
+
+def mean_is(samples: npt.ArrayLike, value: float) -> bool:
+    """Tell whether the mean of independent samples can be the value (normal test, false alarm 1e-6)."""
+    numbers = np.asarray(samples, float)
+    return bool(abs(numbers.mean() - value) <= Z * numbers.std(ddof=1) / np.sqrt(len(numbers)))
+
+
+def mean_is_at_most(samples: npt.ArrayLike, value: float) -> bool:
+    """Tell whether the mean of independent samples can be at most the value (one-sided, false alarm 1e-6)."""
+    numbers = np.asarray(samples, float)
+    return bool(numbers.mean() - value <= Z * numbers.std(ddof=1) / np.sqrt(len(numbers)))
