@@ -54,6 +54,7 @@ def _run(args: argparse.Namespace) -> None:
     shares = None if args.shares is None else read_counts(survey, args.shares, "--shares")
     planned = plan(survey, args.people, level_mix=mix, shares=shares, hide_level=args.hide_level)
     needed = None if args.error is None else planned.people_for(args.error, args.confidence)
+    content = planned.to_mapping(args.confidence)
     # Whatever can fail comes before anything is printed.
     best = planned.best_survey() if args.out else None
     if args.plot:
@@ -61,7 +62,6 @@ def _run(args: argparse.Namespace) -> None:
     if best is not None:
         best.save(args.out)
     if args.json:
-        content = planned.to_mapping(args.confidence)
         emit_json(content if needed is None else {**content, "people_needed": dict(needed)}, args.json)
     if args.json != "-":
         _show(console_for(args), planned, args, needed)
