@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from conftest import runs
-from pldp import Survey, frequencies, plan, tally
+from pldp import Survey, plan, tally
 from pldp.cli import main
 from pldp.errors import PlanError
-from pldp.estimates import itemsets, mean
+from pldp.estimates import frequencies, itemsets, mean
 from pldp.mechanisms.arrays import arrays, label_arrays, piecewise_arrays
 from pldp.planning.expected import LevelPool
 from pldp.planning.kinds import BY_KIND
