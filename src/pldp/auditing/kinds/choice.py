@@ -9,15 +9,15 @@ from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_bet
 from pldp.auditing.tables import read_table
 from pldp.epsilon import MICRO, Micro
 from pldp.mechanisms import Domain, build, family
-from pldp.survey import Question
+from pldp.survey import Choice
 
 
-class AuditedChoice(AuditedKind[Question]):
+class AuditedChoice(AuditedKind[Choice]):
     """Between two labels the level's ε is claimed, or one of their budgets."""
 
     domain: ClassVar[Domain] = "labels"
 
-    def compare(self, question: Question, level: int) -> Comparison:
+    def compare(self, question: Choice, level: int) -> Comparison:
         """Return the first two labels with protection and the last one."""
         epsilons, channel = label_epsilons(question, level), question.channels[level]
         places = protected(epsilons)
@@ -28,7 +28,7 @@ class AuditedChoice(AuditedKind[Question]):
         claims = claims_between(len(chosen), lambda one, two: pick(epsilons[chosen[one]], epsilons[chosen[two]]))
         return Comparison([question.values[place] for place in chosen], claims, list(range(len(chosen))))
 
-    def budgets(self, question: Question, level: int) -> Sequence[Micro]:
+    def budgets(self, question: Choice, level: int) -> Sequence[Micro]:
         """Return the budget of each label where they differ."""
         return question.budgets[level] if question.budgets else ()
 

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
 from pldp.epsilon import Micro
 from pldp.mechanisms import Domain
-from pldp.survey import Question
+from pldp.survey import Choices
 
 
-class AuditedChoices(AuditedKind[Question]):
+class AuditedChoices(AuditedKind[Choices]):
     """Between two sets the ε of all labels that are in one of them only is claimed."""
 
     domain: ClassVar[Domain] = "sets"
 
-    def compare(self, question: Question, level: int) -> Comparison:
+    def compare(self, question: Choices, level: int) -> Comparison:
         """Return sets of labels with protection; only sets of one label should take the same time."""
         epsilons = label_epsilons(question, level)
         places = protected(epsilons)
@@ -25,7 +25,7 @@ class AuditedChoices(AuditedKind[Question]):
         claims = claims_between(len(sets), lambda one, two: sum(epsilons[place] for place in sets[one] ^ sets[two]))
         return Comparison(answers, claims, [place for place, chosen in enumerate(sets) if len(chosen) == 1])
 
-    def budgets(self, question: Question, level: int) -> Sequence[Micro]:
+    def budgets(self, question: Choices, level: int) -> Sequence[Micro]:
         """Return the budget of each label where they differ."""
         return question.budgets[level] if question.budgets else ()
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 from pldp.epsilon import MICRO, Micro
 from pldp.mechanisms import Domain
-from pldp.survey import Question
+from pldp.survey import Choice, Choices, Question
 
 Q = TypeVar("Q", bound=Question)
 
@@ -63,7 +63,7 @@ def claims_between(count: int, claim: Callable[[int, int], float]) -> list[list[
     return [[claim(one, two) for two in range(count)] for one in range(count)]
 
 
-def label_epsilons(question: Question, level: int) -> list[float]:
+def label_epsilons(question: Choice | Choices, level: int) -> list[float]:
     """Return the ε of each label: its budget, or the level's."""
     if question.budgets:
         return [micro / MICRO for micro in question.budgets[level]]
