@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from pldp.estimates.kinds import BY_KIND
 
 from pldp import show
+from pldp.estimates.kinds import BY_KIND
 
 SOURCE = Path(show.__file__).parents[1]
 KINDS = {*BY_KIND, "table"}

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
-from pldp import show
 from pldp.auditing.sampled import Bound
 from pldp.auditing.timing import Timing
 from pldp.epsilon import MICRO, Micro
+from pldp.show import Table, panel
 
 TIMING_ALARM: Final = 7e-6
 """Chance that the times of a sound mechanism look different: two tails of a normal beyond 4.5."""
@@ -165,7 +165,7 @@ class Audit:
             for row in self.rows
         ]
         findings = [text for row in self.rows for text in (*row.refutations, *row.notes)]
-        return show.panel(str(self), show.Table("", heads, rows, left=4), *findings)
+        return panel(str(self), Table("", heads, rows, left=4), *findings)
 
     def __str__(self) -> str:
         refuted = sum(not row.holds for row in self.rows)

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from pldp import show
 from pldp.errors import SurveyError, TallyError
 from pldp.files import atomic_write
 from pldp.reports import Rejection
+from pldp.show import Table, panel
 from pldp.survey import Survey, loads
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts, counts_from_arrays, no_counts
 from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
@@ -117,11 +117,11 @@ class Tally:
         """Show what was counted in notebooks."""
         cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in sorted(self.counts.items())]
         rejections = [(reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
-        return show.panel(
+        return panel(
             self.survey.title,
             f"{self.reports:,} reports counted, {self.rejected:,} rejected.",
-            show.Table("", ("question", "level", "reports"), cells, left=2),
-            *((show.Table("rejected", ("reason", "reports"), rejections),) if rejections else ()),
+            Table("", ("question", "level", "reports"), cells, left=2),
+            *((Table("rejected", ("reason", "reports"), rejections),) if rejections else ()),
         )
 
     @property
