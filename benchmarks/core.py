@@ -28,8 +28,8 @@ from benchmarks.measure import (
     run_child,
     serve,
 )
-from pldp import Device, Shares, Survey, frequencies, tally
-from pldp.estimates import Group, group, maximum_likelihood
+from pldp import Device, Survey, tally
+from pldp.estimates import Group, Shares, frequencies, group, maximum_likelihood
 from pldp.mechanisms import build
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
 from pldp.survey import survey_from_mapping

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from pldp.errors import PldpError as PldpError
     from pldp.estimates import Result as Result
     from pldp.estimates import Results as Results
-    from pldp.estimates import Shares as Shares
     from pldp.estimates import estimate as estimate
-    from pldp.estimates import frequencies as frequencies
+    from pldp.estimates import two_way as two_way
     from pldp.planning import Plan as Plan
     from pldp.planning import plan as plan
     from pldp.reports import Report as Report
@@ -40,9 +39,8 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "pldp.estimates": (
             "Result",
             "Results",
-            "Shares",
             "estimate",
-            "frequencies",
+            "two_way",
         ),
         "pldp.planning": (
             "Plan",

@@ -14,10 +14,11 @@ from pldp import Device, Survey
 from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, Row, audit, certificate_page, write_certificate
 from pldp.auditing import devices as audited_devices
 from pldp.auditing.devices import changes_when_asked_again
-from pldp.auditing.surveys import HIDDEN, _values, manipulation
+from pldp.auditing.kinds import BY_KIND
+from pldp.auditing.surveys import HIDDEN
 from pldp.cli import main
 from pldp.errors import AuditError
-from pldp.mechanisms import ItemSet, build
+from pldp.mechanisms import REGISTRY, ItemSet, build, names
 from pldp.reports import Report
 from pldp.survey import loads
 
@@ -130,18 +131,18 @@ def test_fewer_than_two_protected_values_cannot_be_compared() -> None:
 
 def test_claims_between_sets_add_up_over_items() -> None:
     question = Survey.load("examples/shopping.toml").question("basket")
-    values, claims = _values(question, 0)
+    values, claims, timed = BY_KIND["choices"].compare(question, 0)
     assert values[0] == []
     assert len(values[-1]) == 6
     assert claims[0][-1] == pytest.approx(4 * 0.5 + 0.25 + 0.1)
     assert claims[1][2] == pytest.approx(0.5 + 0.1)
+    assert timed == [1, 2]  # sets of one label each
 
 
 def test_what_a_forged_report_can_do() -> None:
-    assert manipulation(build("krr", 4, 1_000_000)) == pytest.approx(2.7459, abs=1e-4)
-    assert manipulation(ItemSet.of([1_000_000])) == pytest.approx(1.5820, abs=1e-4)
-    assert manipulation(build("sr", 64, 1_000_000)) == pytest.approx(2.1640, abs=1e-4)
-    assert manipulation(None) is None
+    assert build("krr", 4, 1_000_000).manipulation == pytest.approx(2.7459, abs=1e-4)
+    assert ItemSet.of([1_000_000]).manipulation == pytest.approx(1.5820, abs=1e-4)
+    assert build("sr", 64, 1_000_000).manipulation == pytest.approx(2.1640, abs=1e-4)
 
 
 def test_the_javascript_device_is_audited(client: JavaScript) -> None:
@@ -265,3 +266,25 @@ def test_bad_input_of_the_command_gets_one_clear_line(words: list[str], message:
     assert error.startswith("pldp: ")
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_an_audit_shows_itself_in_five_lines(commute: Survey) -> None:
+    found = audit(commute, samples=0)
+    assert repr(found) == "Audit of How people get to work: none of 6 promises refuted"
+    assert repr(found.rows[0]) == "<krr, mode, strict, python: claimed ε = 0.5, exact 0.5, holds>"
+    assert found._repr_html_().count("<tr>") == 7
+    bad = Row("krr", "q", "strict", "python", 1.0, 2.0, refutations=("told",))
+    lines = repr(Audit("x", "", (bad,) * 9)).splitlines()
+    assert len(lines) == 5
+    assert lines[1] == "  krr, q, strict, python: claimed ε = 1, exact 2, REFUTED"
+    assert lines[-1] == "  … and 6 more"
+
+
+def test_every_kind_says_which_mechanisms_it_is_for() -> None:
+    assert {kind.domain for kind in BY_KIND.values()} == {family.domain for family in REGISTRY.values()}
+
+
+def test_only_mechanisms_that_keep_unequal_budgets_are_given_some() -> None:
+    given = {name: BY_KIND["choice"].example(name).get("fractions") for name in names("labels")}
+    assert {name for name, fractions in given.items() if fractions == {"a": "1/2"}} == {"iprr", "idue"}
+    assert {name for name, fractions in given.items() if fractions is None} == {"krr", "sue", "oue", "lh"}

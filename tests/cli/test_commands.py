@@ -175,7 +175,7 @@ def test_people_can_be_given_by_counts(capsys, tmp_path: Path) -> None:
     arguments = ("--counts", tmp_path / "people.csv", "--level-mix", mix, "--out", tmp_path / "r.parquet")
     result = run_json(capsys, "simulate", SURVEY, *arguments)
     assert result["questions"] == [
-        {"name": "late", "rows": [{"value": "yes", "true": 0.3}, {"value": "no", "true": 0.7}]}
+        {"name": "late", "kind": "choice", "rows": [{"label": "yes", "true": 0.3}, {"label": "no", "true": 0.7}]}
     ]
     counted = run_json(capsys, "tally", tmp_path / "r.parquet", "--out", tmp_path / "t.tally")
     cells = {(cell["question"], cell["level"]): cell["reports"] for cell in counted["cells"]}
@@ -206,7 +206,7 @@ def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None
         (["survey", "check", "none.toml"], "none.toml: there is no such file"),
         (["simulate", SURVEY, "--people", "-1", "--out", "OUT"], "people must not be negative"),
         (["simulate", SURVEY, "--people", "5", "--level-mix", "x", "--out", "OUT"], "--level-mix must look like"),
-        (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "level must be one of"),
+        (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "unknown level"),
         (["simulate", SURVEY, "--counts", "none.csv", "--out", "OUT"], "none.csv: No such file"),
         (["simulate", SURVEY, "--people", "5", "--out", "no/such/folder/r.parquet"], "r.parquet"),
         (["tally", "none.parquet", "--out", "OUT"], "none.parquet: there is no such file"),
@@ -310,7 +310,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
         capsys, "plan", SURVEY, "--people", 5000, "--level-mix", "strict=1,open=1", "--shares", counts, "--error", 0.02
     )
     assert [question["question"] for question in result["questions"]] == ["mode", "late"]
-    assert [row["share"] for row in result["questions"][1]["rows"]] == [0.3, 0.7]
+    assert [row["assumed"] for row in result["questions"][1]["rows"]] == [0.3, 0.7]
     assert result["people_needed"].keys() == {"mode", "late"}
     assert result["designs"][0]["ask"] == 1
     picture, best = tmp_path / "plan.svg", tmp_path / "best.json"
@@ -323,7 +323,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
     assert "<svg" in picture.read_text()
     again = run_json(capsys, "plan", best, "--people", 5000)
     assert again["designs"][0]["split"] == "given"
-    assert "is the best of these designs" in run(capsys, "plan", best, "--people", 5000)[1]
+    assert "already the best of these" in run(capsys, "plan", best, "--people", 5000)[1]
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_plan_tells_errors_designs_and_people(capsys, tmp_path: Path) -> None:
     [
         (["--plot", "x.txt"], "--plot: the name must end in"),
         (["--level-mix", "mix.json"], "--level-mix: a plan takes one weight per level"),
-        (["--shares", "wrong.csv"], "--shares: wrong.csv must name labels of question 'late' only"),
+        (["--shares", "wrong.csv"], "shares of late must name its labels only: yes, no"),
         (["--people", "0"], "people must be a whole number"),
     ],
 )

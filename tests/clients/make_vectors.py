@@ -106,7 +106,7 @@ def _random_survey(rng: random.Random, case: str) -> Survey | None:
             table = dict.fromkeys(list(question.get("levels", names))[:1], question["mechanism"])
             question["mechanism"] = rng.choice(["auto", table])
     if rng.random() < 0.3:
-        document["total_epsilon"] = _epsilon(rng, most=20)
+        document["total_epsilon"] = _epsilon(rng, most=rng.choice([20, 1000]))
     if rng.random() < 0.4:
         document["ask"] = rng.randint(1, count)
     if hidden:
@@ -248,6 +248,10 @@ EPSILONS = (
     "20",
     "20.000001",
     "21",
+    "1000",
+    "1000.000001",
+    "9999",
+    "10000",
     "0.0000001",
     "0.0000010",
     "-1",
@@ -337,7 +341,7 @@ def _everywhere(survey: Survey, level: str) -> bool:
 
 
 def _device(survey: Survey, name: str, rng: random.Random, *, keep_state: bool) -> dict[str, Any]:
-    cap = _epsilon(rng, 12) if rng.random() < 0.3 else None
+    cap = _epsilon(rng, most=rng.choice([4, 1000])) if rng.random() < 0.3 else None
     device = Device(survey, cap=cap, random=Stream(name))
     calls: list[Any] = []
     results = []
@@ -380,8 +384,6 @@ def _answer(rng: random.Random, question: Question) -> Any:
         labels = rng.sample(question.values, rng.randint(0, len(question.values)))
         wrong: list[Any] = [[*labels, "?"], [*labels, *labels, question.values[0]], 3]
         return labels if rng.random() > 0.03 else rng.choice(wrong)
-    if question.grid is None:
-        raise AssertionError(question.kind)
     low, high, width = question.grid.low, question.grid.high, question.grid.width
     near = low + rng.randint(0, question.grid.size) * width
     inside = [rng.uniform(low, high), int(rng.uniform(low, high))]

@@ -23,7 +23,7 @@ from pldp import Device, Survey
 from pldp.collector.static import assets
 from pldp.mechanisms import names
 from pldp.reports import read_report
-from pldp.survey.model import KINDS
+from pldp.survey import KINDS
 
 CLIENT = Path(__file__).parent.parent.parent / "clients" / "js"
 SOURCE = CLIENT / "src"

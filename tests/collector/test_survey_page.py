@@ -22,8 +22,7 @@ from pldp import Device, Survey
 from pldp.collector import Sender, Tokens
 from pldp.collector.static import assets
 from pldp.reports import Answer, read_report
-from pldp.survey import Question, loads, make_key, sign
-from pldp.survey.model import KINDS
+from pldp.survey import KINDS, Question, loads, make_key, sign
 
 LIE = """const real = crypto.getRandomValues.bind(crypto);
 crypto.getRandomValues = (bytes) => (bytes.length === 7 ? bytes.fill(255) : real(bytes));"""

@@ -11,8 +11,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pldp import Shares, frequencies, tally
+from pldp import tally
 from pldp.errors import EstimateError
+from pldp.estimates import Shares, frequencies
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
 

@@ -8,9 +8,9 @@ from scipy import optimize, stats
 
 from helpers.claims import mean_is, runs
 from helpers.samples import hidden_counts
-from pldp import frequencies, tally
+from pldp import tally
 from pldp.errors import EstimateError
-from pldp.estimates import norm_sub
+from pldp.estimates import frequencies, norm_sub
 from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
 from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, build, micro_epsilon
 from pldp.simulate import Population, simulate_reports

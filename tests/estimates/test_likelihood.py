@@ -8,9 +8,9 @@ from scipy import optimize
 
 from helpers.claims import mean_is, mean_is_at_most, runs
 from helpers.samples import sample, zipf
-from pldp import frequencies, tally
+from pldp import tally
 from pldp.errors import EstimateError
-from pldp.estimates import group, maximum_likelihood, norm_sub
+from pldp.estimates import frequencies, group, maximum_likelihood, norm_sub
 from pldp.estimates.shares.pooling import pooled_shares, precision_weights
 from pldp.mechanisms import build, micro_epsilon, names
 from pldp.simulate import Population, simulate_reports

@@ -8,8 +8,9 @@ from scipy import stats
 
 from helpers.claims import FALSE_ALARM, mean_is, runs
 from helpers.samples import counts_of, law, sample, zipf
-from pldp import Shares, Survey, frequencies, tally
+from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError
+from pldp.estimates import Shares, frequencies
 from pldp.estimates.shares.pooling import homogeneity_test
 from pldp.mechanisms import names
 from pldp.simulate import Population, simulate_reports
@@ -198,7 +199,7 @@ def test_unknown_options_list_the_known_ones(options: dict, words: str) -> None:
 
 
 def test_an_unknown_question_lists_the_known_ones() -> None:
-    with pytest.raises(AnswerError, match="question must be one of q; what came is not"):
+    with pytest.raises(AnswerError, match="unknown question; this survey has: q"):
         frequencies(Tally.empty(survey_of("krr")), "age")
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from helpers.claims import mean_is, runs
-from pldp import Survey, Tally, frequencies, tally
+from pldp import Survey, Tally, tally
 from pldp.errors import EstimateError, TallyError
-from pldp.estimates import two_way, with_margins
+from pldp.estimates import frequencies, two_way, with_margins
 from pldp.mechanisms import Bits, build, names
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, perturb, simulate_reports

@@ -117,11 +117,15 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
         (SimulationError, "none negative", lambda: Population.of_counts(commute, {"late": {"yes": -1, "no": 2}})),
         (SimulationError, "must be 2 numbers", lambda: Population.of_counts(commute, {"late": [1, 2, 3]})),
         (AnswerError, "labels of question", lambda: Population.of_counts(commute, {"late": {"maybe": 1}})),
-        (AnswerError, "question must be one of", lambda: Population.of_counts(commute, {"age": {"1": 1}})),
+        (
+            AnswerError,
+            "unknown question; this survey has: mode, late",
+            lambda: Population.of_counts(commute, {"age": {"1": 1}}),
+        ),
         (SimulationError, "not all zero", lambda: Population.of_shares(commute, 5, {"late": [0, 0]})),
         (SimulationError, "finite weights", lambda: Population.of_shares(commute, 5, {"late": [np.nan, 1]})),
         (SimulationError, "must not be negative", lambda: Population.of_shares(commute, -5)),
-        (AnswerError, "level must be one of", lambda: Population.of_shares(commute, 5, level_mix={"none": 1})),
+        (AnswerError, "unknown level", lambda: Population.of_shares(commute, 5, level_mix={"none": 1})),
         (SimulationError, "must name all", lambda: Population.of_shares(commute, 5, level_mix={"yes": {"open": 1}})),
         (
             SimulationError,
@@ -151,7 +155,7 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
         ),
         (
             EstimateError,
-            "no fast form",
+            "'lh' has no fast form",
             lambda: perturb_personal("lh", [1], 5, [1], np.random.default_rng(1)),
         ),
     ]

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from helpers.claims import mean_is, runs
-from pldp import Device, Survey, Tally, frequencies, tally
+from pldp import Device, Survey, Tally, tally
+from pldp.device.kinds import BY_KIND
 from pldp.errors import AnswerError, EpsilonError, EstimateError, PlanError, SurveyError, TallyError
-from pldp.estimates import baskets_of, density, itemsets, mean, supports, two_way
+from pldp.estimates import baskets_of, density, frequencies, itemsets, mean, supports, two_way
 from pldp.planning import plan
 from pldp.reports import read_report
 from pldp.simulate import Population, simulate_reports
@@ -128,31 +129,33 @@ BROKEN = {
         "values": ITEMS,
         "budgets": {"strict": ["0.6"] * 4, "open": ["0.6"] * 4},
     },
-    "questions[0] (q), level strict: mechanism: must be one of iprr": {**ITEM, "mechanism": "krr"},
-    "questions[0] (q), level strict: mechanism: must be item_set": {**SEVERAL, "mechanism": "krr"},
-    "questions[0] (q), level strict: weights: must be exactly kept and raised": {
+    "questions[0] (q), level strict: mechanism must be one of iprr": {**ITEM, "mechanism": "krr"},
+    "questions[0] (q), level strict: mechanism must be one of item_set or auto": {**SEVERAL, "mechanism": "krr"},
+    "questions[0] (q), level strict: weights of item_set must be exactly kept, raised": {
         **SEVERAL,
+        "mechanism": "item_set",
         "weights": {"strict": {"kept": [1, 1, 1, 1]}},
     },
-    "questions[0] (q), level strict: weights: must be a table of lists of 4 integers": {
+    "questions[0] (q), level strict: weights of item_set must be lists of 4 integers": {
         **SEVERAL,
+        "mechanism": "item_set",
         "weights": {"strict": {"kept": 1, "raised": 1}},
     },
-    "questions[0] (q), level strict: weights: must be a table of lists of 4 integers, not": {
+    "questions[0] (q), level strict: weights of iprr must be lists of 4 integers": {
         **ITEM,
         "mechanism": "iprr",
         "weights": {"strict": {"other": [1, 2, 3]}},
     },
-    "questions[0] (q), level strict: weights: must be a table of integers": {
+    "questions[0] (q), level strict: weights of krr must be integers": {
         "name": "q",
         "values": ITEMS,
         "mechanism": "krr",
         "weights": {"strict": {"other": [1, 2, 3]}},
     },
-    "questions[0] (q), level strict: weights: must be a table of integers, not": {
+    "questions[0] (q), level strict: weights of sr must be integers": {
         **NUMBER,
-        "mechanism": "sw",
-        "weights": {"strict": {"width": [3]}},
+        "mechanism": "sr",
+        "weights": {"strict": {"first": [3], "step": 1}},
     },
     "questions[0]: low is missing": {"name": "q", "kind": "number", "high": 3},
     "questions[0].values: is not a known key": {**NUMBER, "values": ["a", "b"]},
@@ -162,7 +165,7 @@ BROKEN = {
     "questions[0] (q): bounds must be two finite numbers": {**NUMBER, "high": -10},
     "questions[0] (q).buckets: must be a whole number from 2": {**NUMBER, "buckets": 1},
     "questions[0] (q).outside: must be one of refuse, clip": {**NUMBER, "outside": "ignore"},
-    "questions[0] (q), level strict: mechanism: must be one of laplace": {**NUMBER, "mechanism": "krr"},
+    "questions[0] (q), level strict: mechanism must be one of laplace": {**NUMBER, "mechanism": "krr"},
 }
 
 
@@ -206,14 +209,32 @@ def test_a_set_may_have_more_labels_than_an_integer_may_have_digits() -> None:
 
 def test_numbers_outside_are_clipped_where_the_survey_says_so() -> None:
     question = survey_of({**NUMBER, "outside": "clip"}).question("q")
-    assert [question.encode(number) for number in (-1e9, -10, 90.5, 1e9)] == [0, 0, 63, 63]
+    encode = BY_KIND[question.kind].encode
+    assert [encode(question, number) for number in (-1e9, -10, 90.5, 1e9)] == [0, 0, 63, 63]
 
 
-def test_hidden_levels_and_fractions_of_a_total_need_plain_choices() -> None:
-    with pytest.raises(SurveyError, match="hide_level: question q.mechanism"):
-        survey_of(ITEM, hide_level={"epsilon": 1})
-    with pytest.raises(SurveyError, match="only choices of one label share it; question 'q' needs levels of its own"):
-        survey_of(NUMBER, total_epsilon=3, levels={"a": {"fraction": 1}})
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        (ITEM, "shares cannot be estimated yet where levels are hidden and labels have budgets of their own"),
+        (SEVERAL, "sets of labels cannot be estimated yet where levels are hidden"),
+        (NUMBER, "the mean of a number cannot be estimated yet where levels are hidden"),
+    ],
+)
+def test_what_cannot_be_hidden_is_refused_with_the_reason_and_a_way_out(question: dict, reason: str) -> None:
+    with pytest.raises(SurveyError, match=f"^hide_level: question q: {reason}; .*or let reports show the level$"):
+        survey_of(question, hide_level={"epsilon": 1})
+
+
+@pytest.mark.parametrize("question", [SEVERAL, NUMBER])
+def test_kinds_without_a_part_of_a_total_need_levels_of_their_own(question: dict) -> None:
+    words = f"total_epsilon: question 'q' needs levels of its own: .* kind {question['kind']} is not known yet$"
+    with pytest.raises(SurveyError, match=words):
+        survey_of(question, total_epsilon=3, levels={"a": {"fraction": 1}})
+    assert survey_of({**question, "levels": {"a": 1}}, total_epsilon=4, levels={"a": {"fraction": 1}})
+
+
+def test_channels_with_budgets_per_value_are_not_pure() -> None:
     with pytest.raises(EpsilonError, match="treat values differently"):
         _ = survey_of(ITEM).question("q").pure_channels
 

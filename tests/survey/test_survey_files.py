@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pldp.budgets import Level
 from pldp.errors import SignatureError, SurveyError
 from pldp.mechanisms import build, names
-from pldp.survey import Question, Survey, loads, make_key, sign
+from pldp.survey import Choice, Survey, loads, make_key, sign
 
 GOOD = {
     "pldp": 1,
@@ -37,6 +37,7 @@ BROKEN = {
     "survey: title is missing": changed(title=...),
     "title: must be text": changed(title=3),
     "survey.colector: is not a known key": changed(colector="x"),
+    "pldp, questions, title, total_epsilon; did you mean 'collector'?": changed(colector="x"),
     "levels: must be a table": changed(levels={}),
     "levels.strict: epsilon must be a number above 0": changed(levels={"strict": 0}),
     "levels.strict: epsilon must be a number above 0 and at most 20": changed(levels={"strict": 1000}),
@@ -48,7 +49,11 @@ BROKEN = {
     "questions[0] (q).values: must be a list of 2 to": question(values=[]),
     "questions[0] (q).values: must have distinct labels": question(values=["a", "b", "a"]),
     "questions[0] (q).values[1]: must be text": question(values=["a", " "]),
-    "questions[0] (q).kind: must be one of choice, choices, number": question(kind="essay"),
+    "questions[0].kind: must be one of choice, choices, number, not 'essay'": question(kind="essay"),
+    "not 'numbr'; did you mean 'number'?": question(kind="numbr"),
+    "mechanism must be one of krr, sue, oue, lh or auto, not 'our'; did you mean 'oue'?": question(mechanism="our"),
+    "the survey's levels: strict, open, not 'stric'; did you mean 'strict'?": question(levels={"stric": 1}),
+    "weights: must come with a named mechanism, not 'auto'": question(weights={"open": {"other": 1}}),
     "questions[0] (q), level strict: mechanism must be one of": question(mechanism="laplace"),
     "questions[0] (q).mechanism.none: must be one of the question's levels": question(mechanism={"none": "krr"}),
     "questions[0] (q).levels.none: must be one of the survey's levels": question(levels={"none": 1}),
@@ -59,14 +64,14 @@ BROKEN = {
     "must give reports of one form at every level": changed(
         hide_level={"epsilon": 1}, questions=[{**GOOD["questions"][0], "mechanism": {"strict": "oue", "open": "krr"}}]
     ),
-    "hide_level: weights: must be a table of integers": changed(hide_level={"epsilon": 1, "weights": {"other": "1"}}),
+    "hide_level: weights of krr must be integers": changed(hide_level={"epsilon": 1, "weights": {"other": "1"}}),
     "form NFC": changed(title="e\u0301"),
     "without control characters": changed(title="a\x07"),
     "title: must be text in Unicode form NFC": changed(title="\ud800"),
     "question q, level strict: weights must keep the promised epsilon 0.5": question(
         mechanism={"strict": "krr"}, weights={"strict": {"other": 2**40}}
     ),
-    "weights: must be a table of integers": question(mechanism={"strict": "krr"}, weights={"strict": {"other": 0.5}}),
+    "weights of krr must be integers": question(mechanism={"strict": "krr"}, weights={"strict": {"other": 0.5}}),
     "line 1: not valid JSON": '{"pldp": }',
     "not valid TOML": "pldp = ",
     "(at line 2": "pldp = 1\ntitle = \n",
@@ -138,7 +143,7 @@ def test_the_hash_is_pinned(commute: Survey) -> None:
 
 def test_a_promise_that_the_weights_do_not_keep_cannot_be_built() -> None:
     with pytest.raises(SurveyError, match=r"weights must keep the promised epsilon 0\.1, not 5"):
-        Question("q", "", ("x", "y"), (Level("a", 100_000),), (build("krr", 2, 5_000_000),))
+        Choice("q", "", (Level("a", 100_000),), (build("krr", 2, 5_000_000),), ("x", "y"))
 
 
 def test_any_change_of_content_changes_the_hash() -> None:

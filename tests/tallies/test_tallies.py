@@ -262,7 +262,7 @@ def test_counts_that_do_not_fit_the_survey_are_refused(commute: Survey, tmp_path
 def test_tallies_of_different_surveys_do_not_add(every_form: Survey, commute: Survey) -> None:
     with pytest.raises(TallyError, match="of one survey"):
         Tally.empty(every_form) + Tally.empty(commute)
-    with pytest.raises(TallyError, match="at least one tally"):
+    with pytest.raises(TallyError, match="need at least one tally"):
         Tally.merge([])
     with pytest.raises(TypeError):
         Tally.empty(commute) + 1

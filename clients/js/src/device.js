@@ -1,5 +1,5 @@
 import { systemRandom, toHex } from "./bytes.js";
-import { epsilonText, microOfText } from "./epsilon.js";
+import { epsilonText, microOfText, TOTAL } from "./epsilon.js";
 import { fail } from "./errors.js";
 import { explainLevel } from "./explain.js";
 import { namesOf } from "./reading.js";
@@ -18,7 +18,7 @@ const refuseAbove = (cap, spent, cost, name) => {
 };
 
 export const openDevice = async (survey, { store = memoryStore(), cap = null, random = systemRandom } = {}) => {
-	const most = cap === null ? null : microOfText(String(cap)) ?? fail("EpsilonError", "cap must be above 0 and at most 20");
+	const most = cap === null ? null : microOfText(String(cap), TOTAL) ?? fail("EpsilonError", "cap must be above 0, at most 1000");
 	const state = await openState(store, most, random);
 	const asked = await pick(survey, state.key);
 	const { hash, total, hiding, collector } = survey;

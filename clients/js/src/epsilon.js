@@ -1,14 +1,16 @@
 /** ε in whole millionths; logarithms in fixed point of 256 bits. */
 const LARGEST = 20e6;
+/** Of many answers together. */
+export const TOTAL = 1e9;
 const ONE = 1n << 256n;
 // The steps below are short by less than 2⁷⁰ units in all; the guard is 2¹²⁰.
 const GUARD = 1n << 120n;
 
 /** Micro-ε of decimal text, rounded down; null for what is no ε. */
-export const microOfText = (text) => {
-	const [, whole, decimals = ""] = /^(\d\d?)(?:\.(\d+))?$/.exec(text) ?? [];
+export const microOfText = (text, largest = LARGEST) => {
+	const [, whole, decimals = ""] = /^(\d{1,4})(?:\.(\d+))?$/.exec(text) ?? [];
 	const micro = Number(whole) * 1e6 + Number(decimals.slice(0, 6).padEnd(6, "0"));
-	return micro > 0 && micro <= LARGEST ? micro : null;
+	return micro > 0 && micro <= largest ? micro : null;
 };
 
 export const epsilonText = (micro) =>

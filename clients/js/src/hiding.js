@@ -1,6 +1,6 @@
 /** Levels that reports do not show, and what they tell about them nevertheless: see pldp.mechanisms.leak. */
 import { canonical, sha256 } from "./bytes.js";
-import { microOfPowers } from "./epsilon.js";
+import { microOfPowers, TOTAL } from "./epsilon.js";
 import { odds } from "./explain.js";
 import { FOR_LEVELS, loadMechanisms } from "./mechanisms/registry.js";
 import { check, fields, microOf, namesOf, sumOfLargest } from "./reading.js";
@@ -35,7 +35,7 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 	}
 	const outputs = sumOfLargest(questions.map((question) => levelLeak(channelsOf(question))), ask);
 	const label = microOf(epsilon, key);
-	check(mechanism === FOR_LEVELS && outputs + label <= microOf(leak_cap, key), key);
+	check(mechanism === FOR_LEVELS && outputs + label <= microOf(leak_cap, key, TOTAL), key);
 	const channelOf = await loadMechanisms([mechanism]);
 	const channel = channelOf(key, "label", mechanism, levels.length, weights, [label]);
 	const answers = ask === 1 ? "this answer" : `all ${ask} answers at one level`;

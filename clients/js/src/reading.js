@@ -30,9 +30,9 @@ export const textOf = (entry, key, longest = TEXT, form = /\P{White_Space}/u) =>
 export const optionalText = (entry, key, longest = TEXT) =>
 	entry === undefined ? "" : textOf(entry, key, longest, /[^]/);
 
-export const microOf = (entry, key) => {
+export const microOf = (entry, key, largest) => {
 	if (entry === undefined) return Infinity;
-	const micro = microOfText(entry);
+	const micro = microOfText(entry, largest);
 	check(micro && epsilonText(micro) === entry, key);
 	return micro;
 };

@@ -1,5 +1,6 @@
 /** See pldp.survey: every rule of Python's reader, for the spelled-out form only. */
 import { canonical, sha256 } from "./bytes.js";
+import { TOTAL } from "./epsilon.js";
 import { fail } from "./errors.js";
 import { questionOf } from "./questions.js";
 import { check, fields, levelsOf, microOf, optionalText, sumOfLargest, textOf } from "./reading.js";
@@ -35,7 +36,7 @@ const build = async (document) => {
 	check(file.pldp === 1, "pldp");
 	const levels = levelsOf(file.levels, "levels", (name, entry, key) => {
 		const { epsilon, text } = fields(entry, key, ["epsilon"], ["text"]);
-		return { name, micro: microOf(epsilon, key), text: optionalText(text, key) };
+		return { name, micro: microOf(epsilon, key, TOTAL), text: optionalText(text, key) };
 	});
 	check(Array.isArray(file.questions) && file.questions.length, "questions");
 	const reading = file.questions.map((entry) => questionOf(entry, levels));
@@ -45,7 +46,7 @@ const build = async (document) => {
 	check(byName.size === questions.length, "questions");
 	const { ask, hide_level } = file;
 	check(ask === undefined || (Number.isInteger(ask) && ask >= 1 && ask < questions.length), "ask");
-	const total = microOf(file.total_epsilon, "total_epsilon");
+	const total = microOf(file.total_epsilon, "total_epsilon", TOTAL);
 	const strictest = questions.map((question) => question.levels[0].charge);
 	const least = ask ? sumOfLargest(strictest, ask) : Math.min(...strictest);
 	check(total >= least, "total_epsilon");

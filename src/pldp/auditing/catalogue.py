@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pldp.auditing.kinds import BY_KIND
 from pldp.errors import AuditError
 from pldp.mechanisms import REGISTRY, family
 from pldp.survey import Survey
@@ -15,7 +16,8 @@ LABEL: Final = "label"
 NAMES: Final = (*REGISTRY, LABEL)
 """Names that can be audited."""
 
-_LABELS: Final = ["a", "b", "c", "d"]
+HIDEABLE: Final = "krr"
+"""The mechanism of the question whose level is hidden."""
 
 
 def mechanism_survey(name: str, epsilon: str = "1") -> Survey:
@@ -27,16 +29,9 @@ def mechanism_survey(name: str, epsilon: str = "1") -> Survey:
     if name not in NAMES:
         raise AuditError(f"mechanism must be one of {', '.join(NAMES)}, not {name[:40]!r}")
     document: dict[str, Any] = {"pldp": 1, "title": f"Audit of {name}", "levels": {"one": epsilon}}
-    question: dict[str, Any] = {"name": name, "values": _LABELS, "mechanism": name}
     if name == LABEL:
-        question["mechanism"] = "krr"
         document |= {"levels": {"strict": "0.5", "one": epsilon}, "hide_level": {"epsilon": "0.5"}}
-    elif family(name).domain == "numbers":
-        question = {"name": name, "kind": "number", "low": 0, "high": 1, "buckets": 64, "mechanism": name}
-    elif family(name).domain == "sets":
-        question["kind"] = "choices"
-    elif family(name).per_value:
-        # APRR and PRR do not keep unequal budgets, which no survey therefore takes.
-        question["fractions"] = {"a": "1/2" if name in {"iprr", "idue"} else 1}
-    document["questions"] = [question]
-    return survey_from_mapping(document)
+        question = {**BY_KIND["choice"].example(HIDEABLE), "name": LABEL}
+    else:
+        question = next(kind for kind in BY_KIND.values() if kind.domain == family(name).domain).example(name)
+    return survey_from_mapping({**document, "questions": [question]})

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pldp.auditing.tables import Bits, Direct, Ratio, Response, Table, plain_odds, read_table
+from pldp.auditing.tables import Direct, Ratio, Sets, Table, plain_odds, read_table
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
 
@@ -64,7 +64,7 @@ def exact_epsilon(mechanism: str, size: int, weights: Mapping[str, Any]) -> Micr
     >>> exact_epsilon("oue", 1000, built.weights())
     1000000
     """
-    return _plain(mechanism, read_table(mechanism, size, weights))
+    return _plain(read_table(mechanism, size, weights))
 
 
 def audit_channel(
@@ -81,12 +81,12 @@ def audit_channel(
     if wrong is not None:
         return Exact(claimed, math.inf, math.inf, (), (), (), (wrong,))
     by_output = _by_output(table)
-    plain = _plain(mechanism, table)
+    plain = _plain(table)
     bounds = list(budgets) or [claimed] * size
-    if mechanism == "item_set" and isinstance(table, Bits):
+    if isinstance(table, Sets):
         by_value = [micro_of(table.item_odds(item)) for item in range(size)]
         kept, what = by_value, "about item number"
-    elif budgets and isinstance(table, Response) and table.by_output:
+    elif budgets and table.by_output and isinstance(table, Direct):
         by_value = [_of_column(table, output) for output in range(size)]
         kept, what = by_value, "as output number"
     else:
@@ -99,17 +99,17 @@ def audit_channel(
         for place, (found, bound) in enumerate(zip(kept, bounds if what else [claimed], strict=True))
         if found > bound
     ]
-    if mechanism == "item_set" and math.inf not in bounds:
+    if isinstance(table, Sets) and math.inf not in bounds:
         charge = sum(bounds)
         if plain > charge:
             broken.append(f"a report tells {epsilon_text(plain)} about the set, above the sum {epsilon_text(charge)}")
     found = max((micro for micro, bound in zip(kept, bounds, strict=False) if bound < math.inf), default=0)
-    by_pair = () if mechanism == "item_set" else _by_pair(table)
+    by_pair = () if isinstance(table, Sets) else _by_pair(table)
     return Exact(claimed, found, plain, tuple(by_output), tuple(by_value[:SHOWN]), by_pair, tuple(broken))
 
 
-def _plain(mechanism: str, table: Table) -> Micro:
-    if mechanism == "item_set" and isinstance(table, Bits):
+def _plain(table: Table) -> Micro:
+    if isinstance(table, Sets):
         return micro_of(table.set_odds())
     return micro_of([plain_odds(table)])
 

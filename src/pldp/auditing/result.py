@@ -19,8 +19,11 @@ TIMING_ALARM: Final = 7e-6
 
 TOO_FEW: Final = "too few samples"
 
+_SHOWN: Final = 3
+"""Refuted promises in the short form of an audit."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Row:
     """One promise and what became of it. An audit only ever rejects: `holds` means that nothing was found against it.
 
@@ -55,6 +58,13 @@ class Row:
     refutations: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        where = ", ".join(filter(None, (self.mechanism, self.question, self.level, self.device)))
+        return f"{where}: claimed ε = {write_epsilon(self.claimed)}, exact {write_epsilon(self.exact)}, {self.verdict}"
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
 
     @property
     def holds(self) -> bool:
@@ -95,7 +105,7 @@ class Row:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """The rows of one audit, with what was audited by what.
 
@@ -148,6 +158,11 @@ class Audit:
             "false_alarm": self.false_alarm,
             "rows": [row.to_mapping() for row in self.rows],
         }
+
+    def __repr__(self) -> str:
+        refuted = [f"  {row}" for row in self.rows if not row.holds]
+        more = [f"  … and {len(refuted) - _SHOWN} more"] if len(refuted) > _SHOWN else []
+        return "\n".join([f"Audit of {self}", *refuted[:_SHOWN], *more])
 
     def _repr_html_(self) -> str:
         """Show what was found in notebooks."""

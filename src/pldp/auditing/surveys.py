@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,6 +11,8 @@ from pldp.auditing.calls import Called, call
 from pldp.auditing.columns import columns_of
 from pldp.auditing.devices import changes_when_asked_again, only, python_device
 from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds, read_micro
+from pldp.auditing.kinds import BY_KIND
+from pldp.auditing.kinds.kind import claims_between
 from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Row, from_micro
 from pldp.auditing.sampled import Bound, lower_bound
@@ -61,7 +63,7 @@ def audit_document(document: Mapping[str, Any]) -> Iterator[Row]:
     """Yield the exact rows of a spelled-out survey document, also of one that no device would accept."""
     try:
         for question in document["questions"]:
-            size = question["buckets"] if question.get("kind") == "number" else len(question["values"])
+            size = BY_KIND[question.get("kind", "choice")].size(question)
             for level, weights in question["weights"].items():
                 claimed = read_micro(question["levels"][level])
                 budgets = [read_micro(text) for text in question.get("budgets", {}).get(level, [])]
@@ -92,29 +94,26 @@ def _text(micro: Micro) -> float | str:
 
 def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """One question at one level: exact ε, law of the sampler, samples of both devices, times, rounds."""
-    channel, name = question.channels[level], question.levels[level].name
-    budgets = question.budgets[level] if question.budgets else ()
-    exact = audit_channel(
-        channel.mechanism, channel.size, channel.weights(), question.levels[level].micro_epsilon, budgets
-    )
+    kind, channel, name = BY_KIND[question.kind], question.channels[level], question.levels[level].name
+    claimed, budgets = question.levels[level].micro_epsilon, kind.budgets(question, level)
+    exact = audit_channel(channel.mechanism, channel.size, channel.weights(), claimed, budgets)
     table = read_table(channel.mechanism, channel.size, channel.weights())
     fault = sampler_fault(channel.draw, table, sets=channel.domain == "sets")
     alone = only(survey, question)
-    values, claims = _values(question, level)
-    people = [({question.name: value}, name) for value in values]
+    compared = kind.compare(question, level)
+    people = [({question.name: answer}, name) for answer in compared.answers]
     words = [fault] if fault else []
-    if samples and values:
+    if samples and people:
         changed = changes_when_asked_again(alone, *people[0], ROUNDS)
         words += [changed] if changed else []
     shared = (channel.mechanism, question.name, name)
     details = {"manipulation": channel.manipulation}
-    timed = [place for place, value in enumerate(values) if not isinstance(value, list) or len(value) == 1]
-    for device, found in _sampled(alone, people, claims, timed, samples, settings):
+    for device, found in _sampled(alone, people, compared.claims, compared.timed, samples, settings):
         own = words if device == "python" else []
-        yield _row(*shared, device, exact, **_merged(found, own), details=details)
+        yield _row(*shared, device, exact, **_with_words(found, own), details=details)
 
 
-def _merged(found: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
+def _with_words(found: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
     return {**found, "refutations": (*words, *found.get("refutations", ()))}
 
 
@@ -133,7 +132,7 @@ def _sampled(
     if not samples:
         yield "python", {}
         return
-    found = _judged(call(python_device(survey), people, samples), claims, timed, settings)
+    found = _judge(call(python_device(survey), people, samples), claims, timed, settings)
     if settings.javascript is None:
         yield "python", found
         return
@@ -143,10 +142,10 @@ def _sampled(
         yield "python", {**found, "notes": (str(error),)}
         return
     yield "python", found
-    yield "javascript", _judged(called, claims, timed, settings)
+    yield "javascript", _judge(called, claims, timed, settings)
 
 
-def _judged(called: Called, claims: Claims, timed: Sequence[int], settings: AuditSettings) -> dict[str, Any]:
+def _judge(called: Called, claims: Claims, timed: Sequence[int], settings: AuditSettings) -> dict[str, Any]:
     bound = lower_bound(
         columns_of(called.observations("sent", timed=settings.timed and len(timed) == len(called.outputs))),
         len(called.outputs[0]),
@@ -161,34 +160,6 @@ def _judged(called: Called, claims: Claims, timed: Sequence[int], settings: Audi
 def words_against(bound: Bound | None, timing: Timing | None) -> tuple[str, ...]:
     """Say what samples and times refute."""
     return tuple(str(found) for found in (bound, timing) if found is not None and found.refutes)
-
-
-def _values(question: Question, level: int) -> tuple[list[Any], list[list[float]]]:
-    """Return the answers that are compared, and ε that is claimed between any two of them."""
-    claimed = from_micro(question.levels[level].micro_epsilon)
-    if question.grid is not None:
-        grid = question.grid
-        numbers = [grid.low, grid.centre(grid.size // 2), grid.high]
-        return numbers, [[claimed] * 3] * 3
-    budgets = [from_micro(micro) for micro in question.budgets[level]] if question.budgets else []
-    if question.kind == "choices":
-        own = budgets or [claimed] * len(question.values)
-        places = [place for place, epsilon in enumerate(own) if math.isfinite(epsilon)]
-        sets = [set[int](), *({place} for place in {*places[:1], *places[-1:]}), set(places)]
-        labels = [[question.values[place] for place in sorted(chosen)] for chosen in sets]
-        return labels, _claims(len(sets), lambda one, two: sum(own[place] for place in sets[one] ^ sets[two]))
-    own = budgets or [claimed] * len(question.values)
-    places = [place for place, epsilon in enumerate(own) if math.isfinite(epsilon)]
-    chosen = sorted({*places[:2], *places[-1:]})
-    # A budget of IPRR is that of a report: between two values the larger counts. Others promise the smaller.
-    pick = max if question.channels[level].mechanism == "iprr" else min
-    return [question.values[place] for place in chosen], _claims(
-        len(chosen), lambda one, two: pick(own[chosen[one]], own[chosen[two]])
-    )
-
-
-def _claims(count: int, claim: Callable[[int, int], float]) -> list[list[float]]:
-    return [[claim(one, two) for two in range(count)] for one in range(count)]
 
 
 def _hidden_rows(survey: Survey, question: Question, samples: int, settings: AuditSettings) -> Iterator[Row]:
@@ -211,7 +182,8 @@ def _hidden_rows(survey: Survey, question: Question, samples: int, settings: Aud
         )
         if stated is not None and found > stated
     ]
-    people = [({question.name: question.values[0]}, level.name) for level in question.levels]
+    answer = BY_KIND[question.kind].compare(question, 0).answers[0]
+    people = [({question.name: answer}, level.name) for level in question.levels]
     claims = from_micro(leak)
     fault = sampler_fault(label.draw, shown)
     details = {"value_and_level": _text(both), "label": _text(label_found)}
@@ -225,7 +197,7 @@ def _hidden_rows(survey: Survey, question: Question, samples: int, settings: Aud
             from_micro(leak),
             from_micro(exact),
             details=details,
-            **_merged(found, own),
+            **_with_words(found, own),
         )
 
 
@@ -234,19 +206,19 @@ def _joint_rows(survey: Survey, samples: int, settings: AuditSettings) -> Iterat
     strictest = [question.levels[0].name for question in survey.questions]
     if len(set(strictest)) > 1:
         return
-    offers = [_values(question, 0) for question in survey.questions]
-    if any(len(values) < 2 for values, _ in offers):
+    offers = [BY_KIND[question.kind].compare(question, 0) for question in survey.questions]
+    if any(len(offer.answers) < 2 for offer in offers):
         return
     names = [question.name for question in survey.questions]
     picks = ([0] * len(names), [1] * len(names), [place % 2 for place in range(len(names))])
     people = [
-        ({name: values[own] for name, (values, _), own in zip(names, offers, pick, strict=True)}, strictest[0])
+        ({name: offer.answers[own] for name, offer, own in zip(names, offers, pick, strict=True)}, strictest[0])
         for pick in picks
     ]
-    claims = _claims(
+    claims = claims_between(
         len(picks),
         lambda one, two: sum(
-            own[a][b] for (_, own), a, b in zip(offers, picks[one], picks[two], strict=True) if a != b
+            offer.claims[a][b] for offer, a, b in zip(offers, picks[one], picks[two], strict=True) if a != b
         ),
     )
     for device, found in _sampled(replace(survey, total_micro_epsilon=None), people, claims, [], samples, settings):

@@ -37,6 +37,9 @@ class Table(ABC):
 
     size: int
 
+    by_output: bool = False
+    """Whether the weight of a wrong answer belongs to the output, so that a budget is that of a report."""
+
     @abstractmethod
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
         """The largest Q(y | one) / Q'(y | two) over outputs y, as factors; a denominator of 0 means without limit."""
@@ -219,6 +222,11 @@ class Bits(Table):
             found[pair] = found.get(pair, 0) + 1
         return [(*bit_odds(*pair)[:2], count) for pair, count in found.items()]
 
+
+@dataclass(frozen=True)
+class Sets(Bits):
+    """One bit per item of a set."""
+
     def item_odds(self, item: int) -> list[Ratio]:
         """What a report tells about the presence of one item of a set, for it and against it, the larger."""
         return [_larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))]
@@ -331,7 +339,7 @@ _READERS: Final = {
     "idue": lambda size, weights: Bits(size, tuple(weights["truth"]), tuple(weights["other"])),
     "aprr": _aprr,
     "prr": _aprr,
-    "item_set": lambda size, weights: Bits(size, tuple(weights["kept"]), tuple(weights["raised"])),
+    "item_set": lambda size, weights: Sets(size, tuple(weights["kept"]), tuple(weights["raised"])),
     "laplace": _laplace,
     "sr": _rounding,
     "pm": _window,

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from pldp.budgets.levels import Level
 from pldp.errors import EpsilonError
-from pldp.mechanisms import AUTO, MICRO, REGISTRY, PureChannel, epsilon_text, family, names
+from pldp.mechanisms import AUTO, LARGEST_EPSILON, MICRO, epsilon_text, family, suitable
 
 Cost = Callable[[float], float]
 """Error of one question as a function of its ε: falling and convex."""
@@ -42,22 +42,8 @@ def variance_cost(mechanism: str, size: int) -> Cost:
 
     The formulas are those of the channels before their weights are rounded, so that slopes are smooth.
     """
-    if mechanism == AUTO:
-        found = (REGISTRY[name] for name in names("labels", per_value=False))
-        parts = [
-            variance_cost(each.mechanism, size) for each in found if issubclass(each, PureChannel) and each.suits(size)
-        ]
-        return lambda epsilon: min(part(epsilon) for part in parts)
-    chosen = family(mechanism, "labels", per_value=False)
-
-    def cost(epsilon: float) -> float:
-        if not issubclass(chosen, PureChannel):
-            raise EpsilonError(f"the cost of {mechanism} is not known")
-        p, q = chosen.ideal_supports(size, epsilon)
-        level = q + (p - q) / size
-        return size * level * (1 - level) / (p - q) ** 2
-
-    return cost
+    families = suitable(size) if mechanism == AUTO else [family(mechanism, "labels", per_value=False)]
+    return lambda epsilon: min(each.ideal_variance(size, epsilon) for each in families)
 
 
 def allocate(total_micro_epsilon: int, costs: Sequence[Cost]) -> list[int]:
@@ -75,10 +61,14 @@ def allocate(total_micro_epsilon: int, costs: Sequence[Cost]) -> list[int]:
             f"total epsilon {epsilon_text(total_micro_epsilon)} is too small to split over {len(costs)} questions"
         )
     total = total_micro_epsilon / MICRO
-    low = min(_gain(cost, total) for cost in costs)
-    high = max(_gain(cost, total / (1000 * len(costs))) for cost in costs)
+    if total >= LARGEST_EPSILON * len(costs):
+        return _whole([1.0] * len(costs), total_micro_epsilon)
+    # Beyond it costs are flat to the last digit, and e^ε overflows.
+    largest = min(total, LARGEST_EPSILON)
+    low = min(_gain(cost, largest) for cost in costs)
+    high = max(_gain(cost, largest / (1000 * len(costs))) for cost in costs)
     # A larger common gain means smaller parts: the parts of both ends bracket those of every gain between.
-    least, most = [1e-6 * total] * len(costs), [total] * len(costs)
+    least, most = [1e-6 * total] * len(costs), [largest] * len(costs)
     for _ in range(_ROUNDS):
         middle = math.sqrt(low * high)
         parts = [_part(cost, middle, *ends) for cost, *ends in zip(costs, least, most, strict=True)]

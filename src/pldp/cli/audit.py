@@ -47,6 +47,8 @@ def add_to(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace) -> int:
     client = JavaScript.find(args.javascript)
+    if args.javascript and args.samples == 0:
+        raise UsageError("--javascript names a device to sample; --samples 0 samples none")
     if args.javascript and client is None:
         raise UsageError(f"--javascript: {args.javascript} must hold the client, and node must be installed")
     with progress_bar("auditing") as (progress, task):

@@ -15,7 +15,7 @@ from pldp.cli.output import PICTURES, add_json_option, console_for, emit_json
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
 from pldp.planning import Plan, plan
-from pldp.survey import Survey, load
+from pldp.survey import load
 
 SHOWN_DESIGNS = 5
 
@@ -51,48 +51,42 @@ def _run(args: argparse.Namespace) -> None:
     mix = read_level_mix(args.level_mix)
     if mix is not None and any(isinstance(weight, dict) for weight in mix.values()):
         raise UsageError("--level-mix: a plan takes one weight per level, not weights per value")
-    planned = plan(survey, args.people, level_mix=mix, shares=_shares(survey, args.shares), hide_level=args.hide_level)
+    shares = None if args.shares is None else read_counts(survey, args.shares, "--shares")
+    planned = plan(survey, args.people, level_mix=mix, shares=shares, hide_level=args.hide_level)
     needed = None if args.error is None else planned.people_for(args.error, args.confidence)
+    content = planned.to_mapping(args.confidence)
+    # Whatever can fail comes before anything is printed.
+    best = planned.best_survey() if args.out else None
+    if args.plot:
+        planned.plot(args.confidence).savefig(args.plot, dpi=150)
+    if best is not None:
+        best.save(args.out)
     if args.json:
-        content = planned.to_mapping(args.confidence)
         emit_json(content if needed is None else {**content, "people_needed": dict(needed)}, args.json)
     if args.json != "-":
         _show(console_for(args), planned, args, needed)
-    if args.plot:
-        planned.plot(args.confidence).savefig(args.plot, dpi=150)
-    if args.out:
-        planned.best_survey().save(args.out)
-
-
-def _shares(survey: Survey, path: str | None) -> dict[str, list[float]] | None:
-    if path is None:
-        return None
-    counts = read_counts(survey, path, "--shares")
-    for name in counts:
-        known = set(survey.question(name).values)
-        if not counts[name].keys() <= known:
-            raise UsageError(f"--shares: {path} must name labels of question {name!r} only")
-    return {
-        name: [float(people.get(value, 0)) for value in survey.question(name).values] for name, people in counts.items()
-    }
 
 
 def _show(console: Console, planned: Plan, args: argparse.Namespace, needed: Any) -> None:
     console.print(_questions_table(planned, args, needed))
     console.print(_levels_table(planned))
-    if len(planned.survey.questions) > 1:
+    if len(planned.designs) > 1:
         console.print(_designs_table(planned))
+    console.print(_advice(planned), markup=False)
+
+
+def _advice(planned: Plan) -> str:
+    if planned.no_designs is not None:
+        return f"No design is recommended: {planned.no_designs}."
     best = planned.designs[0]
     if best.split == "given":
-        console.print("The survey as it is is the best of these designs.", markup=False)
-    else:
-        given = next(design for design in planned.designs if design.split == "given")
-        gain = (best.squared_error / given.squared_error) ** 0.5
-        console.print(
-            f"Best: each person answers {_asked(best.ask, planned)}; errors are {gain:.2f} times those of the survey "
-            "as it is (root mean square), for the same total ε. Write that survey with --out FILE.",
-            markup=False,
-        )
+        return "Your current design is already the best of these."
+    given = next(design for design in planned.designs if design.split == "given")
+    gain = (best.squared_error / given.squared_error) ** 0.5
+    return (
+        f"Best: each person answers {_asked(best.ask, planned)}; errors are {gain:.2f} times those of your current "
+        "design (root mean square), for the same total ε. Write that survey with --out FILE."
+    )
 
 
 def _asked(ask: int, planned: Plan) -> str:
@@ -103,7 +97,13 @@ def _asked(ask: int, planned: Plan) -> str:
 def _questions_table(planned: Plan, args: argparse.Namespace, needed: Any) -> Table:
     table = Table(title=f"{escape(planned.survey.title)}: {planned.people:,} people", title_justify="left")
     table.add_column("question")
-    headings = ["values", "answers", "standard error", f"widest {args.confidence:.0%} interval", "a forged report is"]
+    headings = [
+        "estimates",
+        "answers",
+        "standard error",
+        f"widest {args.confidence:.0%} interval",
+        "a forged report is",
+    ]
     if planned.survey.level_channel is not None:
         headings.append("hiding costs")
     if needed is not None:
@@ -112,10 +112,10 @@ def _questions_table(planned: Plan, args: argparse.Namespace, needed: Any) -> Ta
         table.add_column(heading, justify="right")
     for each in planned.questions:
         row = [
-            f"{len(each.values):,}",
+            each.contents,
             f"{each.reports:,.0f}",
-            f"{(each.standard_error**2).mean() ** 0.5:.4f}",
-            f"± {each.interval_width(args.confidence).max() / 2:.4f}",
+            each.amount((each.standard_error**2).mean() ** 0.5),
+            each.half_width(args.confidence),
             f"{each.manipulation:.1f} people",
         ]
         if planned.survey.level_channel is not None:
@@ -141,7 +141,7 @@ def _levels_table(planned: Plan) -> Table:
                 for name, error in level.mechanisms.items()
                 if name != level.mechanism
             )
-            row = (f"{level.epsilon:g}", f"{level.reports:,.0f}", f"{level.standard_error:.4f}")
+            row = (f"{level.epsilon:g}", f"{level.reports:,.0f}", each.amount(level.standard_error))
             table.add_row(escape(each.question), escape(level.level), *row, level.mechanism, others)
     return table
 
@@ -152,11 +152,11 @@ def _designs_table(planned: Plan) -> Table:
     table.add_column("split of ε")
     table.add_column("ε of a question", justify="right")
     table.add_column("root mean squared error", justify="right")
-    values = sum(len(question.values) for question in planned.survey.questions)
+    rows = sum(len(each.rows) for each in planned.questions)
     for place, design in enumerate(planned.designs):
         if place < SHOWN_DESIGNS or design.split != "equal":
             low, high = min(design.budgets) / MICRO, max(design.budgets) / MICRO
             epsilon = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
-            error = (design.squared_error / values) ** 0.5
+            error = (design.squared_error / rows) ** 0.5
             table.add_row(_asked(design.ask, planned), design.split, epsilon, f"{error:.4f}")
     return table

@@ -26,7 +26,7 @@ from pldp.cli.send import outcomes_in_words
 from pldp.collector.sender import Sender
 from pldp.errors import UsageError
 from pldp.reports.columns import from_batch, write_parquet
-from pldp.simulate import Partitions, Population, simulate_reports
+from pldp.simulate import Partitions, Population, simulate_reports, truth_mapping
 from pldp.survey import Survey, load
 
 
@@ -72,7 +72,7 @@ def _run(args: argparse.Namespace) -> None:
         words, summary = (_write if args.out else _send)(args, survey, population)
         shares = {name: population.shares(survey.question(name)) for name in population.values}
     if args.json:
-        emit_json({**summary, **_truth(survey, shares)}, args.json)
+        emit_json({**summary, "survey": survey.hash, "questions": truth_mapping(survey, shares)}, args.json)
     if args.json != "-":
         console_for(args).print(words, markup=False)
 
@@ -138,18 +138,3 @@ def with_new_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
     column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(size), batch.num_rows, [None, ids])
     columns = [column if field.name == "id" else batch.column(field.name) for field in batch.schema]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
-def _truth(survey: Survey, shares: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the collector does not see: the shares of the simulated people."""
-    questions = [
-        {
-            "name": name,
-            "rows": [
-                {"value": value, "true": float(share)}
-                for value, share in zip(survey.question(name).values, own, strict=True)
-            ],
-        }
-        for name, own in shares.items()
-    ]
-    return {"survey": survey.hash, "questions": questions}

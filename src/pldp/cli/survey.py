@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
@@ -15,8 +16,11 @@ from rich.table import Table
 from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, console_for, emit_json
 from pldp.errors import UsageError
-from pldp.mechanisms import Micro, PureChannel
+from pldp.mechanisms import Channel, Micro
 from pldp.survey import Survey, load, make_key, sign
+
+MOST_VALUES: Final = 50
+"""Values whose promises are shown one by one."""
 
 
 def add_to(verbs: Any) -> None:
@@ -59,14 +63,36 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
             "level": level.name,
             "mechanism": channel.mechanism,
             "promised_epsilon": epsilon_text(level.micro_epsilon),
+            "charged_epsilon": epsilon_text(question.charge(place)),
             "true_epsilon": epsilon_text(channel.micro_epsilon),
-            "truth_support": float(channel.truth_support) if isinstance(channel, PureChannel) else None,
-            "other_support": float(channel.other_support) if isinstance(channel, PureChannel) else None,
+            "truth_support": _support(channel, "truth_support"),
+            "other_support": _support(channel, "other_support"),
+            "values": _promises(question, place) if channel.per_value else None,
             "level_leak": _text_or_none(survey.level_leak(question.name)),
             "value_and_level_epsilon": _text_or_none(survey.value_and_level_epsilon(question.name)),
         }
         for question in survey.questions
-        for level, channel in zip(question.levels, question.channels, strict=True)
+        for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True))
+    ]
+
+
+def _support(channel: Channel, name: str) -> float | None:
+    """Return a probability that is the same for all values, where the channel has one."""
+    found = getattr(channel, name, None)
+    return None if found is None else float(found)
+
+
+def _promises(question: Any, place: int) -> list[dict[str, str]]:
+    """Return what is promised for each label, and what the channel keeps."""
+    channel, micro = question.channels[place], question.levels[place].micro_epsilon
+    budgets = question.budgets[place] if question.budgets else (micro,) * channel.size
+    return [
+        {
+            "label": label,
+            "promised_epsilon": epsilon_text(budget),
+            "true_epsilon": epsilon_text(channel.promised(value)),
+        }
+        for value, (label, budget) in enumerate(zip(question.values, budgets, strict=True))
     ]
 
 
@@ -81,18 +107,12 @@ def _show(console: Console, survey: Survey) -> None:
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
     if survey.ask is not None:
         console.print(f"each person is asked {survey.ask} of the {len(survey.questions)} questions, picked at random")
-    caption = "truth, other: how often a report supports the true value, and any other value"
-    table = Table(header_style="bold", caption=caption, caption_justify="left")
-    for name in ("question (values)", "level", "mechanism", "promised ε", "true ε", "truth", "other"):
-        table.add_column(name, justify="left" if name in {"question (values)", "level", "mechanism"} else "right")
-    for row in _channels(survey):
-        asked = survey.question(row["question"])
-        values = f"{asked.channels[0].size} steps" if asked.grid is not None else f"{len(asked.values)}"
-        pair = (row["truth_support"], row["other_support"])
-        odds = ("by value", "by value") if None in pair else tuple(f"{support:.4f}" for support in pair)
-        cells = (row["mechanism"], row["promised_epsilon"], row["true_epsilon"], *odds)
-        table.add_row(f"{escape(row['question'])} ({values})", escape(row["level"]), *cells)
-    console.print(table)
+    rows = _channels(survey)
+    console.print(_channels_table(survey, rows))
+    for question in survey.questions:
+        promises = {row["level"]: row["values"] for row in rows if row["question"] == question.name and row["values"]}
+        if promises:
+            console.print(_promises_table(question.name, promises))
     for question in survey.questions:
         leak, joint = survey.level_leak(question.name), survey.value_and_level_epsilon(question.name)
         if leak is not None and joint is not None:
@@ -105,6 +125,40 @@ def _show(console: Console, survey: Survey) -> None:
     if total is not None and len(survey.questions) > 1:
         words = "all answers at one level together tell about the level at most"
         console.print(f"{words} ε = {epsilon_text(total)}", markup=False)
+
+
+def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:
+    caption = "true ε: of a whole report; truth, other: how often a report supports the true value, and any other value"
+    table = Table(header_style="bold", caption=caption, caption_justify="left")
+    for name in ("question (values)", "level", "mechanism", "promised ε", "true ε", "truth", "other"):
+        table.add_column(name, justify="left" if name in {"question (values)", "level", "mechanism"} else "right")
+    for row in rows:
+        asked = survey.question(row["question"])
+        odds = ("–" if row[name] is None else f"{row[name]:.4f}" for name in ("truth_support", "other_support"))
+        promised = f"≤ {row['promised_epsilon']} a value" if row["values"] else row["promised_epsilon"]
+        cells = (escape(row["level"]), row["mechanism"], promised, row["true_epsilon"], *odds)
+        table.add_row(f"{escape(asked.name)} ({asked.channels[0].size})", *cells)
+    return table
+
+
+def _promises_table(name: str, promises: dict[str, list[dict[str, str]]]) -> Table:
+    """Show what each level promises for each value."""
+    values = list(zip(*promises.values(), strict=True))
+    cut = f"the first {MOST_VALUES} of {len(values):,} values; --json has all" if len(values) > MOST_VALUES else None
+    table = Table(header_style="bold", caption=cut, caption_justify="left")
+    table.add_column(f"{escape(name)}: ε promised for each value")
+    for level in promises:
+        table.add_column(escape(level), justify="right")
+    for row in values[:MOST_VALUES]:
+        table.add_row(escape(row[0]["label"]), *(_promise(own) for own in row))
+    return table
+
+
+def _promise(own: dict[str, str]) -> str:
+    promised, true = own["promised_epsilon"], own["true_epsilon"]
+    if promised == epsilon_text(math.inf):
+        return "not protected"
+    return promised if promised == true else f"{promised} (true {true})"
 
 
 def _key(args: argparse.Namespace) -> None:

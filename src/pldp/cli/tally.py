@@ -46,6 +46,8 @@ def add_to(verbs: Any) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey) if args.survey else None
+    if args.skip_unreadable and all(path.endswith(".tally") or _is_text(path) for path in args.reports):
+        raise UsageError("--skip-unreadable is for Parquet files; there are none here")
     if args.engine == "spark":
         result = _tally_on_spark(survey, args)
     else:
@@ -79,7 +81,7 @@ def _tally_here(survey: Survey | None, args: argparse.Namespace) -> Tally:
 
 
 def _tally_on_spark(survey: Survey | None, args: argparse.Namespace) -> Tally:
-    tallies = [Tally.load(path) for path in args.reports if path.endswith(".tally")]
+    tallies = [_load_tally(path, survey, args) for path in args.reports if path.endswith(".tally")]
     texts = [path for path in args.reports if _is_text(path)]
     files = [path for path in args.reports if path not in texts and not path.endswith(".tally")]
     if "-" in texts:
@@ -124,12 +126,24 @@ def _rows(paths: list[str]) -> int | None:
     return sum(number for number in rows if number is not None) if None not in rows else None
 
 
+def _load_tally(path: str, survey: Survey | None, args: argparse.Namespace) -> Tally:
+    """Read a tally; refuse one of another survey, or without what the options ask for, which would be lost for all."""
+    loaded = Tally.load(path)
+    if survey is not None and loaded.survey.hash != survey.hash:
+        raise UsageError(f"{path}: is a tally of another survey")
+    for pair in map(tuple, args.pair):
+        if pair not in loaded.paired:
+            raise UsageError(
+                f"--pair: {path} was counted without the pair {pair[0]}, {pair[1]}; count its reports again"
+            )
+    if args.patterns and not all(counts.has_cells for counts in loaded.counts.values() if counts.reports):
+        raise UsageError(f"--patterns: {path} was counted without whole rows; count its reports again")
+    return loaded
+
+
 def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, progress: Any) -> Tally:
     if path.endswith(".tally"):
-        loaded = Tally.load(path)
-        if survey is not None and loaded.survey.hash != survey.hash:
-            raise UsageError(f"{path}: is a tally of another survey")
-        return loaded
+        return _load_tally(path, survey, args)
     if _is_text(path):
         if survey is None:
             raise UsageError(f"--survey is needed to read {path}")

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from pldp.budgets import micro_epsilon
 from pldp.device.explain import explain_level
+from pldp.device.kinds import BY_KIND
 from pldp.device.ledger import Ledger, Spend
 from pldp.device.state import DeviceState
 from pldp.errors import AnswerError, DeviceStateError
-from pldp.mechanisms import Channel, RandomBytes, epsilon_text
+from pldp.mechanisms import LARGEST_TOTAL, Channel, RandomBytes, epsilon_text
 from pldp.reports import Answer, Report
 from pldp.survey import Question, Survey
 
@@ -86,7 +87,8 @@ class Device:
     ) -> None:
         self.survey = survey
         self._random = random
-        self._state = DeviceState(state, cap=None if cap is None else micro_epsilon(cap), random=random)
+        most = None if cap is None else micro_epsilon(cap, largest=LARGEST_TOTAL)
+        self._state = DeviceState(state, cap=most, random=random)
 
     @property
     def ledger(self) -> Ledger:
@@ -143,7 +145,7 @@ class Device:
             raise AnswerError(f"question must be one that this person is asked ({', '.join(self.asked)}), not {name!r}")
         if isinstance(levels, Mapping) and name not in levels:
             raise AnswerError(f"levels must name a level for every question answered; {name!r} has none")
-        index = question.encode(value)
+        index = BY_KIND[question.kind].encode(question, value)
         level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
         # What is asked, not the survey's hash: a new title must not renew the memo.
         key = self._state.key("output", self.survey.collector, question.identity(level), _digits(index))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.channel import Domain as Domain
     from pldp.mechanisms.channel import PureChannel as PureChannel
     from pldp.mechanisms.channel import SupportChannel as SupportChannel
+    from pldp.mechanisms.channel import pure as pure
     from pldp.mechanisms.draws import BIT_TOTAL as BIT_TOTAL
     from pldp.mechanisms.draws import TOTAL as TOTAL
     from pldp.mechanisms.draws import RandomBytes as RandomBytes
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.leak import value_and_level_epsilon as value_and_level_epsilon
     from pldp.mechanisms.number import Grid as Grid
     from pldp.mechanisms.number import NumberChannel as NumberChannel
+    from pldp.mechanisms.promises import label_promises as label_promises
     from pldp.mechanisms.promises import report_promise as report_promise
     from pldp.mechanisms.promises import value_promise as value_promise
     from pldp.mechanisms.registry import AUTO as AUTO
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.registry import hideable as hideable
     from pldp.mechanisms.registry import names as names
     from pldp.mechanisms.registry import read as read
+    from pldp.mechanisms.registry import suitable as suitable
     from pldp.mechanisms.response.channel import RandomizedResponse as RandomizedResponse
     from pldp.mechanisms.response.items import ItemResponse as ItemResponse
     from pldp.mechanisms.response.values import ValueResponse as ValueResponse
@@ -83,7 +86,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
             "micro_epsilon",
             "micro_epsilon_of_ratio",
         ),
-        "pldp.mechanisms.channel": ("CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel"),
+        "pldp.mechanisms.channel": ("CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel", "pure"),
         "pldp.mechanisms.draws": ("BIT_TOTAL", "TOTAL", "RandomBytes"),
         "pldp.mechanisms.form": ("Bits", "Form", "Integers", "Output", "as_int"),
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
@@ -91,7 +94,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),
         "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
         "pldp.mechanisms.number": ("Grid", "NumberChannel"),
-        "pldp.mechanisms.promises": ("report_promise", "value_promise"),
+        "pldp.mechanisms.promises": ("label_promises", "report_promise", "value_promise"),
         "pldp.mechanisms.registry": (
             "AUTO",
             "REGISTRY",
@@ -101,6 +104,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
             "hideable",
             "names",
             "read",
+            "suitable",
         ),
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),
         "pldp.mechanisms.response.items": ("ItemResponse",),

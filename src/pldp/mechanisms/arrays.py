@@ -208,12 +208,12 @@ class NumberArrays(PieceArrays):
 
     def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
         """Draw one output per person."""
-        outputs = np.empty(len(values), np.int32)
+        outputs = np.empty(len(values), self.output_type)
         for start in range(0, len(values), self._AT_ONCE):
             own = values[start : start + self._AT_ONCE].astype(np.int64)
             drawn = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)).astype(np.int64)
             outputs[start : start + self._AT_ONCE] = self.outputs_of(own, drawn)
-        return outputs.astype(self.output_type)
+        return outputs
 
     def unbiased(self) -> FloatArray:
         """Return the unbiased number on [−1, 1] of every output."""

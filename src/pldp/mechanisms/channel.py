@@ -71,6 +71,11 @@ class Channel(ABC):
         raise NotImplementedError
 
     @classmethod
+    def ideal_variance(cls, size: int, epsilon: float) -> float:  # noqa: ARG003 - others know it
+        """Return the summed variance of k equal shares of one report, before weights are rounded: smooth in ε."""
+        raise EpsilonError(f"the variance of {cls.mechanism} as a function of epsilon is not known")
+
+    @classmethod
     def read(cls, size: int, weights: object) -> Self:
         """Rebuild the channel from the integers that a survey publishes: the inverse of `weights`."""
         if not isinstance(weights, Mapping) or weights.keys() != cls.published.keys():
@@ -121,6 +126,10 @@ class Channel(ABC):
     def promised(self, value: int) -> Micro:  # noqa: ARG002 - others have one promise per value
         """What a budget of this value bounds: ε of the channel, unless the mechanism has a promise for each value."""
         return self.micro_epsilon
+
+    def item_chances(self, item: int) -> tuple[Fraction, Fraction]:  # noqa: ARG002 - sets have an answer
+        """Return how often an item is in the report of a person whose set has it, and of one whose set has not."""
+        raise EpsilonError(f"{self.mechanism} does not report items one by one")
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:  # noqa: ARG002 - others have an answer
         """Return the largest Q(y|x)/Q'(y|x') of two channels of one form, x' being x or any other value."""
@@ -267,6 +276,13 @@ class PureChannel(SupportChannel):
         q = 1 / (math.exp(epsilon / parts) + others)
         return cls.truth_left(size, q, 1), q
 
+    @classmethod
+    def ideal_variance(cls, size: int, epsilon: float) -> float:
+        """Return the summed variance of k equal shares of one report, before weights are rounded: smooth in ε."""
+        p, q = cls.ideal_supports(size, epsilon)
+        support = q + (p - q) / size
+        return size * support * (1 - support) / (p - q) ** 2
+
     @property
     @abstractmethod
     def truth_support(self) -> Fraction:
@@ -316,6 +332,15 @@ class PureChannel(SupportChannel):
     def manipulation(self) -> float:
         """(1−q)/(p−q)."""
         return float((1 - self.other_support) / (self.truth_support - self.other_support))
+
+
+def pure(channels: Sequence[Channel]) -> tuple[PureChannel, ...]:
+    """Return the same channels, all of them pure; refuse others."""
+    found = tuple(channel for channel in channels if isinstance(channel, PureChannel))
+    if len(found) < len(channels):
+        names = ", ".join(channel.mechanism for channel in channels)
+        raise EpsilonError(f"channels must treat all values alike; some of {names} treat values differently")
+    return found
 
 
 def micro_epsilon_between(least: Fraction, most: Fraction) -> Micro:

@@ -40,7 +40,7 @@ def draw_bits(noise: bytes, length: int, masks: Iterable[int]) -> int:
     Digit by digit from the lowest: below = the majority of (digit of the weight, opposite of the number's digit, below
     so far). A uniform digit may stand for its opposite. `noise` holds 32 digits of `length` bytes each.
     """
-    below, start = 0, 0
+    below = start = 0
     read = int.from_bytes
     for mask in masks:
         end = start + length

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 Output = int | bytes
 """What one answer of a report carries."""
@@ -39,7 +40,7 @@ class Bits:
         """2^length."""
         return 1 << self.length
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """Length of a packed output."""
         return (self.length + 7) // 8

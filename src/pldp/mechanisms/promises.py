@@ -7,11 +7,19 @@ from collections.abc import Sequence
 
 from pldp.epsilon import MICRO, Micro, epsilon_text
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel
+from pldp.mechanisms.channel import CategoricalChannel, Channel
 from pldp.mechanisms.form import Integers, Output
 
 _LISTED = 4
 """Labels named before the rest is counted."""
+
+
+def label_promises(channel: Channel, labels: Sequence[str], most: int) -> list[str]:
+    """Say for the first labels what each report, or each label where reports are bits, can tell."""
+    if not isinstance(channel, CategoricalChannel):
+        raise EpsilonError(f"{channel.mechanism} does not perturb labels")
+    promise = report_promise if isinstance(channel.form, Integers) else value_promise
+    return [promise(channel, place, labels) for place in range(channel.size)[:most]]
 
 
 def report_promise(channel: CategoricalChannel, output: Output, labels: Sequence[str]) -> str:

@@ -127,7 +127,7 @@ def automatic(
     fixed = {"sets": "item_set", "numbers": "sw"}.get(domain, "iprr" if isinstance(budgets, Sequence) else None)
     if fixed is not None:
         return REGISTRY[fixed].build(size, budgets)
-    built = (family.build(size, budgets) for family in _suitable(size, hidden=hidden))
+    built = (family.build(size, budgets) for family in suitable(size, hidden=hidden))
     return min((each for each in built if isinstance(each, PureChannel)), key=lambda each: each.variance(1 / size))
 
 
@@ -137,13 +137,14 @@ def hideable(name: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tu
     >>> [channels[0].mechanism for channels in hideable("auto", 16, (500_000, 1_000_000))]
     ['krr', 'sue', 'oue']
     """
-    chosen = _suitable(size, hidden=True) if name == AUTO else [family(name, "labels", per_value=False)]
+    chosen = suitable(size, hidden=True) if name == AUTO else [family(name, "labels", per_value=False)]
     for each in chosen:
         if issubclass(each, CategoricalChannel):
             for channels in each.hideable(size, micro_epsilons):
                 yield tuple(channel for channel in channels if isinstance(channel, PureChannel))
 
 
-def _suitable(size: int, *, hidden: bool) -> list[type[CategoricalChannel]]:
+def suitable(size: int, *, hidden: bool = False) -> list[type[CategoricalChannel]]:
+    """Return the mechanisms among which `auto` chooses for so many labels with one budget."""
     found = (REGISTRY[name] for name in names("labels"))
     return [each for each in found if issubclass(each, CategoricalChannel) and each.suits(size, hidden=hidden)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pldp.budgets import Cost, allocate, variance_cost
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, epsilon_text
+from pldp.mechanisms import AUTO, LARGEST_EPSILON, MICRO, epsilon_text
 from pldp.survey import Question, Survey, survey_from_mapping
 
 
@@ -39,20 +38,18 @@ class Design:
 def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, float]]) -> tuple[Design, ...]:
     """Return the designs that spend the same total per person, best first; the survey as it is among them.
 
-    Each level keeps its fraction of a question's budget, and every level uses the mechanism that `auto` would. Shares
-    are taken to be equal, as in the weights of the estimate.
+    All questions are choices of one label. Each level keeps its fraction of a question's budget, and every level uses
+    the mechanism that `auto` would. Shares are taken to be equal, as in the weights of the estimate.
     """
     asked = survey.ask or len(survey.questions)
     given = [question.levels[-1].micro_epsilon for question in survey.questions]
     total = survey.total_micro_epsilon or sum(sorted(given)[-asked:])
-    if any(question.budgets or question.kind != "choice" for question in survey.questions):
-        return (Design(asked, "given", tuple(given), math.nan),)
-    costs = [variance_cost("auto", len(question.values)) for question in survey.questions]
+    costs = [variance_cost(AUTO, question.channels[0].size) for question in survey.questions]
     pooled = [_pooled(cost, question, mix) for cost, question, mix in zip(costs, survey.questions, mixes, strict=True)]
     everybody = len(survey.questions)
     splits = [(everybody, "optimal", _capped(allocate(total, pooled))), (asked, "given", given)]
     splits += [(ask, "equal", _capped([total // ask] * everybody)) for ask in range(1, everybody + 1)]
-    found = [_judged(survey, people, *split, pooled) for split in splits]
+    found = [_judge(survey, people, *split, pooled) for split in splits]
     return tuple(sorted(found, key=lambda design: design.squared_error))
 
 
@@ -67,9 +64,7 @@ def _pooled(cost: Cost, question: Question, mix: Mapping[str, float]) -> Cost:
     return lambda epsilon: 1 / sum(share / cost(fraction * epsilon) for share, fraction in parts)
 
 
-def _judged(
-    survey: Survey, people: int, ask: int, split: str, budgets: Sequence[int], pooled: Sequence[Cost]
-) -> Design:
+def _judge(survey: Survey, people: int, ask: int, split: str, budgets: Sequence[int], pooled: Sequence[Cost]) -> Design:
     reports = people * ask / len(survey.questions)
     error = sum(cost(budget / MICRO) for cost, budget in zip(pooled, budgets, strict=True)) / reports
     return Design(ask, split, tuple(budgets), float(np.float64(error)))

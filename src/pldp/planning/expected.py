@@ -1,92 +1,71 @@
-"""The standard errors to expect from channels, level mix and number of people, before anybody is asked."""
+"""The standard errors to expect from the channels of several levels, pooled by precision."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from pldp.errors import PlanError
-from pldp.estimates.shares.hidden import HiddenReports, expected_covariance
-from pldp.mechanisms import Bits, Channel, PureChannel
-from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
-from pldp.simulate import perturb
-from pldp.tallies.counts import BitCounts, OutputCounts
-
-SAMPLED_REPORTS = 20_000
-"""Unary reports drawn to average the information of hidden levels: their rows cannot be listed."""
+from pldp.mechanisms import Channel
+from pldp.mechanisms.arrays import FloatArray
+from pldp.planning.kinds import BY_KIND, OneReport
+from pldp.survey import Question
 
 
-def pooled_variance(channels: Sequence[Channel], reports: FloatArray, shares: FloatArray) -> FloatArray:
-    """Return the variance of shares pooled by precision, Σ_g w_g² V_g(f)/n_g with w_g ∝ n_g/V_g(1/k).
+@dataclass(frozen=True, eq=False)
+class LevelPool:
+    """The reports of several levels put together: Σ_g w_g z_g with w_g ∝ n_g/V_g, row by row.
 
-    Parameters
+    Attributes
     ----------
-    channels
-        The channel of each level.
+    levels
+        What one report of each level says.
     reports
-        The expected number of reports of each level; levels without any are left out.
-    shares
-        The shares assumed to be true.
+        The expected number of reports of each level, above 0.
 
     Examples
     --------
-    >>> from pldp.mechanisms import build
-    >>> krr = build("krr", 2, 1_000_000)
-    >>> pooled_variance([krr], np.array([10_000.0]), np.array([0.5, 0.5])).round(8)
-    array([0.00011707, 0.00011707])
+    >>> report = OneReport(np.array([4.0]), 4.0, 2.0)
+    >>> LevelPool([report, report], np.array([100.0, 300.0])).variance
+    array([0.01])
     """
-    used = [(label_arrays(channel), n) for channel, n in zip(channels, reports, strict=True) if n > 0]
-    precision = np.array([n / form.mean_variance for form, n in used])
-    weights = precision / precision.sum()
-    return np.asarray(
-        sum(weight**2 * form.variance(shares) / n for weight, (form, n) in zip(weights, used, strict=True))
-    )
+
+    levels: Sequence[OneReport]
+    reports: FloatArray
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weight of every level (rows) in every row of the result, or in all of them."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            precision = np.array(
+                [n / np.atleast_1d(own.pooled_by) for own, n in zip(self.levels, self.reports, strict=True)]
+            )
+            weights = precision / precision.sum(axis=0)
+        # Where a level has no error at all, which takes values without protection that nobody or everybody has, any do.
+        return np.asarray(np.where(np.isfinite(weights), weights, (self.reports / self.reports.sum())[:, None]))
+
+    @property
+    def variance(self) -> FloatArray:
+        """Σ_g w_g² V_g/n_g of every row."""
+        parts = zip(self.weights, self.levels, self.reports, strict=True)
+        return np.asarray(sum(weight**2 * own.variance / n for weight, own, n in parts))
+
+    @property
+    def manipulation(self) -> float:
+        """People that one forged report counts as, at the level and in the row where it does most harm."""
+        parts = zip(self.weights, self.levels, self.reports, strict=True)
+        return max(float(np.max(weight * self.reports.sum() / n * own.forged)) for weight, own, n in parts)
 
 
-def alone(channel: Channel, reports: float) -> float:
-    """Return the standard error of a share 1/k (root mean square over the values) from reports of one channel."""
-    return math.sqrt(label_arrays(channel).mean_variance / reports)
+def pool_levels(question: Question, channels: Sequence[Channel], reports: FloatArray, shares: FloatArray) -> LevelPool:
+    """Put the expected reports of a question's levels together; levels without any are left out."""
+    kind = BY_KIND[question.kind]
+    used = [kind.one_report(question, channel, shares) for channel, n in zip(channels, reports, strict=True) if n > 0]
+    return LevelPool(used, reports[reports > 0])
 
 
-def hidden_variance(
-    channels: Sequence[PureChannel],
-    label_channel: PureChannel,
-    mix: FloatArray,
-    reports: float,
-    shares: FloatArray,
-    *,
-    seed: int = 0,
-) -> FloatArray:
-    """Return the asymptotic variance of the joint likelihood fit where levels are hidden.
-
-    The information of one report is exact for integer outputs; for unary reports it is averaged over simulated ones,
-    with a relative error of about 1 %.
-    """
-    if len(shares) > LARGEST_DENSE:
-        raise PlanError(f"hidden levels can be planned for {LARGEST_DENSE:,} values at most, not {len(shares):,}")
-    if (mix <= 0).any():
-        raise PlanError("level_mix must give every level some people where levels are hidden")
-    if isinstance(channels[0].form, Bits):
-        hidden = _sampled(channels, label_channel, mix, shares, seed)
-    else:
-        one_each = OutputCounts(np.ones(channels[0].form.count, np.int64))
-        hidden = HiddenReports.of(channels, label_channel, [one_each] * len(channels))
-    covariance = expected_covariance(hidden, shares, mix)
-    return np.asarray(np.diag(covariance) * hidden.reports / reports)
-
-
-def _sampled(
-    channels: Sequence[PureChannel], label_channel: PureChannel, mix: FloatArray, shares: FloatArray, seed: int
-) -> HiddenReports:
-    generator = np.random.default_rng(seed)
-    values = generator.choice(len(shares), SAMPLED_REPORTS, p=shares)
-    levels = generator.choice(len(mix), SAMPLED_REPORTS, p=mix)
-    rows = perturb(channels, values, generator, level=levels)
-    labels = perturb(label_channel, levels, generator)
-    counts = [
-        BitCounts.of_rows(rows[labels == label].astype(np.uint8), len(shares), patterns=True)
-        for label in range(len(mix))
-    ]
-    return HiddenReports.of(channels, label_channel, counts)
+def alone(report: OneReport, reports: float) -> float:
+    """Return the standard error (root mean square over the rows) from so many reports of one level."""
+    return math.sqrt(float(np.mean(report.pooled_by)) / reports)

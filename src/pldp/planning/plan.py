@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -12,21 +12,19 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.estimates.groups import FloatArray
-from pldp.mechanisms import (
-    LARGEST_EPSILON,
-    MICRO,
-    CategoricalChannel,
-    PureChannel,
-    RandomizedResponse,
-    build,
-    names,
-)
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, RandomizedResponse, build
+from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
-from pldp.planning.expected import alone, hidden_variance, pooled_variance
+from pldp.planning.expected import alone, pool_levels
+from pldp.planning.kinds import BY_KIND
+from pldp.planning.kinds.kind import SHARE, Given
+from pldp.show import Table, panel
 from pldp.survey import Question, Survey
 
 LevelMix = Mapping[str, float]
+
+_SHOWN = 3
+"""Questions in the short form of a plan."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,11 @@ class LevelPlan:
     reports
         Expected number of reports.
     standard_error
-        Of a share 1/k from this level's reports alone.
+        From this level's reports alone: of a share 1/k, of the share of a label among several (root mean square), or of
+        a mean.
     mechanisms
-        The same standard error with each mechanism, best first: the first is what `auto` should be.
+        The same standard error with each mechanism, best first. For shares the first is what `auto` should be; for
+        numbers `auto` is the one that shows the distribution best, which may not be the best for the mean.
     """
 
     level: str
@@ -64,24 +64,33 @@ class QuestionPlan:
 
     Attributes
     ----------
-    question, values, shares
-        Name, labels and the shares assumed.
+    question, kind
+        Its name and kind.
+    unit, reach
+        What rows are measured in (`share`, or the unit of a number), and how far apart two values can be.
+    shares
+        The shares assumed, of labels or buckets.
+    rows
+        What is estimated (the share of each label, or the mean), with its value if those shares are true.
     reports
         Expected number of answers.
     standard_error
-        Expected standard error of each share.
+        Expected standard error of each row.
     hiding_cost
         How many times larger hiding the level makes the standard errors (root mean square) than the same fit has with
         labels that tell the level; 1 where levels show.
     manipulation
-        People that one forged report can count as.
+        People that one forged report can count as; for a mean, how many times the largest true number.
     levels
         The levels on offer.
     """
 
     question: str
-    values: tuple[str, ...]
+    kind: str
+    unit: str
+    reach: float
     shares: FloatArray
+    rows: Mapping[str, float]
     reports: float
     standard_error: FloatArray
     hiding_cost: float
@@ -92,8 +101,54 @@ class QuestionPlan:
         """Return the expected width of each interval (both sides together)."""
         return np.asarray(2 * _z(confidence) * self.standard_error)
 
+    @property
+    def contents(self) -> str:
+        """What is estimated, in words."""
+        return f"{len(self.rows):,} shares" if self.unit == SHARE else ", ".join(self.rows)
 
-@dataclass(frozen=True, eq=False)
+    def half_width(self, confidence: float = 0.95) -> str:
+        """Return the widest interval in words.
+
+        >>> from pldp import Survey
+        >>> plan(Survey.load("examples/shopping.toml"), 1000).questions[2].half_width()
+        '± 18.3 euros'
+        """
+        return f"± {self.amount(float(self.interval_width(confidence).max()) / 2)}"
+
+    def amount(self, number: float) -> str:
+        """Write an error for people, with its unit where it is not a share."""
+        return f"{number:.4f}" if self.unit == SHARE else f"{number:.3g} {self.unit}".strip()
+
+    def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Return plain data."""
+        widths = self.interval_width(confidence)
+        return {
+            "question": self.question,
+            "kind": self.kind,
+            "unit": self.unit,
+            "reports": self.reports,
+            "hiding_cost": self.hiding_cost,
+            "manipulation": self.manipulation,
+            "rows": [
+                {"label": label, "assumed": value, "standard_error": float(error), "interval_width": float(width)}
+                for (label, value), error, width in zip(self.rows.items(), self.standard_error, widths, strict=True)
+            ],
+            "levels": [
+                {
+                    "level": level.level,
+                    "epsilon": level.epsilon,
+                    "mechanism": level.mechanism,
+                    "best": level.best,
+                    "reports": level.reports,
+                    "standard_error": level.standard_error,
+                    "mechanisms": dict(level.mechanisms),
+                }
+                for level in self.levels
+            ],
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """Errors to expect from a survey of so many people, and the designs that spend the same total ε.
 
@@ -111,22 +166,31 @@ class Plan:
     questions: tuple[QuestionPlan, ...]
 
     @cached_property
+    def no_designs(self) -> str | None:
+        """Why other designs are not compared, in words; `None` where they are."""
+        special = _special(self.survey)
+        return None if special is None else f"other designs are compared for {_PLAIN}; {special}"
+
+    @cached_property
     def designs(self) -> tuple[Design, ...]:
         """Other ways to spend the same total ε per person, best first, the survey as it is among them.
 
-        Where questions have budgets per value, other kinds than `choice`, or mechanisms of their own for them, there
-        is only the survey as it is.
+        There are none where a question has budgets per value or is of another kind than `choice`: see `no_designs`.
         """
+        if self.no_designs is not None:
+            return ()
         mixes = [_mix(self.survey, question, self.level_mix) for question in self.survey.questions]
         return compare_designs(self.survey, self.people, mixes)
 
     def best_survey(self) -> Survey:
         """Return the survey in the best design."""
+        if self.no_designs is not None:
+            raise PlanError(f"there is no best design: {self.no_designs}")
         best = self.designs[0]
         return self.survey if best.split == "given" else redesigned(self.survey, best)
 
     def people_for(self, error: float, confidence: float = 0.95) -> Mapping[str, int]:
-        """Return how many people each question needs so that every interval is within ± error.
+        """Return how many people each question needs so that every interval is within ± error, a share.
 
         >>> from pldp import Survey
         >>> planned = plan(Survey.load("examples/commute.toml"), 10_000)
@@ -135,6 +199,12 @@ class Plan:
         """
         if not 0 < error < 1:
             raise PlanError(f"error must be a share above 0 and below 1, not {error}")
+        other = next((each for each in self.questions if each.unit != SHARE), None)
+        if other is not None:
+            raise PlanError(
+                f"error must be one of shares; question {other.question!r} is a number: compare plans of different "
+                "numbers of people instead"
+            )
         z = _z(confidence)
         return {
             each.question: math.ceil(self.people * (z * float(each.standard_error.max()) / error) ** 2)
@@ -142,23 +212,22 @@ class Plan:
         }
 
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return the plan as plain data."""
+        """Return the plan as plain data; `no_designs` says why there are no designs where there are none."""
+        names = [question.name for question in self.survey.questions]
         return {
             "people": self.people,
             "confidence": confidence,
-            "questions": [_question_mapping(each, confidence) for each in self.questions],
+            "questions": [each.to_mapping(confidence) for each in self.questions],
             "designs": [
                 {
                     "ask": design.ask,
                     "split": design.split,
-                    "epsilons": {
-                        question.name: budget / 1e6
-                        for question, budget in zip(self.survey.questions, design.budgets, strict=True)
-                    },
+                    "epsilons": dict(zip(names, (budget / MICRO for budget in design.budgets), strict=True)),
                     "squared_error": design.squared_error,
                 }
                 for design in self.designs
             ],
+            "no_designs": self.no_designs,
         }
 
     def plot(self, confidence: float = 0.95) -> Any:
@@ -167,13 +236,36 @@ class Plan:
 
         return plot_plan(self, confidence)
 
+    def __repr__(self) -> str:
+        lines = [f"Plan of {self.survey.title!r}: {self.people:,} people, {len(self.questions)} questions"]
+        lines += [f"  {each.question}: {each.half_width()}" for each in self.questions[:_SHOWN]]
+        return "\n".join([*lines, *(["  …"] if len(self.questions) > _SHOWN else [])])
+
+    def _repr_html_(self) -> str:
+        """Show the expected errors in notebooks."""
+        heads = ("question", "answers", "95 % interval", "a forged report counts as")
+        rows = [
+            (each.question, f"{each.reports:,.0f}", each.half_width(), f"{each.manipulation:.1f}")
+            for each in self.questions
+        ]
+        return panel(self.survey.title, f"{self.people:,} people", Table("", heads, rows))
+
+
+_PLAIN = "choices of one label with one budget for all of them"
+
+
+def _special(survey: Survey) -> str | None:
+    """Name the first question that is no plain choice of one label, and say why."""
+    found = ((question.name, BY_KIND[question.kind].special(question)) for question in survey.questions)
+    return next((f"question {name!r} {words}" for name, words in found if words is not None), None)
+
 
 def plan(
     survey: Survey,
     people: int,
     *,
     level_mix: LevelMix | None = None,
-    shares: Mapping[str, Sequence[float]] | None = None,
+    shares: Mapping[str, Given] | None = None,
     hide_level: float | str | None = None,
 ) -> Plan:
     """Return the errors to expect if so many people take part.
@@ -188,7 +280,8 @@ def plan(
         How often each level is chosen, in any scale; equal by default. A question that offers only some levels gets the
         mix of those.
     shares
-        Shares of each question assumed to be true, for example from an earlier survey; equal shares by default.
+        Shares of each question assumed to be true, in order or by label, for example from an earlier survey. By default
+        labels have equal shares, each label of several is had by half of the people, and numbers are spread evenly.
     hide_level
         Plan as if levels were hidden behind a label of this ε.
 
@@ -209,45 +302,45 @@ def plan(
     unknown = set(shares or ()) - {question.name for question in survey.questions}
     if unknown:
         raise PlanError(f"shares must name questions of the survey; {min(unknown)[:40]!r} is none")
-    other = next((question.name for question in survey.questions if question.kind != "choice"), None)
-    if other is not None:
-        raise PlanError(f"questions must be choices of one label to be planned; {other!r} is not")
+    special = None if hide_level is None else _special(survey)
+    if special is not None:
+        raise PlanError(f"levels can be hidden for {_PLAIN} only; {special}")
     planned = survey if hide_level is None else hiding(survey, hide_level)
-    questions = tuple(_question_plan(planned, each, people, level_mix, shares or {}) for each in planned.questions)
+    questions = tuple(
+        _question_plan(planned, each, people, level_mix, (shares or {}).get(each.name)) for each in planned.questions
+    )
     return Plan(planned, people, level_mix, questions)
 
 
 def _question_plan(
-    survey: Survey,
-    question: Question,
-    people: int,
-    level_mix: LevelMix | None,
-    given: Mapping[str, Sequence[float]],
+    survey: Survey, question: Question, people: int, level_mix: LevelMix | None, given: Given
 ) -> QuestionPlan:
-    mix = _mix(survey, question, level_mix)
+    kind = BY_KIND[question.kind]
+    mix = np.array(list(_mix(survey, question, level_mix).values()))
     reports = people * (survey.ask or len(survey.questions)) / len(survey.questions)
-    per_level = np.array([mix[level.name] for level in question.levels])
-    shares = _shares(question, given.get(question.name))
+    shares = kind.shares(question, given)
+    chosen = [place for place, share in enumerate(mix) if share > 0]
+    expected = pool_levels(question, question.channels, reports * mix, shares)
     if survey.level_channel is None:
-        cost, variance = 1.0, pooled_variance(question.channels, reports * per_level, shares)
+        cost, variance = 1.0, expected.variance
     else:
-        told = RandomizedResponse.of(len(per_level), LARGEST_EPSILON * MICRO)
+        told = RandomizedResponse.of(len(mix), LARGEST_EPSILON * MICRO)
         variance, if_told = (
-            hidden_variance(question.pure_channels, label, per_level, reports, shares)
-            for label in (survey.level_channel, told)
+            kind.hidden_variance(question, label, mix, reports, shares) for label in (survey.level_channel, told)
         )
         cost = float(np.sqrt(variance.mean() / if_told.mean()))
     return QuestionPlan(
         question=question.name,
-        values=question.values,
+        kind=question.kind,
+        unit=kind.unit(question),
+        reach=kind.reach(question),
         shares=shares,
+        rows=kind.rows(question, shares),
         reports=reports,
         standard_error=np.sqrt(variance),
         hiding_cost=cost,
-        manipulation=_manipulation(question, reports * per_level, reports),
-        levels=tuple(
-            _level_plan(question, place, reports * share) for place, share in enumerate(per_level) if share > 0
-        ),
+        manipulation=expected.manipulation,
+        levels=tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen),
     )
 
 
@@ -263,24 +356,15 @@ def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict
     return dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
 
 
-def _shares(question: Question, given: Sequence[float] | None) -> FloatArray:
-    size = len(question.values)
-    if given is None:
-        return np.full(size, 1 / size)
-    shares = np.asarray(given, np.float64)
-    if shares.shape != (size,) or not np.isfinite(shares).all() or (shares < 0).any() or shares.sum() <= 0:
-        raise PlanError(f"shares of {question.name} must be {size} finite numbers, none negative, not all zero")
-    return np.asarray(shares / shares.sum())
-
-
-def _level_plan(question: Question, place: int, reports: float) -> LevelPlan:
-    level, own = question.levels[place], question.channels[place]
-    errors = {own.mechanism: alone(own, reports)}
-    for name in names("labels", per_value=False) if isinstance(own, PureChannel) else ():
+def _level_plan(question: Question, place: int, reports: float, shares: FloatArray) -> LevelPlan:
+    kind, level, own = BY_KIND[question.kind], question.levels[place], question.channels[place]
+    errors = {own.mechanism: alone(kind.one_report(question, own, shares), reports)}
+    for name in kind.rivals(own):
         try:
-            errors[name] = alone(build(name, own.size, level.micro_epsilon), reports)
+            rival = build(name, own.size, kind.budgets(question, place))
         except EpsilonError:  # integer weights of this mechanism cannot keep so small or so large an ε
             continue
+        errors[name] = alone(kind.one_report(question, rival, shares), reports)
     return LevelPlan(
         level=level.name,
         epsilon=level.epsilon,
@@ -291,47 +375,7 @@ def _level_plan(question: Question, place: int, reports: float) -> LevelPlan:
     )
 
 
-def _manipulation(question: Question, per_level: FloatArray, reports: float) -> float:
-    """People that one forged report counts as, at the level where it does most harm (levels pooled by precision)."""
-    pairs = [
-        (own, n)
-        for own, n in zip(question.channels, per_level, strict=True)
-        if n > 0 and isinstance(own, CategoricalChannel)
-    ]
-    precision = [alone(own, n) ** -2 for own, n in pairs]
-    return max(
-        float(weight / sum(precision) * reports / n * own.manipulation)
-        for weight, (own, n) in zip(precision, pairs, strict=True)
-    )
-
-
 def _z(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise PlanError(f"confidence must be above 0 and below 1, not {confidence}")
     return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-def _question_mapping(each: QuestionPlan, confidence: float) -> dict[str, Any]:
-    widths = each.interval_width(confidence)
-    return {
-        "question": each.question,
-        "reports": each.reports,
-        "hiding_cost": each.hiding_cost,
-        "manipulation": each.manipulation,
-        "rows": [
-            {"value": value, "share": float(share), "standard_error": float(error), "interval_width": float(width)}
-            for value, share, error, width in zip(each.values, each.shares, each.standard_error, widths, strict=True)
-        ],
-        "levels": [
-            {
-                "level": level.level,
-                "epsilon": level.epsilon,
-                "mechanism": level.mechanism,
-                "best": level.best,
-                "reports": level.reports,
-                "standard_error": level.standard_error,
-                "mechanisms": dict(level.mechanisms),
-            }
-            for level in each.levels
-        ],
-    }

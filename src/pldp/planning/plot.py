@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pldp.errors import PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, build
-from pldp.planning.expected import pooled_variance
+from pldp.errors import EpsilonError, PlanError
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build
+from pldp.planning.expected import pool_levels
+from pldp.planning.kinds import BY_KIND
+from pldp.survey import Question
 
 if TYPE_CHECKING:
     from pldp.planning.plan import Plan, QuestionPlan
@@ -47,7 +50,8 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     right.set_xlabel("all ε multiplied by")
     left.set_yscale("log")
     left.yaxis.set_major_formatter(PercentFormatter(1.0))
-    left.set_ylabel(f"widest {confidence:.0%} interval, ±")
+    bounds = "" if all(each.reach == 1 for each in worst) else " (of a number: part of its bounds)"
+    left.set_ylabel(f"widest {confidence:.0%} interval, ±{bounds}")
     for axes in (left, right):
         axes.grid(color="#e4e7ec")
         axes.spines[["top", "right"]].set_visible(False)
@@ -59,20 +63,34 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
 
 
 def _half_width(each: QuestionPlan, confidence: float) -> float:
-    return float(each.interval_width(confidence).max()) / 2
+    """Return half of the widest interval as a part of what a row can be: 1 for a share, all bounds for a number."""
+    return float(each.interval_width(confidence).max()) / 2 / each.reach
 
 
-def _relative(plan: Plan, each: QuestionPlan, scale: float) -> float:
-    """Return the error with all ε scaled, relative to the error as planned (levels shown in both)."""
+def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
+    """Return the error with all ε scaled, relative to the error as planned (levels shown in both).
+
+    It is no number, and the line has a gap, where the mechanism has no channel of such an ε.
+    """
     question = plan.survey.question(each.question)
     reports = {level.level: level.reports for level in each.levels}
     counts = np.array([reports.get(level.name, 0.0) for level in question.levels])
-    most = LARGEST_EPSILON * MICRO
-    scaled = [
-        build(own.mechanism, own.size, min(most, max(1000, round(level.micro_epsilon * scale))))
-        for level, own in zip(question.levels, question.channels, strict=True)
-    ]
+    try:
+        scaled = [_scale_channel(question, level, factor) for level in range(len(question.levels))]
+    except EpsilonError:
+        return float("nan")
     before, after = (
-        float(pooled_variance(channels, counts, each.shares).max()) for channels in (question.channels, scaled)
+        float(pool_levels(question, channels, counts, each.shares).variance.max())
+        for channels in (question.channels, scaled)
     )
     return float(np.sqrt(after / before))
+
+
+def _scale_channel(question: Question, level: int, factor: float) -> Channel:
+    """Build the channel of a level again with all its budgets scaled; what has no limit has none then, too."""
+    own, budgets = question.channels[level], BY_KIND[question.kind].budgets(question, level)
+
+    def scale(micro: Micro) -> Micro:
+        return micro if micro == math.inf else min(LARGEST_EPSILON * MICRO, max(1000, round(micro * factor)))
+
+    return build(own.mechanism, own.size, tuple(map(scale, budgets)) if isinstance(budgets, tuple) else scale(budgets))

@@ -4,7 +4,7 @@ from pldp.simulate.counting import perturb_counts
 from pldp.simulate.item_sets import pack_baskets, perturb_item_sets
 from pldp.simulate.numbers import perturb_continuously, perturb_numbers, to_buckets
 from pldp.simulate.partitions import Partitions
-from pldp.simulate.population import Population, simulate_reports
+from pldp.simulate.population import Population, simulate_reports, truth_mapping
 from pldp.simulate.sampling import perturb, perturb_personal
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "perturb_personal",
     "simulate_reports",
     "to_buckets",
+    "truth_mapping",
 ]

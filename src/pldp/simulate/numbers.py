@@ -8,7 +8,8 @@ import numpy.typing as npt
 from pldp.errors import SimulationError
 from pldp.mechanisms import Channel, Grid
 from pldp.mechanisms.arrays import FloatArray, NumberArrays, arrays
-from pldp.mechanisms.continuous import CONTINUOUS, Hybrid, Laplace, Piecewise, SquareWave
+from pldp.mechanisms.continuous import CONTINUOUS
+from pldp.mechanisms.continuous.arrays import draw_continuous
 
 Outputs = npt.NDArray[np.int32]
 
@@ -68,23 +69,4 @@ def perturb_continuously(
     numbers = np.asarray(values, np.float64)
     if numbers.size and not made.domain[0] <= numbers.min() <= numbers.max() <= made.domain[1]:
         raise SimulationError(f"values must lie in {list(made.domain)}; some do not")
-    if isinstance(made, Laplace):
-        return numbers + generator.laplace(0, 2 / epsilon, len(numbers))
-    if isinstance(made, Piecewise | SquareWave):
-        return _window(made, numbers, generator)
-    if isinstance(made, Hybrid):
-        other = _window(Piecewise(epsilon), numbers, generator)
-        made_rounded = perturb_continuously("sr", epsilon, numbers, generator)
-        return np.where(generator.random(len(numbers)) < made.share, other, made_rounded)
-    top = made.reach[1]
-    return np.where(generator.random(len(numbers)) < 0.5 + numbers / (2 * top), top, -top)
-
-
-def _window(made: Piecewise | SquareWave, numbers: FloatArray, generator: np.random.Generator) -> FloatArray:
-    low, top = made.reach
-    least, largest = made.domain
-    start = low + (numbers - least) / (largest - least) * (top - low - made.width)
-    inside = generator.random(len(numbers)) < made.high * made.width
-    other = generator.random(len(numbers)) * (top - low - made.width)
-    other = low + other + np.where(low + other > start, made.width, 0.0)
-    return np.where(inside, start + generator.random(len(numbers)) * made.width, other)
+    return draw_continuous(made, numbers, generator)

@@ -108,9 +108,7 @@ class Partitions:
         people = self.population(place)
         batches = simulate_reports(self.survey, people, seed=self.seed_of(place))
         reports = write_parquet(folder / f"part-{place:05}.parquet", self.survey, batches)
-        questions = [self.survey.question(name) for name in people.values]
-        true = {each.name: np.rint(people.shares(each) * people.size).astype(np.int64) for each in questions}
-        return Written(reports, true)
+        return Written(reports, {name: people.counts(self.survey.question(name)) for name in people.values})
 
 
 def _every(start: int, end: int, place: int, number: int) -> int:

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from pldp.errors import SimulationError
 from pldp.reports.columns import Forms, batch_rows, schema
-from pldp.simulate.item_sets import pack_baskets
-from pldp.simulate.numbers import to_buckets
+from pldp.simulate.kinds import BY_KIND
+from pldp.simulate.kinds.kind import distribution
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
 
@@ -47,13 +47,13 @@ class Population:
         """Number of people."""
         return len(next(iter(self.values.values()))) if self.values else 0
 
+    def counts(self, question: Question) -> npt.NDArray[np.int64]:
+        """Return how many of these people have each of a question's labels or buckets."""
+        return BY_KIND[question.kind].count(question, self.values[question.name])
+
     def shares(self, question: Question) -> npt.NDArray[np.float64]:
         """Return the true shares of a question's values (labels, or buckets of a number) among these people."""
-        if question.kind == "choices":
-            bits = np.unpackbits(self.values[question.name], axis=1, count=len(question.values), bitorder="little")
-            return np.asarray(bits.mean(axis=0))
-        counts = np.bincount(self.values[question.name], minlength=question.channels[0].size)
-        return np.asarray(counts / max(1, int(counts.sum())))
+        return np.asarray(self.counts(question) / max(1, self.size))
 
     @classmethod
     def of_counts(
@@ -69,8 +69,7 @@ class Population:
         values = {}
         for name, given in counts.items():
             question = survey.question(name)
-            numbers = _counts(question, given)
-            values[name] = generator.permutation(np.repeat(_indices(question), numbers))
+            values[name] = generator.permutation(BY_KIND[question.kind].repeat(question, given))
         return cls._choosing(survey, values, level_mix, generator)
 
     @classmethod
@@ -85,7 +84,8 @@ class Population:
         array([0.66666667, 0.33333333])
         """
         generator = np.random.default_rng([seed, 1])
-        encoded = {name: _encoded(survey.question(name), given) for name, given in values.items()}
+        questions = [survey.question(name) for name in values]
+        encoded = {each.name: BY_KIND[each.kind].encode(each, values[each.name]) for each in questions}
         return cls._choosing(survey, encoded, level_mix, generator)
 
     @classmethod
@@ -107,16 +107,8 @@ class Population:
         generator = np.random.default_rng([seed, 1])
         values = {}
         for question in survey.questions if shares is None else map(survey.question, shares):
-            given = None if shares is None else shares[question.name]
-            size = question.channels[0].size
-            weights = 1 / np.arange(1, size + 1) if given is None else np.asarray(given, np.float64)
-            if question.kind == "choices":
-                values[question.name] = _drawn_sets(
-                    question, people, weights / 2 if given is None else weights, generator
-                )
-                continue
-            probabilities = _distribution(weights, size, f"shares of {question.name}")
-            values[question.name] = generator.choice(_indices(question), people, p=probabilities)
+            given = None if shares is None else np.asarray(shares[question.name], np.float64)
+            values[question.name] = BY_KIND[question.kind].draw(question, people, given, generator)
         return cls._choosing(survey, values, level_mix, generator)
 
     @classmethod
@@ -131,6 +123,20 @@ class Population:
             name: _choose_levels(survey.question(name), array, level_mix, generator) for name, array in values.items()
         }
         return cls(values, levels)
+
+
+def truth_mapping(survey: Survey, shares: Mapping[str, npt.NDArray[np.float64]]) -> list[dict[str, Any]]:
+    """Return what the collector does not see, as plain data: the truth behind the shares of each question.
+
+    >>> from pldp import Survey
+    >>> truth_mapping(Survey.load("examples/commute.toml"), {"late": np.array([0.25, 0.75])})[0]["rows"][0]
+    {'label': 'yes', 'true': 0.25}
+    """
+    questions = [survey.question(name) for name in shares]
+    return [
+        {"name": each.name, "kind": each.kind, **BY_KIND[each.kind].truth(each, shares[each.name])}
+        for each in questions
+    ]
 
 
 def simulate_reports(
@@ -227,53 +233,6 @@ def _validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
     return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
-def _encoded(question: Question, given: Sequence[Any]) -> npt.NDArray[Any]:
-    if question.kind == "choices":
-        return pack_baskets(given, question.values)
-    if question.grid is not None:
-        numbers = np.asarray(given, np.float64)
-        if question.outside == "clip":
-            numbers = numbers.clip(question.grid.low, question.grid.high)
-        return to_buckets(question.grid, numbers)
-    return np.array([question.value_index(label) for label in given], _indices(question).dtype)
-
-
-def _drawn_sets(
-    question: Question, people: int, chances: npt.NDArray[np.float64], generator: np.random.Generator
-) -> npt.NDArray[np.uint8]:
-    if chances.shape != (len(question.values),) or not ((chances >= 0) & (chances <= 1)).all():
-        raise SimulationError(f"shares of {question.name} must be {len(question.values)} numbers from 0 to 1")
-    return np.packbits(generator.random((people, len(chances))) < chances, axis=1, bitorder="little")
-
-
-def _indices(question: Question) -> npt.NDArray[Any]:
-    size = question.channels[0].size
-    return np.arange(size, dtype=np.min_scalar_type(size - 1))
-
-
-def _counts(question: Question, given: Mapping[str, int] | Sequence[int]) -> npt.NDArray[np.int64]:
-    if question.kind != "choice":
-        raise SimulationError(f"counts are for choices of one label; question {question.name!r} is another kind")
-    if isinstance(given, Mapping):
-        numbers = np.zeros(len(question.values), np.int64)
-        for label, count in given.items():
-            numbers[question.value_index(label)] = count
-    else:
-        numbers = np.asarray(given, np.int64)
-    if numbers.shape != (len(question.values),) or (numbers < 0).any():
-        raise SimulationError(
-            f"counts of {question.name} must be {len(question.values)} numbers of people, none negative"
-        )
-    return numbers
-
-
-def _distribution(weights: npt.ArrayLike, size: int, name: str) -> npt.NDArray[np.float64]:
-    numbers = np.asarray(weights, np.float64)
-    if numbers.shape != (size,) or not np.isfinite(numbers).all() or (numbers < 0).any() or numbers.sum() <= 0:
-        raise SimulationError(f"{name} must be {size} finite weights, none negative, not all zero")
-    return np.asarray(numbers / numbers.sum())
-
-
 def _choose_levels(
     question: Question, values: npt.NDArray[Any], mix: LevelMix, generator: np.random.Generator
 ) -> npt.NDArray[np.uint8]:
@@ -283,12 +242,8 @@ def _choose_levels(
     if not any(isinstance(weight, Mapping) for weight in mix.values()):
         return generator.choice(np.arange(size, dtype=np.uint8), len(values), p=_level_weights(question, mix))
     levels = np.empty(len(values), np.uint8)
-    missing = set(question.values) - set(mix)
-    if missing:
-        raise SimulationError(f"level_mix must name all {len(question.values)} labels of {question.name}")
-    for label, weights in mix.items():
-        chosen = values == question.value_index(label)
-        probabilities = _level_weights(question, weights if isinstance(weights, Mapping) else {})
+    for chosen, weights in BY_KIND[question.kind].split(question, values, mix):
+        probabilities = _level_weights(question, weights)
         levels[chosen] = generator.choice(np.arange(size, dtype=np.uint8), int(chosen.sum()), p=probabilities)
     return levels
 
@@ -297,4 +252,4 @@ def _level_weights(question: Question, mix: Mapping[str, Any]) -> npt.NDArray[np
     weights = np.zeros(len(question.levels))
     for name, weight in mix.items():
         weights[question.find_level(name)] = weight
-    return _distribution(weights, len(weights), "level_mix")
+    return distribution(weights, len(weights), "level_mix")

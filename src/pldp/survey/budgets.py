@@ -16,14 +16,17 @@ asked only some (`ask`), every question gets an equal part, because any of them 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
-from pldp.budgets import allocate, fraction_levels, micro_epsilon, variance_cost
+from pldp.budgets import Cost, allocate, fraction_levels, micro_epsilon
 from pldp.errors import EpsilonError, SurveyError
-from pldp.mechanisms import epsilon_text, names
-from pldp.survey.reading import read_fraction
+from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, epsilon_text
+from pldp.survey.kinds import DEFAULT_KIND, KINDS
+from pldp.survey.reading import read_epsilon, read_fraction
+
+_MOST: Final = LARGEST_EPSILON * MICRO
+"""The largest part of a question; what is left of a larger total is not spent."""
 
 
 def with_budgets(survey: dict[str, Any]) -> dict[str, Any]:
@@ -34,13 +37,11 @@ def with_budgets(survey: dict[str, Any]) -> dict[str, Any]:
     fractions = {name: _fraction(entry, f"levels.{name}") for name, entry in levels.items()}
     if "total_epsilon" not in survey:
         raise SurveyError("total_epsilon: is missing; levels that are fractions are fractions of it")
-    if not isinstance(survey["total_epsilon"], int | str | Decimal):
-        raise SurveyError("total_epsilon: must be a number")
+    total = read_epsilon(survey["total_epsilon"], "total_epsilon", largest=LARGEST_TOTAL)
     questions = survey.get("questions")
     if not isinstance(questions, list) or not all(isinstance(entry, dict) for entry in questions):
         return survey  # the reader says what is wrong
     try:
-        total = micro_epsilon(survey["total_epsilon"])
         budgets = _budgets(total, questions, survey.get("ask"))
         in_all = {level.name: level.micro_epsilon for level in fraction_levels(total, fractions)}
         spelled = [
@@ -69,24 +70,32 @@ def _fraction(entry: object, key: str) -> Fraction:
 
 def _budgets(total: int, questions: list[dict[str, Any]], ask: object) -> list[int | None]:
     """Return the budget of each question that does not bring levels of its own."""
-    free = [entry for entry in questions if "levels" not in entry]
-    other = next((entry for entry in free if entry.get("kind", "choice") != "choice"), None)
-    if other is not None:
-        raise EpsilonError(
-            f"only choices of one label share it; question {str(other.get('name'))[:64]!r} needs levels of its own"
-        )
+    costs = [_cost(entry) for entry in questions if "levels" not in entry]
     if type(ask) is int and 0 < ask < len(questions):
-        parts = [total // ask] * len(free)
+        parts = [total // ask] * len(costs)
     else:
         left = total - sum(_fixed(entry) for entry in questions if "levels" in entry)
         if left <= 0:
             raise EpsilonError(
-                f"must leave something for the {len(free)} questions without levels of their own, "
+                f"must leave something for the {len(costs)} questions without levels of their own, "
                 f"not {epsilon_text(total)}"
             )
-        parts = allocate(left, [variance_cost(_mechanism(entry), _size(entry)) for entry in free]) if free else []
+        parts = allocate(left, costs) if costs else []
     fresh = iter(parts)
-    return [None if "levels" in entry else next(fresh) for entry in questions]
+    return [None if "levels" in entry else min(next(fresh), _MOST) for entry in questions]
+
+
+def _cost(entry: dict[str, Any]) -> Cost:
+    """Return the error by ε of a question; refuse one whose kind has none."""
+    kind = entry.get("kind", DEFAULT_KIND)
+    found = KINDS.get(kind, KINDS[DEFAULT_KIND]) if isinstance(kind, str) else KINDS[DEFAULT_KIND]
+    cost = found.cost(entry)
+    if cost is None:
+        raise EpsilonError(
+            f"question {str(entry.get('name'))[:64]!r} needs levels of its own: how to share a total with questions of "
+            f"kind {found.kind} is not known yet"
+        )
+    return cost
 
 
 def _fixed(entry: dict[str, Any]) -> int:
@@ -96,16 +105,6 @@ def _fixed(entry: dict[str, Any]) -> int:
         return max(map(micro_epsilon, levels.values())) if isinstance(levels, dict) and levels else 0
     except (EpsilonError, TypeError):
         return 0
-
-
-def _mechanism(entry: dict[str, Any]) -> str:
-    named = entry.get("mechanism")
-    return named if isinstance(named, str) and named in names("labels", per_value=False) else "auto"
-
-
-def _size(entry: dict[str, Any]) -> int:
-    values = entry.get("values")
-    return max(2, len(values)) if isinstance(values, list) else 2
 
 
 def _levels(budget: int, fractions: Mapping[str, Fraction]) -> dict[str, str]:

@@ -21,23 +21,48 @@ A file is TOML or JSON with the keys of `survey.schema.json`:
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
 from pldp.budgets import Level
 from pldp.errors import SurveyError
-from pldp.mechanisms import epsilon_text
+from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
-from pldp.survey.hiding import label_channel, read_hiding
-from pldp.survey.model import SCHEMA, Question, Survey
-from pldp.survey.questions import read_question
-from pldp.survey.reading import LONGEST_NAME, LONGEST_TEXT, check_distinct, fail, read_epsilon, read_table, read_text
+from pldp.survey.hiding import Hiding, check_offer, label_channel, read_hiding
+from pldp.survey.kinds import DEFAULT_KIND, KINDS
+from pldp.survey.model import SCHEMA, Survey
+from pldp.survey.question import Entry, Question, Schema
+from pldp.survey.reading import (
+    LONGEST_NAME,
+    LONGEST_TEXT,
+    check_distinct,
+    check_known,
+    fail,
+    read_epsilon,
+    read_levels,
+    read_table,
+    read_text,
+    strictest_first,
+)
 from pldp.survey.signature import Signature, verify
 
 MOST_LEVELS: Final = 100
 
-_SURVEY_KEYS: Final = {"pldp", "title", "collector", "levels", "questions", "total_epsilon", "ask", "hide_level"}
+KEYS: Final[Mapping[str, Schema]] = {
+    "pldp": {"const": SCHEMA, "description": "number of this format"},
+    "title": {"$ref": "#/$defs/text"},
+    "collector": {"type": "string", "maxLength": LONGEST_TEXT, "description": "who collects"},
+    "levels": {"$ref": "#/$defs/levels"},
+    "total_epsilon": {"$ref": "#/$defs/total", "description": "the most that one person may spend on this survey"},
+    "ask": {"type": "integer", "minimum": 1, "description": "questions that each person is asked, picked at random"},
+    "hide_level": {"$ref": "#/$defs/hide_level"},
+    "questions": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/question"}},
+}
+"""Keys of a survey file with their JSON Schema."""
+
+REQUIRED: Final = ("pldp", "title", "levels", "questions")
 
 
 def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
@@ -58,6 +83,11 @@ def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
 def loads(text: str, *, trusted_key: str | None = None) -> Survey:
     """Read a survey from TOML or JSON text. A signed survey is JSON with the keys `survey` and `signature`."""
     document = _parse_json(text) if text.lstrip().startswith("{") else _parse_toml(text)
+    return survey_from_document(document, trusted_key=trusted_key)
+
+
+def survey_from_document(document: object, *, trusted_key: str | None = None) -> Survey:
+    """Build a survey from the plain data of a file, which may be signed."""
     signature = None
     if isinstance(document, dict) and "signature" in document:
         signature = Signature.from_mapping(document["signature"])
@@ -102,26 +132,30 @@ def _parse_toml(text: str) -> Any:
 
 
 def survey_from_mapping(document: object) -> Survey:
-    """Build a survey from plain data (a parsed TOML or JSON file)."""
-    survey = read_table(document, "survey", _SURVEY_KEYS, required=("pldp", "title", "levels", "questions"))
+    """Build a survey from plain data (a parsed TOML or JSON file); floats of Python are read as decimals."""
+    survey = read_table(document, "survey", KEYS, required=REQUIRED)
     if survey["pldp"] != SCHEMA or isinstance(survey["pldp"], bool):
         fail("pldp", f"must be {SCHEMA}, the number of this format", survey["pldp"])
     survey = with_budgets(survey)
-    levels = _levels(survey["levels"])
-    questions = survey["questions"]
-    if not isinstance(questions, list) or not questions:
-        fail("questions", "must be a list with at least one question", questions)
-    ask = _ask(survey.get("ask"), len(questions))
-    hiding = read_hiding(survey.get("hide_level"), levels, ask or len(questions))
-    built = tuple(read_question(entry, f"questions[{index}]", levels, hiding) for index, entry in enumerate(questions))
-    check_distinct([question.name for question in built], "questions", "names")
-    total = _total(survey.get("total_epsilon"), built, ask)
-    level_micro, level_channel = (None, None) if hiding is None else label_channel(hiding, levels, built)
+    entries = survey["questions"]
+    if not isinstance(entries, list) or not entries:
+        fail("questions", "must be a list with at least one question", entries)
+    # Where every question has an ε of its own, that of a survey's level is what somebody spends in all.
+    in_all = all(isinstance(entry, dict) and "levels" in entry for entry in entries)
+    levels = _levels(survey["levels"], LARGEST_TOTAL if in_all else LARGEST_EPSILON)
+    ask = _ask(survey.get("ask"), len(entries))
+    hiding = read_hiding(survey.get("hide_level"), levels, ask or len(entries))
+    questions = tuple(
+        _read_question(entry, f"questions[{index}]", levels, hiding) for index, entry in enumerate(entries)
+    )
+    check_distinct([question.name for question in questions], "questions", "names")
+    total = _total(survey.get("total_epsilon"), questions, ask)
+    level_micro, level_channel = (None, None) if hiding is None else label_channel(hiding, levels, questions)
     return Survey(
         title=read_text(survey["title"], "title", LONGEST_TEXT),
         collector=read_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
         levels=levels,
-        questions=built,
+        questions=questions,
         total_micro_epsilon=total,
         ask=ask,
         level_channel=level_channel,
@@ -130,7 +164,23 @@ def survey_from_mapping(document: object) -> Survey:
     )
 
 
-def _levels(entry: object) -> tuple[Level, ...]:
+def _read_question(entry: object, key: str, survey_levels: tuple[Level, ...], hiding: Hiding | None) -> Question:
+    """Build a question from its table, by its kind."""
+    table = entry if isinstance(entry, dict) else read_table(entry, key, ())
+    kind = table.get("kind", DEFAULT_KIND)
+    check_known(kind, f"{key}.kind", KINDS)
+    made = KINDS[kind]
+    read_table(table, key, made.keys, required=made.required)
+    name = read_text(table["name"], f"{key}.name", LONGEST_NAME)
+    key = f"{key} ({name})"
+    text = read_text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True)
+    levels = read_levels(table.get("levels"), f"{key}.levels", survey_levels)
+    if hiding is not None:
+        check_offer(key, levels, survey_levels)
+    return made.read(Entry(table, key, name, text, levels, hiding))
+
+
+def _levels(entry: object, largest: int) -> tuple[Level, ...]:
     if not isinstance(entry, dict) or not entry:
         fail("levels", "must be a table with at least one level, such as strict = 0.5", entry)
     if len(entry) > MOST_LEVELS:
@@ -142,8 +192,8 @@ def _levels(entry: object) -> tuple[Level, ...]:
         table = content if isinstance(content, dict) else {"epsilon": content}
         read_table(table, key, {"epsilon", "fraction", "text"}, required=("epsilon",))
         text = read_text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True)
-        levels.append(Level(name, read_epsilon(table["epsilon"], key), text))
-    return tuple(sorted(levels, key=lambda level: (level.micro_epsilon, level.name)))
+        levels.append(Level(name, read_epsilon(table["epsilon"], key, largest=largest), text))
+    return strictest_first(levels)
 
 
 def _ask(entry: object, questions: int) -> int | None:
@@ -158,7 +208,7 @@ def _ask(entry: object, questions: int) -> int | None:
 def _total(entry: object, questions: tuple[Question, ...], ask: int | None) -> int | None:
     if entry is None:
         return None
-    total = read_epsilon(entry, "total_epsilon")
+    total = read_epsilon(entry, "total_epsilon", largest=LARGEST_TOTAL)
     least = min(question.charge(0) for question in questions)
     if ask is not None:  # whoever is asked the dearest questions must be able to answer them
         least = sum(sorted(question.charge(0) for question in questions)[-ask:])

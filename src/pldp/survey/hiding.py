@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pldp.budgets import Level
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import (
+    LARGEST_EPSILON,
+    LARGEST_TOTAL,
+    MICRO,
     PureChannel,
     RandomizedResponse,
     epsilon_text,
     hideable,
     level_leak,
 )
-from pldp.survey.model import Question
+from pldp.survey.question import Entry, Question, Schema
 from pldp.survey.reading import fail, read_epsilon, read_table
 
 LEAST_LABEL_EPSILON: Final = 10_000
 """Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
+
+LABEL: Final = RandomizedResponse
+"""The mechanism that replaces the level by a label."""
+
+KEYS: Final[Mapping[str, Schema]] = {
+    "epsilon": {"$ref": "#/$defs/epsilon", "description": "of the label that replaces the level"},
+    "leak_cap": {"$ref": "#/$defs/total", "description": "on what label and output tell together about the level"},
+    "mechanism": {"const": LABEL.mechanism},
+    "weights": {"$ref": "#/$defs/weights"},
+}
+"""Keys of `hide_level` with their JSON Schema."""
 
 
 class Hiding(NamedTuple):
@@ -40,39 +55,42 @@ def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hid
     """Read `hide_level` of a survey whose people answer so many questions."""
     if entry is None:
         return None
-    table = read_table(entry, "hide_level", {"epsilon", "leak_cap", "mechanism", "weights"}, required=())
+    table = read_table(entry, "hide_level", KEYS)
     if "epsilon" not in table and "leak_cap" not in table:
         raise SurveyError("hide_level: epsilon is missing (or leak_cap, from which it is derived)")
     if len(levels) < 2:
         fail("hide_level", "must have at least two levels to hide among", len(levels))
     if len({level.micro_epsilon for level in levels}) < len(levels):
         fail("hide_level", "must have levels of different epsilon", [str(level) for level in levels])
-    if table.get("mechanism", "krr") != "krr":
-        fail("hide_level.mechanism", "must be 'krr'", table["mechanism"])
+    if table.get("mechanism", LABEL.mechanism) != LABEL.mechanism:
+        fail("hide_level.mechanism", f"must be {LABEL.mechanism!r}", table["mechanism"])
     epsilon, cap = (
-        None if table.get(name) is None else read_epsilon(table[name], f"hide_level.{name}")
-        for name in ("epsilon", "leak_cap")
+        None if table.get(name) is None else read_epsilon(table[name], f"hide_level.{name}", largest=largest)
+        for name, largest in (("epsilon", LARGEST_EPSILON), ("leak_cap", LARGEST_TOTAL))
     )
     return Hiding(epsilon, cap, table.get("weights"), questions)
 
 
-def hidden_channels(
-    key: str, size: int, levels: tuple[Level, ...], mechanism: object, hiding: Hiding
-) -> tuple[PureChannel, ...]:
+def check_offer(question: str, levels: Sequence[Level], survey_levels: Sequence[Level]) -> None:
+    """Refuse a question that does not offer every level in the survey's order: what it offers would tell the level."""
+    names = [level.name for level in levels]
+    if names != [level.name for level in survey_levels]:
+        fail(f"hide_level: {question}.levels", "must offer every level in the survey's order", names)
+
+
+def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> tuple[PureChannel, ...]:
     """Choose the most accurate channels of one form whose leak about the level stays within the cap."""
-    if not isinstance(mechanism, str):
-        fail(f"{key}.mechanism", "must be a name", mechanism)
     try:
-        sets = list(hideable(mechanism, size, [level.micro_epsilon for level in levels]))
+        candidates = list(hideable(mechanism, size, [level.micro_epsilon for level in entry.levels]))
     except EpsilonError as error:
-        raise SurveyError(f"{key}: {error}") from None
-    leaks = {channels: level_leak(channels) for channels in sets}
-    allowed = [channels for channels in sets if hiding.room is None or leaks[channels] <= hiding.room]
+        raise SurveyError(f"{entry.key}: {error}") from None
+    leaks = {channels: level_leak(channels) for channels in candidates}
+    allowed = [channels for channels in candidates if hiding.room is None or leaks[channels] <= hiding.room]
     if not allowed:
         known = ", ".join(f"{channels[0].mechanism} {epsilon_text(leak)}" for channels, leak in leaks.items())
         raise SurveyError(
-            f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {key} tell about the level "
-            f"by themselves ({known}), not {epsilon_text(hiding.leak_cap or 0)}"
+            f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {entry.key} tell about the "
+            f"level by themselves ({known}), not {epsilon_text(hiding.leak_cap or 0)}"
         )
     return max(allowed, key=lambda channels: sum(1 / channel.variance(1 / size) for channel in channels))
 
@@ -81,42 +99,39 @@ def label_channel(
     hiding: Hiding, levels: tuple[Level, ...], questions: tuple[Question, ...]
 ) -> tuple[int, PureChannel]:
     """Build the channel of the label; its ε is the one asked for, or what the cap leaves beside all outputs."""
-    leaks = []
-    for question in questions:
-        try:
-            leaks.append(level_leak(question.pure_channels))
-        except EpsilonError:
-            names = ", ".join(channel.mechanism for channel in question.channels)
-            fail(
-                f"hide_level: question {question.name}.mechanism",
-                "must give reports of one form at every level, or their form shows the level",
-                names,
-            )
-    outputs = sum(sorted(leaks)[-hiding.questions :])
+    outputs = sum(sorted(map(_leak, questions))[-hiding.questions :])
     if hiding.leak_cap is not None and outputs + (hiding.micro_epsilon or LEAST_LABEL_EPSILON) > hiding.leak_cap:
         fail(
             "hide_level.leak_cap",
             f"must leave room for epsilon beside the {epsilon_text(outputs)} that outputs alone tell about the level",
             epsilon_text(hiding.leak_cap),
         )
-    micro = hiding.micro_epsilon if hiding.micro_epsilon is not None else (hiding.leak_cap or 0) - outputs
+    left = min((hiding.leak_cap or 0) - outputs, LARGEST_EPSILON * MICRO)
+    micro = hiding.micro_epsilon if hiding.micro_epsilon is not None else left
     try:
-        if hiding.weights is None:
-            return micro, RandomizedResponse.of(len(levels), micro)
-        return micro, _published(len(levels), micro, hiding.weights)
+        built = LABEL.of(len(levels), micro) if hiding.weights is None else LABEL.read(len(levels), hiding.weights)
     except EpsilonError as error:
         raise SurveyError(f"hide_level: {error}") from None
-
-
-def _published(size: int, micro: int, weights: object) -> PureChannel:
-    """Rebuild the published channel of the label and refuse it if its true ε is above the promise."""
-    if not isinstance(weights, dict) or not all(type(weight) is int for weight in weights.values()):
-        fail("hide_level: weights", "must be a table of integers", weights)
-    built = RandomizedResponse.read(size, weights)
     if built.micro_epsilon > micro:
         fail(
             "hide_level: weights",
             f"must keep the promised epsilon {epsilon_text(micro)}",
             epsilon_text(built.micro_epsilon),
         )
-    return built
+    return micro, built
+
+
+def _leak(question: Question) -> int:
+    """Return what outputs of a question tell about the level; refuse one that cannot be hidden."""
+    reason = question.hideable()
+    if reason is not None:
+        raise SurveyError(f"hide_level: question {question.name}: {reason}")
+    try:
+        return level_leak(question.channels)
+    except EpsilonError:
+        names = ", ".join(channel.mechanism for channel in question.channels)
+        fail(
+            f"hide_level: question {question.name}.mechanism",
+            "must give reports of one form at every level, or their form shows the level",
+            names,
+        )

@@ -1,188 +1,29 @@
-"""The survey as both sides know it: questions, labels, levels, and the exact channel of each level."""
+"""The survey as both sides know it: questions, levels, totals, and its hash."""
 
 from __future__ import annotations
 
 import hashlib
-import json
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from pldp.budgets import Level, compose, epsilon_text
-from pldp.errors import AnswerError, EpsilonError, SurveyError
-from pldp.mechanisms import Channel, Grid, Micro, PureChannel, level_leak, value_and_level_epsilon
+from pldp.budgets import Level, epsilon_text
+from pldp.errors import AnswerError
+from pldp.mechanisms import Micro, PureChannel, level_leak, value_and_level_epsilon
+from pldp.survey.question import Question, canonical, hash_of
+from pldp.words import unknown
 
 SCHEMA: Final = 1
 """Number of the survey and report format; a change of meaning gets a new number."""
 
-
-KINDS: Final = ("choice", "choices", "number")
-"""One label, several labels, or a number."""
-
-OUTSIDE: Final = ("refuse", "clip")
-"""What happens to a number outside the bounds."""
-
-Budgets = tuple[Micro, ...]
-"""Micro-ε of each value, `math.inf` for values without protection."""
+_LISTED: Final = 3
+_TITLE: Final = 60
+"""Questions, and characters of the title, in a `repr`."""
 
 
-@dataclass(frozen=True)
-class Question:
-    """One question with its labels or bounds and the channel that each level uses.
-
-    Attributes
-    ----------
-    name
-        Short name in files and results.
-    text
-        What the person reads.
-    values
-        The labels that can be answered, in their public order; none for a number.
-    levels
-        The levels on offer, strictest first, each with its ε for this question (for each label of `choices`).
-    channels
-        The channel of each level, in the order of `levels`.
-    kind
-        `choice` (one label), `choices` (any number of labels) or `number`.
-    budgets
-        For each level a budget per value, where values are protected differently.
-    grid, bounds, unit, outside
-        Of a number: its buckets, the bounds as text, the unit, and what happens outside the bounds.
-    """
-
-    name: str
-    text: str
-    values: tuple[str, ...]
-    levels: tuple[Level, ...]
-    channels: tuple[Channel, ...]
-    kind: str = "choice"
-    budgets: tuple[Budgets, ...] = ()
-    grid: Grid | None = None
-    bounds: tuple[str, str] = ("", "")
-    unit: str = ""
-    outside: str = "refuse"
-
-    def __post_init__(self) -> None:
-        """Refuse a channel that does not keep what is promised, however the question was made."""
-        for place, (level, channel) in enumerate(zip(self.levels, self.channels, strict=True)):
-            if self.kind == "choices" or self.budgets:
-                budgets = self.budgets[place] if self.budgets else (level.micro_epsilon,) * channel.size
-                kept = [(bound, channel.promised(value)) for value, bound in enumerate(budgets)]
-            else:
-                kept = [(level.micro_epsilon, channel.micro_epsilon)]
-            for bound, found in kept:
-                if found > bound:
-                    raise SurveyError(
-                        f"question {self.name}, level {level.name}: weights must keep the promised epsilon "
-                        f"{epsilon_text(bound)}, not {epsilon_text(found)}"
-                    )
-
-    def charge(self, level: int) -> int:
-        """Return in micro-ε what an answer costs: the level's ε, or the sum over all labels of `choices`.
-
-        Values without protection are not counted: what they reveal has no price.
-        """
-        micro = self.levels[level].micro_epsilon
-        if self.kind != "choices":
-            return micro
-        budgets = self.budgets[level] if self.budgets else (micro,) * len(self.values)
-        return compose(int(budget) for budget in budgets if budget < math.inf)
-
-    @cached_property
-    def pure_channels(self) -> tuple[PureChannel, ...]:
-        """The channels, where all values have the same protection."""
-        pure = tuple(channel for channel in self.channels if isinstance(channel, PureChannel))
-        if len(pure) < len(self.channels):
-            raise EpsilonError(f"question {self.name!r} has channels that treat values differently")
-        return pure
-
-    @cached_property
-    def _value_index(self) -> Mapping[str, int]:
-        return {label: index for index, label in enumerate(self.values)}
-
-    @cached_property
-    def level_index(self) -> Mapping[str, int]:
-        """Place of each level's name in `levels`."""
-        return {level.name: index for index, level in enumerate(self.levels)}
-
-    def identity(self, level: int) -> str:
-        """Return what a device's memo knows an answer by: question, labels, level and the channel's weights.
-
-        It is made of nothing but published text and integers, so that a client in any language finds the same.
-        """
-        return self._identities[level]
-
-    @property
-    def _scale(self) -> tuple[str | int, ...]:
-        """The labels, or what stands for them in a number: its bounds and buckets."""
-        return self.values if self.grid is None else (*self.bounds, self.grid.size)
-
-    @cached_property
-    def _identities(self) -> list[str]:
-        return [
-            _hash([self.name, self.kind, self._scale, level.name, channel.mechanism, channel.weights()])
-            for level, channel in zip(self.levels, self.channels, strict=True)
-        ]
-
-    def encode(self, value: object) -> int:
-        """Return what the channel perturbs: the place of a label, a set of labels as bits, or a number's bucket."""
-        if self.kind == "choices":
-            return self._set(value)
-        if self.grid is not None:
-            return self._bucket(value)
-        return self.value_index(value)
-
-    def _set(self, value: object) -> int:
-        """Bit i stands for label i."""
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            raise AnswerError(f"value must be several labels of question {self.name!r}, such as a list; it is not")
-        labels = list(value)
-        places = {self._value_index.get(label) for label in labels if isinstance(label, str)} - {None}
-        if len(places) != len(labels):
-            raise AnswerError(
-                f"value must be different labels among the {len(self.values)} of question {self.name!r}; some are not"
-            )
-        return sum(1 << place for place in places if place is not None)
-
-    def _bucket(self, value: object) -> int:
-        """The bucket of a number in the public bounds."""
-        if self.grid is None or isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            raise AnswerError(f"value must be a number for question {self.name!r}; what came is none")
-        try:
-            number = float(value)
-        except (OverflowError, ValueError):  # an integer too large for a float, a signaling NaN
-            number = math.nan
-        if math.isnan(number):
-            raise AnswerError(f"value must be a number for question {self.name!r}; what came is none")
-        if self.outside == "clip":
-            number = min(max(number, self.grid.low), self.grid.high)
-        return self.grid.index(number)
-
-    def value_index(self, value: object) -> int:
-        """Return the place of a label; the label itself never appears in the error."""
-        index = self._value_index.get(value) if isinstance(value, str) else None
-        if index is None:
-            raise AnswerError(
-                f"value must be one of the {len(self.values)} labels of question {self.name!r}; what came is not"
-            )
-        return index
-
-    def find_level(self, name: str | None) -> int:
-        """Return the place of a level; the strictest one if no name is given."""
-        if name is None:
-            return 0
-        index = self.level_index.get(name) if isinstance(name, str) else None
-        if index is None:
-            names = ", ".join(level.name for level in self.levels)
-            raise AnswerError(f"level must be one of {names} in question {self.name!r}; what came is not")
-        return index
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Survey:
     """Everything that device and collector must agree on; its hash is in every report.
 
@@ -221,6 +62,21 @@ class Survey:
 
         return load(path, trusted_key=trusted_key)
 
+    @staticmethod
+    def read(source: str | Mapping[str, Any], *, trusted_key: str | None = None) -> Survey:
+        """Read a survey from the text of a file, or from the same as a dictionary.
+
+        >>> question = {"name": "late", "values": ["yes", "no"]}
+        >>> Survey.read({"pldp": 1, "title": "Work", "levels": {"strict": 0.5, "open": 2}, "questions": [question]})
+        <Survey 'Work', hash cf8da4b0…>
+          <Choice 'late': 2 labels; ε of levels: strict 0.5, open 2>
+        """
+        from pldp.survey.file import loads, survey_from_document  # noqa: PLC0415 - the reader builds this class
+
+        if isinstance(source, str):
+            return loads(source, trusted_key=trusted_key)
+        return survey_from_document(dict(source), trusted_key=trusted_key)
+
     @cached_property
     def _by_name(self) -> Mapping[str, Question]:
         return {question.name: question for question in self.questions}
@@ -229,8 +85,7 @@ class Survey:
         """Return the question of this name."""
         found = self._by_name.get(name) if isinstance(name, str) else None
         if found is None:
-            # What came is not repeated: with swapped arguments it would be the answer.
-            raise AnswerError(f"question must be one of {', '.join(self._by_name)}; what came is not")
+            raise AnswerError(unknown("question", name, self._by_name, "this survey"))
         return found
 
     @cached_property
@@ -243,7 +98,7 @@ class Survey:
             "pldp": SCHEMA,
             "title": self.title,
             "levels": {level.name: _level_document(level) for level in self.levels},
-            "questions": [_question_document(question) for question in self.questions],
+            "questions": [question.document() for question in self.questions],
         }
         if self.collector:
             document["collector"] = self.collector
@@ -270,14 +125,14 @@ class Survey:
         if self.level_channel is None:
             return None
         asked = self.questions if question is None else (self.question(question),)
-        leaks = sorted(level_leak(each.pure_channels) for each in asked)
+        leaks = sorted(level_leak(each.channels) for each in asked)
         return self.level_channel.micro_epsilon + sum(leaks[-(self.ask or len(leaks)) :])
 
     def value_and_level_epsilon(self, question: str) -> Micro | None:
         """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""
         if self.level_channel is None:
             return None
-        return value_and_level_epsilon(self.question(question).pure_channels, self.level_channel.micro_epsilon)
+        return value_and_level_epsilon(self.question(question).channels, self.level_channel.micro_epsilon)
 
     def label_identity(self, level: int) -> str:
         """Return what a device's memo knows the label of a hidden level by: the levels, the channel, the level."""
@@ -288,60 +143,39 @@ class Survey:
         if self.level_channel is None:
             return []
         names = [level.name for level in self.levels]
-        return [_hash([names, self.level_channel.mechanism, self.level_channel.weights(), name]) for name in names]
+        return [hash_of([names, self.level_channel.mechanism, self.level_channel.weights(), name]) for name in names]
 
     @cached_property
     def canonical(self) -> bytes:
         """The document as bytes in one and only one spelling: sorted keys, no spaces, UTF-8."""
-        return _canonical(self.document)
+        return canonical(self.document)
 
     @cached_property
     def hash(self) -> str:
         """SHA-256 of the canonical bytes, in hexadecimal."""
         return hashlib.sha256(self.canonical).hexdigest()
 
+    def __repr__(self) -> str:
+        lines = [f"  {question!r}" for question in self.questions[:_LISTED]]
+        more = len(self.questions) - _LISTED
+        end = [f"  and {more} more"] if more > 0 else []
+        return "\n".join([f"<Survey {self.title[:_TITLE]!r}, hash {self.hash[:8]}…>", *lines, *end])
+
+    def _repr_html_(self) -> str:
+        """Show questions, kinds and levels as a table in notebooks."""
+        from pldp.show import Table, panel  # noqa: PLC0415 - devices have no notebook
+
+        rows = [
+            (each.name, each.kind, each.describe(), ", ".join(str(level) for level in each.levels))
+            for each in self.questions
+        ]
+        return panel(self.title, Table("", ("question", "kind", "answers", "levels"), rows, left=4))
+
     def save(self, path: str | Path) -> None:
         """Write the spelled-out document as JSON, for devices and other languages."""
         Path(path).write_bytes(self.canonical + b"\n")
 
 
-def _canonical(content: object) -> bytes:
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _hash(content: object) -> str:
-    return hashlib.sha256(_canonical(content)).hexdigest()
-
-
 def _level_document(level: Level) -> dict[str, str]:
     document = {"epsilon": epsilon_text(level.micro_epsilon)}
     return {**document, "text": level.text} if level.text else document
-
-
-def _question_document(question: Question) -> dict[str, Any]:
-    named = list(zip(question.levels, question.channels, strict=True))
-    if question.grid is None:
-        answers: dict[str, Any] = {"values": list(question.values)}
-    else:
-        answers = {
-            "low": question.bounds[0],
-            "high": question.bounds[1],
-            "buckets": question.grid.size,
-            "outside": question.outside,
-        }
-        if question.unit:
-            answers["unit"] = question.unit
-    if question.budgets:
-        answers["budgets"] = {
-            level.name: [epsilon_text(micro) for micro in budgets]
-            for level, budgets in zip(question.levels, question.budgets, strict=True)
-        }
-    return {
-        "name": question.name,
-        "text": question.text,
-        "kind": question.kind,
-        **answers,
-        "levels": {level.name: epsilon_text(level.micro_epsilon) for level in question.levels},
-        "mechanism": {level.name: channel.mechanism for level, channel in named},
-        "weights": {level.name: dict(channel.weights()) for level, channel in named},
-    }

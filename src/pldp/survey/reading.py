@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, NoReturn
 
-from pldp.budgets import micro_epsilon
+from pldp.budgets import Level, micro_epsilon
 from pldp.errors import EpsilonError, SurveyError
+from pldp.mechanisms import LARGEST_EPSILON
+from pldp.words import listed, suggest
 
 LONGEST_NAME: Final = 64
 LONGEST_TEXT: Final = 2000
 
 
-def read_table(entry: object, key: str, known: set[str], *, required: tuple[str, ...]) -> dict[str, Any]:
+def read_table(entry: object, key: str, known: Collection[str], *, required: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return a table that has only known keys and all required ones."""
     if not isinstance(entry, dict):
         fail(key, "must be a table", entry)
     for name in entry:
         if name not in known:
-            raise SurveyError(f"{key}.{str(name)[:40]}: is not a known key; known are {', '.join(sorted(known))}")
+            hint = suggest(name, known)
+            raise SurveyError(f"{key}.{str(name)[:40]}: is not a known key; known are {listed(sorted(known))}{hint}")
     for name in required:
         if name not in entry:
             raise SurveyError(f"{key}: {name} is missing")
@@ -38,12 +42,17 @@ def read_text(entry: object, key: str, longest: int, *, empty: bool = False) -> 
     return entry
 
 
-def read_epsilon(entry: object, key: str) -> int:
-    """Return an ε in micro-ε."""
-    if not isinstance(entry, int | str | Decimal):
+def read_number(entry: object, key: str) -> int | str | Decimal:
+    """Return a number as it was written; a float of Python stands for its shortest decimal text."""
+    if isinstance(entry, bool) or not isinstance(entry, int | float | str | Decimal):
         fail(key, "must be a number", entry)
+    return repr(entry) if isinstance(entry, float) else entry
+
+
+def read_epsilon(entry: object, key: str, *, largest: int = LARGEST_EPSILON) -> int:
+    """Return an ε in micro-ε."""
     try:
-        return micro_epsilon(entry)
+        return micro_epsilon(read_number(entry, key), largest=largest)
     except EpsilonError as error:
         raise SurveyError(f"{key}: {error}") from None
 
@@ -51,12 +60,49 @@ def read_epsilon(entry: object, key: str) -> int:
 def read_fraction(entry: object, key: str) -> Fraction:
     """Return a fraction above 0 and at most 1, exactly."""
     try:
-        fraction = Fraction(entry) if isinstance(entry, int | str | Decimal) else Fraction(0)
-    except (ValueError, ZeroDivisionError, OverflowError):
+        fraction = Fraction(read_number(entry, key))
+    except (SurveyError, ValueError, ZeroDivisionError, OverflowError):
         fraction = Fraction(0)
-    if isinstance(entry, bool) or not 0 < fraction <= 1:
+    if not 0 < fraction <= 1:
         fail(key, 'must be above 0 and at most 1, such as "1/3"', entry)
     return fraction
+
+
+def read_levels(entry: object, key: str, survey_levels: tuple[Level, ...]) -> tuple[Level, ...]:
+    """Return the levels of a question: those of the survey, or some of them with another ε; others are not on offer."""
+    if entry is None:
+        return survey_levels
+    known = {level.name: level for level in survey_levels}
+    if not isinstance(entry, dict) or not entry:
+        fail(key, "must be a table such as strict = 0.5", entry)
+    levels = []
+    for name, epsilon in entry.items():
+        check_known(name, f"{key}.{name}", known, "the survey's levels: ")
+        levels.append(Level(name, read_epsilon(epsilon, f"{key}.{name}"), known[name].text))
+    return strictest_first(levels)
+
+
+def strictest_first(levels: Collection[Level]) -> tuple[Level, ...]:
+    """Return levels in the order that everybody uses."""
+    return tuple(sorted(levels, key=lambda level: (level.micro_epsilon, level.name)))
+
+
+def read_per_level(entry: object, key: str, levels: tuple[Level, ...], *, default: object) -> Mapping[str, Any]:
+    """Return an entry for each level, from one name for all of them or from a table that may leave some out."""
+    known = [level.name for level in levels]
+    if isinstance(entry, str):
+        return dict.fromkeys(known, entry)
+    if not isinstance(entry, dict):
+        fail(key, "must be one name, or a table with one per level", entry)
+    for name in entry:
+        check_known(name, f"{key}.{name}", known, "the question's levels: ")
+    return {name: entry.get(name, default) for name in known}
+
+
+def check_known(name: object, key: str, known: Collection[str], what: str = "") -> None:
+    """Refuse a name that is none of the known ones."""
+    if not isinstance(name, str) or name not in known:
+        fail(key, f"must be one of {what}{listed(known)}", name, suggest(name, known))
 
 
 def check_distinct(names: list[str], key: str, what: str) -> None:
@@ -68,8 +114,7 @@ def check_distinct(names: list[str], key: str, what: str) -> None:
         seen.add(name)
 
 
-def fail(key: str, rule: str, came: object) -> NoReturn:
+def fail(key: str, rule: str, came: object, hint: str = "") -> NoReturn:
     """Say which entry breaks which rule, and what came."""
-    shown = came if isinstance(came, int | Decimal) else repr(came)
-    shown = str(shown)
-    raise SurveyError(f"{key}: {rule}, not {shown[:80]}{'…' if len(shown) > 80 else ''}")
+    shown = str(came) if isinstance(came, int | Decimal) else repr(came)
+    raise SurveyError(f"{key}: {rule}, not {shown[:80]}{'…' if len(shown) > 80 else ''}{hint}")

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
 from pldp.mechanisms.continuous import CONTINUOUS
+from pldp.survey import Number
 from pldp.tallies.counts import OutputCounts
 from pldp.tallies.tally import Tally
 
@@ -85,17 +86,12 @@ class Service:
         cut, which loses nothing.
         """
         array = np.asarray(numbers, np.float64)
-        if channel.mechanism not in CONTINUOUS or channel.mechanism == "hm":
+        made = CONTINUOUS[channel.mechanism](channel.epsilon) if channel.mechanism in CONTINUOUS else None
+        if made is None or made.line is None:
             raise TallyError(f"service {name!r}: {channel.mechanism} has no continuous form on one line")
-        low, high = (
-            (-1.0, 1.0) if channel.mechanism == "laplace" else CONTINUOUS[channel.mechanism](channel.epsilon).reach
-        )
+        low, high = made.line
         count = channel.form.count
-        slack = 1e-9 * (high - low)
-        known = np.isfinite(array)
-        known &= (array >= low - slack) & (array <= high + slack) | (channel.mechanism == "laplace")
-        if channel.mechanism == "sr":
-            known &= np.abs(np.abs(array) - high) <= 0.02 * high
+        known = np.isfinite(array) & made.possible(array)
         places = np.clip(np.where(known, (array - low) / (high - low) * count, 0), 0, count - 1)
         return cls(name, channel, keys, np.where(known, places.astype(np.int64), ABSENT), bounds)
 
@@ -216,7 +212,7 @@ def fused_of(tally: Tally, question: str) -> Fused:
     3
     """
     asked = tally.survey.question(question)
-    if asked.grid is None:
+    if not isinstance(asked, Number):
         raise TallyError(f"question {question!r} must be a number to have a mean, not of kind {asked.kind}")
     if tally.survey.level_channel is not None:
         raise TallyError(f"question {question!r}: a number needs levels that are shown; this survey hides them")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,12 @@ from pldp.reports.columns import (
 )
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
+from pldp.tallies.frames import frame_table
 from pldp.tallies.pairs import Pair, PairCounts, pair_cells
 from pldp.tallies.tally import Cell, Tally
 
 Reports = Any
-"""An iterable of `Report`, JSON text or parsed JSON; an Arrow table, batch or reader; a Parquet file or folder."""
+"""An iterable of `Report`, JSON text or parsed JSON; Arrow data; a pandas or Polars data frame; a Parquet path."""
 
 Progress = Callable[[int], None]
 """Called with the number of rows read so far."""
@@ -65,8 +66,8 @@ def tally(
     survey
         The survey; reports of another one are rejected and counted as such.
     reports
-        `Report` objects, JSON texts or parsed objects; an Arrow table, batch or reader; or the path of a Parquet file
-        or of a folder of them.
+        `Report` objects, JSON texts or parsed objects; an Arrow table, batch or reader; a pandas or Polars data frame
+        with the same columns (levels as text, bits as bytes); or the path of a Parquet file or of a folder of them.
     patterns
         Keep whole rows of unary reports, which maximum likelihood needs (n·k/8 bytes at most).
     pairs
@@ -105,14 +106,21 @@ def _parts(survey: Survey, reports: Reports, *, patterns: bool, pairs: Sequence[
         reports = (batch for file in parquet_files(reports) for batch in read_share(survey, file))
     elif isinstance(reports, pa.RecordBatch):
         reports = [reports]
-    elif isinstance(reports, pa.Table):
-        reports = reports.to_batches(max_chunksize=BATCH_ROWS)
+    else:
+        table = reports if isinstance(reports, pa.Table) else frame_table(survey, reports)
+        reports = reports if table is None else table.to_batches(max_chunksize=BATCH_ROWS)
     if isinstance(reports, Report | Mapping | bytes) or not isinstance(reports, Iterable):
-        raise ReportError(f"reports must be many: an iterable, Arrow data or a path, not {type(reports).__name__}")
+        raise ReportError(
+            "reports must be many: an iterable of reports, Arrow data, a pandas or Polars DataFrame, or the path of "
+            f"Parquet files, not {type(reports).__name__}"
+        )
     records: list[Any] = []
     for report in reports:
         if isinstance(report, pa.RecordBatch):
             yield tally_batch(survey, report, patterns=patterns, pairs=pairs)
+            continue
+        if not isinstance(report, str | bytes | Mapping | Report) and frame_table(survey, report) is not None:
+            yield from _parts(survey, report, patterns=patterns, pairs=pairs)
             continue
         records.append(report)
         if len(records) == RECORDS_AT_ONCE:
@@ -304,13 +312,12 @@ class _QuestionColumns:
         return np.bincount(cells, minlength=levels * width).reshape(levels, width)
 
 
-class _Integers:
+class _Integers(NamedTuple):
     """A column of integers as an array, with the rows that hold one."""
 
-    def __init__(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], *, all_valid: bool) -> None:
-        self.values = values
-        self.valid = valid
-        self.all_valid = all_valid
+    values: npt.NDArray[Any]
+    valid: npt.NDArray[np.bool_]
+    all_valid: bool
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:

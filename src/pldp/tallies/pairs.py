@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
-from pldp.mechanisms.arrays import IntArray, label_arrays
+from pldp.mechanisms.arrays import IntArray, LabelArrays, arrays, label_arrays
 from pldp.survey import Survey
 
 LARGEST_TABLE: Final = 1 << 22
@@ -106,12 +106,11 @@ def pair_cells(survey: Survey, pairs: Sequence[Pair]) -> dict[PairCell, tuple[Ch
         if survey.ask == 1:
             raise TallyError("pairs need people who answer both questions; this survey asks each person one")
         for each in (one, two):
-            if each.kind != "choice":
+            if not all(isinstance(arrays(channel), LabelArrays) for channel in each.channels):
                 raise TallyError(f"pairs must be choices of one label; question {each.name!r} is of kind {each.kind}")
-        if len(one.values) * len(two.values) > LARGEST_TABLE:
-            raise TallyError(
-                f"pairs must have at most {LARGEST_TABLE:,} cells, not {len(one.values):,} × {len(two.values):,}"
-            )
+        rows, columns = one.channels[0].size, two.channels[0].size
+        if rows * columns > LARGEST_TABLE:
+            raise TallyError(f"pairs must have at most {LARGEST_TABLE:,} cells, not {rows:,} × {columns:,}")
         for level, channel in zip(one.levels, one.channels, strict=True):
             for other_level, other in zip(two.levels, two.channels, strict=True):
                 cells[(first, level.name), (second, other_level.name)] = (channel, other)

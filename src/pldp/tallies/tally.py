@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -23,11 +24,14 @@ from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
 
 TALLY_SCHEMA: Final = 1
 
+_SHOWN: Final = 3
+"""Questions in the short form of a tally."""
+
 Cell = tuple[str, str]
 """Question and level (as the report shows it)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tally:
     """Counts per (question, level), the number of reports, and how many were rejected for which reason.
 
@@ -67,7 +71,7 @@ class Tally:
     def merge(tallies: Sequence[Tally]) -> Tally:
         """Add up tallies of one survey."""
         if not tallies:
-            raise TallyError("there must be at least one tally to merge, not none")
+            raise TallyError("nothing to merge: need at least one tally")
         first = tallies[0]
         if any(other.survey.hash != first.survey.hash for other in tallies):
             raise TallyError("tallies to merge must be of one survey; their survey hashes differ")
@@ -115,7 +119,7 @@ class Tally:
 
     def _repr_html_(self) -> str:
         """Show what was counted in notebooks."""
-        cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in sorted(self.counts.items())]
+        cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in self.counts.items()]
         rejections = [(reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
         return panel(
             self.survey.title,
@@ -134,8 +138,23 @@ class Tally:
         """All but the survey: what travels between machines that have it."""
         return self.counts, self.reports, self.rejections, self.pairs
 
-    def save(self, path: str | Path) -> None:
-        """Write the tally to one file (a ZIP of NumPy arrays and the survey; no pickles)."""
+    def __repr__(self) -> str:
+        rejected = f", {self.rejected:,} rejected" if self.rejected else ""
+        lines = [f"Tally of {self.survey.title!r}: {self.reports:,} reports{rejected}"]
+        answered = self.answered
+        lines += [f"  {name}: {answers:,} answers" for name, answers in list(answered.items())[:_SHOWN]]
+        return "\n".join([*lines, *([f"  … and {len(answered) - _SHOWN} more"] if len(answered) > _SHOWN else [])])
+
+    @property
+    def answered(self) -> dict[str, int]:
+        """How many reports answer each question."""
+        answers = dict.fromkeys((question.name for question in self.survey.questions), 0)
+        for (name, _), counts in self.counts.items():
+            answers[name] += counts.reports
+        return answers
+
+    def to_bytes(self) -> bytes:
+        """Return the tally as the bytes of its file (a ZIP of NumPy arrays and the survey; no pickles)."""
         header = {
             "pldp_tally": TALLY_SCHEMA,
             "survey": self.survey.document,
@@ -148,21 +167,43 @@ class Tally:
             arrays |= {f"{index}.{name}": array for name, array in self.counts[cell].arrays().items()}
         for index, together in enumerate(self.pairs.values()):
             arrays |= {f"pair{index}.{name}": array for name, array in together.arrays().items()}
+        written = io.BytesIO()
+        np.savez_compressed(written, **arrays)
+        return written.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Tally:
+        """Read what `to_bytes` returned; what does not fit together is refused.
+
+        >>> from pldp import Survey
+        >>> empty = Tally.empty(Survey.load("examples/commute.toml"))
+        >>> Tally.from_bytes(empty.to_bytes()) == empty
+        True
+        """
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                return cls._from_arrays({name: arrays[name] for name in arrays.files})
+        except (TallyError, SurveyError) as error:
+            raise TallyError(str(error)) from None
+        except Exception as error:  # noqa: BLE001 - a corrupt archive can fail anywhere inside its reader
+            raise TallyError(f"is not a complete tally file ({type(error).__name__})") from None
+
+    def save(self, path: str | Path) -> None:
+        """Write the tally to one file, whole or not at all."""
         with atomic_write(path) as file:
-            np.savez_compressed(file, **arrays)
+            file.write(self.to_bytes())
 
     @classmethod
     def load(cls, path: str | Path) -> Tally:
         """Read a tally file; what does not fit together is refused."""
         try:
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-                return cls._from_arrays({name: arrays[name] for name in arrays.files})
+            return cls.from_bytes(Path(path).read_bytes())
         except FileNotFoundError:
             raise TallyError(f"{path}: there is no such file") from None
-        except (TallyError, SurveyError) as error:
-            raise TallyError(f"{path}: {error}") from None
-        except Exception as error:  # noqa: BLE001 - a corrupt archive can fail anywhere inside its reader
+        except OSError as error:
             raise TallyError(f"{path}: is not a complete tally file ({type(error).__name__})") from None
+        except TallyError as error:
+            raise TallyError(f"{path}: {error}") from None
 
     @classmethod
     def _from_arrays(cls, arrays: dict[str, Any]) -> Tally:
@@ -181,13 +222,11 @@ class Tally:
             for index, (cell, channels) in enumerate(paired.items())
         }
         rejections = {Rejection(reason): int(count) for reason, count in header["rejections"].items()}
-        answered: Counter[str] = Counter()
-        for (name, _), counts in cells.items():
-            answered[name] += counts.reports
-        reports = int(header["reports"])
-        if min(rejections.values(), default=0) < 0 or not max(answered.values()) <= reports <= sum(answered.values()):
+        found = cls(survey, cells, int(header["reports"]), rejections, pairs)
+        answers = found.answered.values()
+        if min(rejections.values(), default=0) < 0 or not max(answers) <= found.reports <= sum(answers):
             raise TallyError("the numbers of reports contradict each other")
-        return cls(survey, cells, reports, rejections, pairs)
+        return found
 
 
 def unreadable_reports(survey: Survey, number: int) -> Tally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -34,12 +35,12 @@ class HashArrays(LabelArrays):
         outputs = index * np.uint64(base) + reported
         return outputs.astype(self.output_type, copy=False)
 
-    @property
+    @cached_property
     def low(self) -> float:
         """Probability of a given wrong bucket."""
         return float(self.channel.bucket_channel.other_support)
 
-    @property
+    @cached_property
     def step(self) -> float:
         """How much likelier the right bucket is."""
         return float(self.channel.bucket_channel.truth_support) - self.low

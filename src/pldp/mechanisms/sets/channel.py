@@ -102,7 +102,7 @@ class ItemSet(Channel):
         """Build it from one budget for every item, or one for each."""
         return cls.of(each_budget(size, budgets))
 
-    @property
+    @cached_property
     def form(self) -> Bits:
         """One bit per item."""
         return Bits(self.size)
@@ -148,6 +148,10 @@ class ItemSet(Channel):
         return ItemEpsilon(
             micro_epsilon_of_ratio(kept, raised), micro_epsilon_of_ratio(BIT_TOTAL - raised, BIT_TOTAL - kept)
         )
+
+    def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
+        """p and q of the item."""
+        return Fraction(self.kept[item], BIT_TOTAL), Fraction(self.raised[item], BIT_TOTAL)
 
     def promised(self, value: int) -> Micro:
         """A budget bounds what a report tells about one item, present or absent."""
@@ -211,7 +215,7 @@ class ItemSet(Channel):
         if not 0 <= value < 1 << self.size:
             raise AnswerError(f"value must be a set of {self.size} items as an integer below 2^{self.size}")
         length = self.form.bytes
-        weights = (raised ^ differ & value for raised, differ in self._digits)
+        weights = [raised ^ differ & value for raised, differ in self._digits]
         below = draw_bits(random(BITS * length), length, weights)
         return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")
 

@@ -68,7 +68,7 @@ class UnaryEncoding(PureChannel):
             )
         return cls(size, int(truth_weight), other_weight)
 
-    @property
+    @cached_property
     def form(self) -> Bits:
         """One bit per value."""
         return Bits(self.size)

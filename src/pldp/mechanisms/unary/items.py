@@ -68,7 +68,7 @@ class ItemUnaryEncoding(SupportChannel):
         """Build it from a budget per value."""
         return cls.of(each_budget(size, budgets))
 
-    @property
+    @cached_property
     def form(self) -> Bits:
         """One bit per value."""
         return Bits(self.size)

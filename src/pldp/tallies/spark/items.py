@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pldp.errors import TallyError
-from pldp.mechanisms.arrays import IntArray
+from pldp.mechanisms.arrays import IntArray, arrays
+from pldp.mechanisms.sets.arrays import SetArrays
 from pldp.mechanisms.sets.channel import ItemSet
 from pldp.reports.columns import to_batch
 from pldp.survey import Survey
@@ -32,16 +34,13 @@ def baskets(
     Unlike a tally, which keeps every distinct row of such a question, this leaves the rows where they are: each size of
     sets is one pass over the reports, and only counts come back.
     """
-    asked = survey.question(question)
-    channels = {
-        level.name: channel
-        for level, channel in zip(asked.levels, asked.channels, strict=True)
-        if isinstance(channel, ItemSet)
-    }
-    if asked.kind != "choices" or not channels:
+    asked: Any = survey.question(question)
+    forms = [arrays(channel) for channel in asked.channels]
+    if not all(isinstance(form, SetArrays) for form in forms):
         raise TallyError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
     passes = _Passes(survey, narrowed(survey, frame), question, len(asked.values))
-    return [(channel, FrameColumns(passes, name)) for name, channel in channels.items()], asked.values
+    groups = [(form.channel, FrameColumns(passes, level.name)) for level, form in zip(asked.levels, forms, strict=True)]
+    return groups, asked.values
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from pldp.errors import EpsilonError
 from pldp.mechanisms.hybrid.channel import LEAST_EPSILON
@@ -50,6 +50,17 @@ class Continuous(ABC):
     def variance(self, value: float) -> float:
         """Variance of the unbiased number given the value."""
 
+    @property
+    def line(self) -> tuple[float, float] | None:
+        """The least and the largest output that a grid of outputs covers; `None` where they do not lie on one line."""
+        return self.reach
+
+    def possible(self, outputs: Any) -> Any:
+        """Tell which outputs of an array can occur, up to rounding."""
+        low, top = self.reach
+        slack = 1e-9 * (top - low)
+        return (outputs >= low - slack) & (outputs <= top + slack)
+
     def mean(self, value: float) -> float:
         """Mean of the output given the value."""
         return value
@@ -72,6 +83,15 @@ class Laplace(Continuous):
         """All numbers."""
         return -math.inf, math.inf
 
+    @property
+    def line(self) -> tuple[float, float]:
+        """The bounds: noise beyond them is cut, which loses nothing."""
+        return self.domain
+
+    def possible(self, outputs: Any) -> Any:
+        """All finite numbers."""
+        return abs(outputs) < math.inf
+
     def density(self, output: float, value: float) -> float:
         """ε/4·exp(−ε|y − v|/2)."""
         return self.epsilon / 4 * math.exp(-self.epsilon * abs(output - value) / 2)
@@ -93,6 +113,10 @@ class StochasticRounding(Continuous):
     def reach(self) -> tuple[float, float]:
         """−C and C."""
         return -1 / math.tanh(self.epsilon / 2), 1 / math.tanh(self.epsilon / 2)
+
+    def possible(self, outputs: Any) -> Any:
+        """Only the two ends."""
+        return abs(abs(outputs) - self.reach[1]) <= 0.02 * self.reach[1]
 
     def density(self, output: float, value: float) -> float:
         """Probability of an end."""
@@ -213,6 +237,11 @@ class Hybrid(Continuous):
     def reach(self) -> tuple[float, float]:
         """Those of PM."""
         return Piecewise(self.epsilon).reach
+
+    @property
+    def line(self) -> None:
+        """Outputs of PM and of SR need not lie on one line."""
+        return
 
     def density(self, output: float, value: float) -> float:
         """Mixture of PM's density and SR's points."""

@@ -1,0 +1,47 @@
+"""Audit a choice of one label: a few labels, each against each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
+from pldp.auditing.tables import read_table
+from pldp.epsilon import MICRO, Micro
+from pldp.mechanisms import Domain, build, family
+from pldp.survey import Question
+
+
+class AuditedChoice(AuditedKind[Question]):
+    """Between two labels the level's ε is claimed, or one of their budgets."""
+
+    domain: ClassVar[Domain] = "labels"
+
+    def compare(self, question: Question, level: int) -> Comparison:
+        """Return the first two labels with protection and the last one."""
+        epsilons, channel = label_epsilons(question, level), question.channels[level]
+        places = protected(epsilons)
+        chosen = sorted({*places[:2], *places[-1:]})
+        # Where a budget is that of a report, the larger one counts between two values. Others promise the smaller.
+        table = read_table(channel.mechanism, channel.size, channel.weights())
+        pick = max if table.by_output else min
+        claims = claims_between(len(chosen), lambda one, two: pick(epsilons[chosen[one]], epsilons[chosen[two]]))
+        return Comparison([question.values[place] for place in chosen], claims, list(range(len(chosen))))
+
+    def budgets(self, question: Question, level: int) -> Sequence[Micro]:
+        """Return the budget of each label where they differ."""
+        return question.budgets[level] if question.budgets else ()
+
+    def size(self, document: Mapping[str, Any]) -> int:
+        """Count the labels."""
+        return len(document["values"])
+
+    def example(self, mechanism: str) -> dict[str, Any]:
+        """Return four labels; a mechanism with a budget per value gets one that differs, if it keeps such budgets."""
+        question = {"name": mechanism, "values": LABELS, "mechanism": mechanism}
+        if not family(mechanism).per_value:
+            return question
+        budgets = (MICRO // 2, MICRO, MICRO, MICRO)
+        channel = build(mechanism, len(budgets), budgets)
+        kept = all(channel.promised(value) <= budget for value, budget in enumerate(budgets))
+        return {**question, "fractions": {LABELS[0]: "1/2" if kept else 1}}

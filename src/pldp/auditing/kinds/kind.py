@@ -1,0 +1,75 @@
+"""What a kind of question must offer so that its promises can be audited."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+
+from pldp.epsilon import MICRO, Micro
+from pldp.mechanisms import Domain
+from pldp.survey import Question
+
+Q = TypeVar("Q", bound=Question)
+
+LABELS: Final = ["a", "b", "c", "d"]
+"""Of the questions that a mechanism is audited with."""
+
+
+class Comparison(NamedTuple):
+    """Answers to compare.
+
+    Attributes
+    ----------
+    answers
+        What people of each group answer.
+    claims
+        ε that is claimed between any two of them.
+    timed
+        Places of the answers that a device should take the same time for.
+    """
+
+    answers: list[Any]
+    claims: list[list[float]]
+    timed: list[int]
+
+
+class AuditedKind(ABC, Generic[Q]):
+    """The promises of a question of one kind."""
+
+    domain: ClassVar[Domain]
+    """What the values of its channels are."""
+
+    @abstractmethod
+    def compare(self, question: Q, level: int) -> Comparison:
+        """Return answers between which a device's reports are compared; fewer than two where nothing is protected."""
+
+    @abstractmethod
+    def budgets(self, question: Q, level: int) -> Sequence[Micro]:
+        """Return the budget of each value where they differ, else nothing."""
+
+    @abstractmethod
+    def size(self, document: Mapping[str, Any]) -> int:
+        """Return the number of values of a question's channels, from its table in a survey document."""
+
+    @abstractmethod
+    def example(self, mechanism: str) -> dict[str, Any]:
+        """Return a small question that uses this mechanism, as a survey file has it."""
+
+
+def claims_between(count: int, claim: Callable[[int, int], float]) -> list[list[float]]:
+    """Return the ε claimed between any two of so many answers."""
+    return [[claim(one, two) for two in range(count)] for one in range(count)]
+
+
+def label_epsilons(question: Question, level: int) -> list[float]:
+    """Return the ε of each label: its budget, or the level's."""
+    if question.budgets:
+        return [micro / MICRO for micro in question.budgets[level]]
+    return [question.levels[level].micro_epsilon / MICRO] * len(question.values)
+
+
+def protected(epsilons: Sequence[float]) -> list[int]:
+    """Return the places of the labels that have a finite ε."""
+    return [place for place, epsilon in enumerate(epsilons) if math.isfinite(epsilon)]

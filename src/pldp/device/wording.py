@@ -1,0 +1,41 @@
+"""Probabilities and odds as a person reads them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Final
+
+from pldp.mechanisms import MICRO, Micro, epsilon_text
+
+MOST_LINES: Final = 8
+"""Labels that are explained one by one; the rest is counted."""
+
+_LARGEST: Final = 700 * MICRO
+"""Above this ε, e^ε is too large for a number."""
+
+
+def times(micro: Micro) -> str:
+    """Write e^ε as a number, or as a power where it is too large for one.
+
+    >>> times(1_000_000)
+    '2.72 times (ε = 1)'
+    """
+    odds = f"{math.exp(micro / MICRO):.3g}" if micro < _LARGEST else f"e^{epsilon_text(micro)}"
+    return f"{odds} times (ε = {epsilon_text(micro)})"
+
+
+def of_hundred(probability: Fraction) -> str:
+    """Write a probability as people of 100, with decimals only where a whole number would say none or all.
+
+    >>> of_hundred(Fraction(3, 4)), of_hundred(Fraction(1, 1000))
+    ('75', '0.1')
+    """
+    people = 100 * float(probability)
+    return f"{people:.0f}" if 1 <= people <= 99 else f"{people:.2g}" if people < 1 else f"{people:.4g}"
+
+
+def with_rest(lines: list[str], labels: int, what: str) -> list[str]:
+    """Add how many labels were not explained, if some were not."""
+    rest = labels - len(lines)
+    return [*lines, f"({rest} more {what} are protected in the same way.)"] if rest else lines

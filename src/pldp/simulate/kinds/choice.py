@@ -1,0 +1,58 @@
+"""People who choose one label: a value is its index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import SimulationError
+from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places, label_truth, places
+from pldp.survey import Question
+
+
+class SimulatedChoice(SimulatedKind[Question]):
+    """One label each."""
+
+    def encode(self, question: Question, answers: Sequence[Any]) -> Values:
+        """Look up each label."""
+        return np.array([question.value_index(label) for label in answers], places(len(question.values)).dtype)
+
+    def draw(
+        self, question: Question, people: int, shares: FloatArray | None, generator: np.random.Generator
+    ) -> Values:
+        """Draw labels from their shares."""
+        return draw_places(question, people, shares, generator)
+
+    def count(self, question: Question, values: Values) -> npt.NDArray[np.int64]:
+        """Return how many people have each label."""
+        return np.bincount(values, minlength=len(question.values))
+
+    def truth(self, question: Question, shares: FloatArray) -> dict[str, Any]:
+        """Return the true share of each label."""
+        return label_truth(question.values, shares)
+
+    def repeat(self, question: Question, counts: Mapping[str, int] | Sequence[int]) -> Values:
+        """Return each label as often as it counts."""
+        size = len(question.values)
+        if isinstance(counts, Mapping):
+            numbers = np.zeros(size, np.int64)
+            for label, count in counts.items():
+                numbers[question.value_index(label)] = count
+        else:
+            numbers = np.asarray(counts, np.int64)
+        if numbers.shape != (size,) or (numbers < 0).any():
+            raise SimulationError(f"counts of {question.name} must be {size} numbers of people, none negative")
+        return np.repeat(places(size), numbers)
+
+    def split(
+        self, question: Question, values: Values, mix: Mapping[str, Any]
+    ) -> Iterator[tuple[npt.NDArray[np.bool_], Mapping[str, float]]]:
+        """Yield who has each label."""
+        if set(question.values) - set(mix):
+            raise SimulationError(f"level_mix must name all {len(question.values)} labels of {question.name}")
+        for label, weights in mix.items():
+            chosen = np.asarray(values == question.value_index(label))
+            yield chosen, weights if isinstance(weights, Mapping) else {}

@@ -1,0 +1,88 @@
+"""What a kind of question must offer so that its answers can be simulated."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import SimulationError
+from pldp.survey import Question
+
+Q = TypeVar("Q", bound=Question)
+
+FloatArray = npt.NDArray[np.float64]
+Values = npt.NDArray[Any]
+"""What is true of each person: the index of a label or bucket, or a row of packed bits."""
+
+
+class SimulatedKind(ABC, Generic[Q]):
+    """The values of many people who answer a question of one kind."""
+
+    @abstractmethod
+    def encode(self, question: Q, answers: Sequence[Any]) -> Values:
+        """Return the values of people who would answer so."""
+
+    @abstractmethod
+    def draw(self, question: Q, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
+        """Draw the values of so many people from shares; a falling 1/rank pattern where none are given."""
+
+    @abstractmethod
+    def count(self, question: Q, values: Values) -> npt.NDArray[np.int64]:
+        """Return how many people have each label or bucket."""
+
+    @abstractmethod
+    def truth(self, question: Q, shares: FloatArray) -> dict[str, Any]:
+        """Return the truth behind these shares as plain data: rows as results have them."""
+
+    def repeat(self, question: Q, counts: Mapping[str, int] | Sequence[int]) -> Values:
+        """Return the values of exactly so many people of each label, in order."""
+        del counts
+        raise SimulationError(
+            f"counts are for choices of one label; question {question.name!r} is of kind {question.kind}"
+        )
+
+    def split(
+        self, question: Q, values: Values, mix: Mapping[str, Any]
+    ) -> Iterator[tuple[npt.NDArray[np.bool_], Mapping[str, float]]]:
+        """Yield, for each label of a level mix by label, who has it and the weights of their levels."""
+        del values, mix
+        raise SimulationError(
+            f"a level_mix by value is for choices of one label; question {question.name!r} is of kind {question.kind}: "
+            "give one weight per level"
+        )
+
+
+def rank_weights(size: int) -> FloatArray:
+    """Return weights that fall like 1/rank."""
+    return 1 / np.arange(1, size + 1)
+
+
+def places(size: int) -> Values:
+    """Return 0 … size−1 in the smallest type."""
+    return np.arange(size, dtype=np.min_scalar_type(size - 1))
+
+
+def distribution(weights: npt.ArrayLike, size: int, name: str) -> FloatArray:
+    """Return weights scaled to sum to 1; refuse what are none."""
+    numbers = np.asarray(weights, np.float64)
+    if numbers.shape != (size,) or not np.isfinite(numbers).all() or (numbers < 0).any() or numbers.sum() <= 0:
+        raise SimulationError(f"{name} must be {size} finite weights, none negative, not all zero")
+    return np.asarray(numbers / numbers.sum())
+
+
+def draw_places(question: Question, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
+    """Draw one of the places that the question's channels take, for each person."""
+    size = question.channels[0].size
+    weights = rank_weights(size) if shares is None else shares
+    probabilities = distribution(weights, size, f"shares of {question.name}")
+    return generator.choice(places(size), people, p=probabilities)
+
+
+def label_truth(labels: Sequence[str], shares: FloatArray) -> dict[str, Any]:
+    """Return the true share of each label as rows."""
+    rows = zip(labels, shares.tolist(), strict=True)
+    return {"rows": [{"label": label, "true": share} for label, share in rows]}

@@ -1,0 +1,49 @@
+"""People who have a number: a value is its bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.mechanisms import Grid
+from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places
+from pldp.simulate.numbers import to_buckets
+
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Those of a number's result."""
+
+
+class SimulatedNumber(SimulatedKind[Any]):
+    """A number each, rounded to a bucket."""
+
+    def encode(self, question: Any, answers: Sequence[Any]) -> Values:
+        """Return the bucket of each number, clipped to the bounds where the question says so."""
+        grid: Grid = question.grid
+        numbers = np.asarray(answers, np.float64)
+        return to_buckets(grid, numbers.clip(grid.low, grid.high) if question.outside == "clip" else numbers)
+
+    def draw(self, question: Any, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
+        """Draw buckets from their shares."""
+        return draw_places(question, people, shares, generator)
+
+    def count(self, question: Any, values: Values) -> npt.NDArray[np.int64]:
+        """Return how many people are in each bucket."""
+        return np.bincount(values, minlength=question.grid.size)
+
+    def truth(self, question: Any, shares: FloatArray) -> dict[str, Any]:
+        """Return mean and quantiles of the buckets, each spread evenly over its width, and the shares themselves."""
+        grid: Grid = question.grid
+        edges = np.linspace(grid.low, grid.high, grid.size + 1)
+        numbers = [float("nan")] * (len(QUANTILES) + 1)
+        if shares.any():
+            mean = float(shares @ (edges[1:] + edges[:-1]) / 2)
+            numbers = [mean, *np.interp(QUANTILES, [0, *np.cumsum(shares)], edges).tolist()]
+        labels = ["mean", *(f"{100 * share:g} %" for share in QUANTILES)]
+        return {
+            "unit": question.unit,
+            "rows": [{"label": label, "true": number} for label, number in zip(labels, numbers, strict=True)],
+            "density": {"edges": edges.tolist(), "shares": shares.tolist()},
+        }

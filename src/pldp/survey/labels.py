@@ -1,0 +1,173 @@
+"""What `choice` and `choices` have in common: labels, and a budget for each where they are protected differently."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from pldp.budgets import Level
+from pldp.errors import AnswerError
+from pldp.mechanisms import epsilon_text
+from pldp.survey.question import Budgets, Entry, Question, Schema
+from pldp.survey.reading import LONGEST_TEXT, check_distinct, fail, read_epsilon, read_fraction, read_table, read_text
+
+MOST_VALUES: Final = 1_000_000
+
+
+@dataclass(frozen=True, repr=False)
+class LabelQuestion(Question):
+    """A question whose answers are made of labels.
+
+    Attributes
+    ----------
+    values
+        The labels that can be answered, in their public order.
+    budgets
+        For each level a budget per value, where values are protected differently.
+    """
+
+    values: tuple[str, ...]
+    budgets: tuple[Budgets, ...] = ()
+
+    keys: ClassVar[Mapping[str, Schema]] = {
+        **Question.keys,
+        "values": {
+            "type": "array",
+            "minItems": 2,
+            "maxItems": MOST_VALUES,
+            "uniqueItems": True,
+            "items": {"$ref": "#/$defs/text"},
+        },
+        "fractions": {
+            "type": "object",
+            "description": "part of the level's ε for some values that are more sensitive",
+            "additionalProperties": {"$ref": "#/$defs/fraction"},
+        },
+        "unprotected": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "values that may be reported as they are",
+        },
+        "budgets": {
+            "type": "object",
+            "description": "spelled out: per level the ε of each value, or infinite",
+            "additionalProperties": {
+                "type": "array",
+                "items": {"anyOf": [{"$ref": "#/$defs/epsilon"}, {"const": epsilon_text(math.inf)}]},
+            },
+        },
+    }
+    required: ClassVar[tuple[str, ...]] = (*Question.required, "values")
+
+    @property
+    def scale(self) -> tuple[str, ...]:
+        """The labels."""
+        return self.values
+
+    def describe(self) -> str:
+        """Count the labels."""
+        return f"{len(self.values):,} labels"
+
+    def answers_document(self) -> dict[str, Any]:
+        """Return `values`, and `budgets` where there are some."""
+        document: dict[str, Any] = {"values": list(self.values)}
+        if self.budgets:
+            document["budgets"] = {
+                level.name: [epsilon_text(micro) for micro in budgets]
+                for level, budgets in zip(self.levels, self.budgets, strict=True)
+            }
+        return document
+
+    def promises(self, level: int) -> Budgets:
+        """Return the budget of each value where values are protected differently, else that of the answer."""
+        return self.budgets[level] if self.budgets else super().promises(level)
+
+    def true_epsilons(self, level: int) -> Budgets:
+        """Return what the channel really keeps, in the order of `promises`."""
+        channel = self.channels[level]
+        return tuple(map(channel.promised, range(channel.size))) if self.budgets else (channel.micro_epsilon,)
+
+    @cached_property
+    def value_places(self) -> Mapping[str, int]:
+        """Place of each label in `values`."""
+        return {label: place for place, label in enumerate(self.values)}
+
+    def value_index(self, value: object) -> int:
+        """Return the place of a label; the label itself never appears in the error."""
+        index = self.value_places.get(value) if isinstance(value, str) else None
+        if index is None:
+            raise AnswerError(
+                f"value must be one of the {len(self.values)} labels of question {self.name!r}; what came is not"
+            )
+        return index
+
+
+def read_labels(entry: Entry) -> tuple[str, ...]:
+    """Read `values`."""
+    labels, key = entry.table["values"], f"{entry.key}.values"
+    if not isinstance(labels, list) or not 2 <= len(labels) <= MOST_VALUES:
+        fail(key, f"must be a list of 2 to {MOST_VALUES:,} labels", labels)
+    read = [read_text(label, f"{key}[{index}]", LONGEST_TEXT) for index, label in enumerate(labels)]
+    check_distinct(read, key, "labels")
+    return tuple(read)
+
+
+def read_budgets(entry: Entry, values: tuple[str, ...]) -> tuple[Budgets, ...]:
+    """Return a budget per value for each level, or nothing if all values share the level's ε."""
+    table, key = entry.table, entry.key
+    present = sorted({"fractions", "unprotected", "budgets"} & table.keys())
+    if not present:
+        return ()
+    if "budgets" in present:
+        if len(present) > 1:
+            fail(key, "must give either budgets, or fractions and unprotected values", present)
+        return _spelled_budgets(table["budgets"], f"{key}.budgets", values, entry.levels)
+    fractions: dict[str, Fraction] = dict.fromkeys(values, Fraction(1))
+    for name, part in read_table(table.get("fractions", {}), f"{key}.fractions", set(values)).items():
+        fractions[name] = read_fraction(part, f"{key}.fractions.{name}")
+    unprotected = table.get("unprotected", [])
+    if not isinstance(unprotected, list) or not all(
+        isinstance(name, str) and name in fractions for name in unprotected
+    ):
+        fail(f"{key}.unprotected", "must be a list of labels of this question", unprotected)
+    for name in unprotected:
+        if name in table.get("fractions", {}):
+            fail(f"{key}.unprotected", "must not name labels that have a fraction", name)
+    free = set(unprotected)
+    return tuple(
+        tuple(
+            math.inf if name in free else _part(level.micro_epsilon, fractions[name], f"{key}.fractions.{name}")
+            for name in values
+        )
+        for level in entry.levels
+    )
+
+
+def _part(micro: int, fraction: Fraction, key: str) -> int:
+    part = int(micro * fraction)
+    if part < 1:
+        fail(key, "must leave the value at least a millionth of epsilon", str(fraction))
+    return part
+
+
+def _spelled_budgets(
+    entry: object, key: str, values: tuple[str, ...], levels: tuple[Level, ...]
+) -> tuple[Budgets, ...]:
+    names = tuple(level.name for level in levels)
+    table = read_table(entry, key, names, required=names)
+    found = []
+    for level in levels:
+        lines = table[level.name]
+        if not isinstance(lines, list) or len(lines) != len(values):
+            fail(f"{key}.{level.name}", f"must be a list with one epsilon per value ({len(values)})", lines)
+        budgets = tuple(
+            math.inf if line == epsilon_text(math.inf) else read_epsilon(line, f"{key}.{level.name}") for line in lines
+        )
+        if any(level.micro_epsilon < micro < math.inf for micro in budgets):
+            fail(f"{key}.{level.name}", "must not be above the level's epsilon", epsilon_text(level.micro_epsilon))
+        found.append(budgets)
+    return tuple(found)

@@ -1,0 +1,257 @@
+"""What every question has, whatever its kind: names, levels, and the exact channel of each level."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+
+from pldp.budgets import Cost, Level, epsilon_text
+from pldp.errors import AnswerError, EpsilonError, SurveyError
+from pldp.mechanisms import AUTO, Channel, Domain, Micro, build, family, read
+from pldp.survey.reading import LONGEST_TEXT, fail, read_per_level
+from pldp.words import unknown
+
+if TYPE_CHECKING:
+    from pldp.survey.hiding import Hiding
+
+Budgets = tuple[Micro, ...]
+"""Micro-ε of each value, `math.inf` for values without protection."""
+
+Schema = Mapping[str, Any]
+"""A part of the JSON Schema of survey files."""
+
+
+class Entry(NamedTuple):
+    """One question of a survey file, with what is read alike for every kind.
+
+    Attributes
+    ----------
+    table
+        The question's own keys, all of them known.
+    key
+        Where it stands in the file, for errors.
+    name, text, levels
+        As in `Question`.
+    hiding
+        What `hide_level` asks for, if levels are hidden.
+    """
+
+    table: Mapping[str, Any]
+    key: str
+    name: str
+    text: str
+    levels: tuple[Level, ...]
+    hiding: Hiding | None
+
+    def mechanisms(self) -> Mapping[str, str]:
+        """Return the mechanism that the file names for each level."""
+        named = read_per_level(self.table.get("mechanism", AUTO), f"{self.key}.mechanism", self.levels, default=AUTO)
+        for level, mechanism in named.items():
+            if not isinstance(mechanism, str):
+                fail(f"{self.key}, level {level}: mechanism", "must be a name", mechanism)
+        return named
+
+    def weights(self) -> Mapping[str, object]:
+        """Return the published weights of each level, `None` where the file has none."""
+        return read_per_level(self.table.get("weights", {}), f"{self.key}.weights", self.levels, default=None)
+
+
+@dataclass(frozen=True, repr=False)
+class Question(ABC):
+    """One question with the channel that each level uses; its kind says what an answer is.
+
+    Attributes
+    ----------
+    name
+        Short name in files and results.
+    text
+        What the person reads.
+    levels
+        The levels on offer, strictest first, each with its ε for this question.
+    channels
+        The channel of each level, in the order of `levels`.
+    """
+
+    name: str
+    text: str
+    levels: tuple[Level, ...]
+    channels: tuple[Channel, ...]
+
+    kind: ClassVar[str]
+    """Name in survey files."""
+
+    domain: ClassVar[Domain]
+    """What its channels perturb."""
+
+    keys: ClassVar[Mapping[str, Schema]] = {
+        "name": {"$ref": "#/$defs/name"},
+        "text": {"type": "string", "maxLength": LONGEST_TEXT},
+        "kind": {"type": "string"},
+        "levels": {
+            "type": "object",
+            "minProperties": 1,
+            "description": "another ε for some levels of this question; only these are then on offer",
+            "additionalProperties": {"$ref": "#/$defs/epsilon"},
+        },
+        "mechanism": {
+            "description": "one for all levels, or one per level",
+            "anyOf": [
+                {"$ref": "#/$defs/mechanism"},
+                {"type": "object", "additionalProperties": {"$ref": "#/$defs/mechanism"}},
+            ],
+        },
+        "weights": {
+            "type": "object",
+            "description": "per level, the integers that define the channel; checked against the promised ε",
+            "additionalProperties": {"$ref": "#/$defs/weights"},
+        },
+    }
+    """Its keys in survey files with their JSON Schema; here those of every kind."""
+
+    required: ClassVar[tuple[str, ...]] = ("name",)
+    """Keys that must be there."""
+
+    if TYPE_CHECKING:  # a stage's module for one kind may read what only that kind has, such as `values` or `grid`
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @classmethod
+    @abstractmethod
+    def read(cls, entry: Entry) -> Self:
+        """Build the question from its table in a survey file."""
+
+    @classmethod
+    def cost(cls, table: Mapping[str, Any]) -> Cost | None:  # noqa: ARG003 - others have one
+        """Return the error by ε that decides its part of a total; `None` if it needs levels of its own."""
+        return None
+
+    def __post_init__(self) -> None:
+        """Refuse a channel that does not keep what is promised, however the question was made."""
+        for place, (level, _) in enumerate(zip(self.levels, self.channels, strict=True)):
+            for bound, true in zip(self.promises(place), self.true_epsilons(place), strict=True):
+                if true > bound:
+                    raise SurveyError(
+                        f"question {self.name}, level {level.name}: weights must keep the promised epsilon "
+                        f"{epsilon_text(bound)}, not {epsilon_text(true)}"
+                    )
+
+    @property
+    def size(self) -> int:
+        """Number of values, items or buckets that its channels know."""
+        return self.channels[0].size
+
+    @property
+    @abstractmethod
+    def scale(self) -> Sequence[str | int]:
+        """What an answer is measured by, as published: the labels, or bounds and buckets."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say in a few words what can be answered."""
+
+    @abstractmethod
+    def answers_document(self) -> dict[str, Any]:
+        """Return the keys that only this kind has, spelled out."""
+
+    @abstractmethod
+    def hideable(self) -> str | None:
+        """Return why its levels cannot be hidden, and what to do instead; `None` if they can."""
+
+    def promises(self, level: int) -> Budgets:
+        """Return in micro-ε what a level promises: the budget of each value, or one of the whole answer."""
+        return (self.levels[level].micro_epsilon,)
+
+    def true_epsilons(self, level: int) -> Budgets:
+        """Return what the channel really keeps, in the order of `promises`."""
+        return (self.channels[level].micro_epsilon,)
+
+    def charge(self, level: int) -> int:
+        """Return in micro-ε what an answer costs."""
+        return self.levels[level].micro_epsilon
+
+    @cached_property
+    def level_index(self) -> Mapping[str, int]:
+        """Place of each level's name in `levels`."""
+        return {level.name: index for index, level in enumerate(self.levels)}
+
+    def find_level(self, name: str | None) -> int:
+        """Return the place of a level; the strictest one if no name is given."""
+        if name is None:
+            return 0
+        index = self.level_index.get(name) if isinstance(name, str) else None
+        if index is None:
+            raise AnswerError(unknown("level", name, self.level_index, f"question {self.name!r}"))
+        return index
+
+    def identity(self, level: int) -> str:
+        """Return what a device's memo knows an answer by: question, labels, level and the channel's weights.
+
+        It is made of nothing but published text and integers, so that a client in any language finds the same.
+        """
+        return self._identities[level]
+
+    @cached_property
+    def _identities(self) -> list[str]:
+        return [
+            hash_of([self.name, self.kind, self.scale, level.name, channel.mechanism, channel.weights()])
+            for level, channel in zip(self.levels, self.channels, strict=True)
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """Return the question as plain data with everything spelled out."""
+        named = [(level.name, channel) for level, channel in zip(self.levels, self.channels, strict=True)]
+        return {
+            "name": self.name,
+            "text": self.text,
+            "kind": self.kind,
+            **self.answers_document(),
+            "levels": {level.name: epsilon_text(level.micro_epsilon) for level in self.levels},
+            "mechanism": {name: channel.mechanism for name, channel in named},
+            "weights": {name: dict(channel.weights()) for name, channel in named},
+        }
+
+    def __repr__(self) -> str:
+        levels = ", ".join(f"{level.name} {epsilon_text(level.micro_epsilon)}" for level in self.levels[:_LISTED])
+        more = f", {len(self.levels) - _LISTED} more" if len(self.levels) > _LISTED else ""
+        return f"<{type(self).__name__} {self.name!r}: {self.describe()}; ε of levels: {levels}{more}>"
+
+
+_LISTED: Final = 6
+"""Levels in a `repr`."""
+
+
+def read_channels(
+    entry: Entry, domain: Domain, size: int, budgets: Sequence[Micro | Budgets], *, per_value: bool | None = None
+) -> tuple[Channel, ...]:
+    """Build the channel of each level from `mechanism` and `weights`, with one budget or one per value for each."""
+    mechanisms, weights = entry.mechanisms(), entry.weights()
+    channels = []
+    for level, budget in zip(entry.levels, budgets, strict=True):
+        where = f"{entry.key}, level {level.name}"
+        mechanism, published = mechanisms[level.name], weights[level.name]
+        if mechanism == AUTO and published is not None:
+            fail(f"{where}: weights", "must come with a named mechanism", mechanism)
+        try:
+            if mechanism != AUTO:
+                family(mechanism, domain, per_value=per_value)
+            channels.append(
+                build(mechanism, size, budget, domain=domain) if published is None else read(mechanism, size, published)
+            )
+        except EpsilonError as error:
+            raise SurveyError(f"{where}: {error}") from None
+    return tuple(channels)
+
+
+def canonical(content: object) -> bytes:
+    """Write plain data as bytes in one and only one spelling: sorted keys, no spaces, UTF-8."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def hash_of(content: object) -> str:
+    """SHA-256 of the canonical bytes, in hexadecimal."""
+    return hashlib.sha256(canonical(content)).hexdigest()

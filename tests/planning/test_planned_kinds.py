@@ -1,0 +1,215 @@
+"""Every kind of question is planned: errors are those of simulation and of the estimates; what cannot be is said."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import runs
+from pldp import Survey, plan, tally
+from pldp.cli import main
+from pldp.errors import PlanError
+from pldp.estimates import frequencies, itemsets, mean
+from pldp.mechanisms.arrays import arrays, label_arrays, piecewise_arrays
+from pldp.planning.expected import LevelPool
+from pldp.planning.kinds import BY_KIND
+from pldp.simulate import Population, perturb, simulate_reports
+from pldp.simulate.kinds import BY_KIND as SIMULATED
+from pldp.survey import Question, loads
+from pldp.tallies import fused_of
+
+EXAMPLES = sorted(Path("examples").glob("*.toml"))
+PEOPLE = 400
+"""Of each level in each run."""
+
+QUESTIONS = {
+    "several labels": 'kind = "choices"\nvalues = ["a", "b", "c"]',
+    "several labels with budgets": (
+        'kind = "choices"\nvalues = ["a", "b", "c"]\nfractions = { a = "1/2" }\nunprotected = ["c"]'
+    ),
+    "number": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 64',
+    "number, stochastic rounding": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 64\nmechanism = "sr"',
+    "number, Laplace": 'kind = "number"\nlow = 10\nhigh = 50\nbuckets = 64\nmechanism = "laplace"',
+    "budgets": 'values = ["a", "b", "c", "d"]\nfractions = { a = "1/2" }',
+    "budgets, one unprotected": 'values = ["a", "b", "c", "d"]\nfractions = { a = "1/2" }\nunprotected = ["d"]',
+    "budgets in bits": 'values = ["a", "b", "c", "d"]\nfractions = { a = "1/2" }\nmechanism = "idue"',
+}
+SHARES = {"choices": [0.1, 0.4, 0.7], "number": np.arange(1, 65), "choice": [0.1, 0.2, 0.3, 0.4]}
+
+
+def survey_of(words: str, factor: float = 1) -> Survey:
+    levels = f"levels = {{ strict = {0.5 * factor:g}, open = {1.5 * factor:g} }}"
+    return loads(f'pldp = 1\ntitle = "t"\n{levels}\n[[questions]]\nname = "q"\n{words}\n')
+
+
+def unbiased(question: Question, channel: object, outputs: np.ndarray) -> np.ndarray:
+    """What every report counts for each row: reports × rows."""
+    if question.kind == "choices":
+        bits = np.unpackbits(outputs, axis=1, count=channel.size, bitorder="little")
+        return np.where(bits, *(arrays(channel).bit_weights[:, place] for place in (1, 0)))
+    if question.kind == "number":
+        scale = (question.grid.high - question.grid.low) / 2
+        return (question.grid.low + (piecewise_arrays(channel).unbiased()[outputs.astype(int)] + 1) * scale)[:, None]
+    return label_arrays(channel).supported(outputs)
+
+
+def simulated_errors(survey: Survey, repeats: int) -> np.ndarray:
+    """Errors of the pooled rows in each run, runs × rows, in units of the predicted standard errors."""
+    (question,) = survey.questions
+    planned = plan(survey, 2 * PEOPLE, shares={"q": SHARES[question.kind]}).questions[0]
+    kind, generator = BY_KIND[question.kind], np.random.default_rng(1)
+    reports = [kind.one_report(question, channel, planned.shares) for channel in question.channels]
+    weights = LevelPool(reports, np.full(2, float(PEOPLE))).weights
+    pooled = 0
+    for weight, channel in zip(weights, question.channels, strict=True):
+        values = SIMULATED[question.kind].draw(question, PEOPLE * repeats, planned.shares, generator)
+        counted = unbiased(question, channel, perturb(channel, values, generator))
+        means = counted.reshape(repeats, PEOPLE, -1).mean(axis=1)
+        if question.kind == "choice":
+            means = np.array([label_arrays(channel).shares(row) for row in means])
+        pooled = pooled + weight * means
+    return (pooled - np.array(list(planned.rows.values()))) / planned.standard_error
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_predicted_errors_are_those_of_simulation(name: str) -> None:
+    errors = simulated_errors(survey_of(QUESTIONS[name]), runs(400, 4000))
+    found = math.sqrt((errors**2).mean())
+    assert abs(found - 1) < 0.05
+    assert abs(errors.mean()) < 0.2  # and the rows are what is estimated, without bias
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_comparison_rejects_a_channel_that_is_a_fifth_off(name: str) -> None:
+    errors = simulated_errors(survey_of(QUESTIONS[name]), 400)
+    shares = {"q": SHARES[survey_of(QUESTIONS[name]).questions[0].kind]}
+    own, other = (
+        plan(survey_of(QUESTIONS[name], factor), 2 * PEOPLE, shares=shares).questions[0].standard_error
+        for factor in (1, 1.2)
+    )
+    assert abs(math.sqrt((errors**2).mean() * (own**2).mean() / (other**2).mean()) - 1) > 0.05
+
+
+def test_the_plan_says_what_the_estimates_will_say() -> None:
+    survey = Survey.load("examples/shopping.toml")
+    people = Population.of_shares(survey, 40_000, seed=2)
+    counted = tally(survey, simulate_reports(survey, people, seed=2))
+    shares = {question.name: people.shares(question).tolist() for question in survey.questions}
+    basket, reason, spent = plan(survey, 40_000, shares=shares).questions
+    found = mean(fused_of(counted, "spent"), target="population")
+    assert spent.standard_error == pytest.approx(found.standard_error, rel=0.03)
+    assert spent.rows["mean"] == pytest.approx(found.value, abs=5 * found.standard_error)
+    assert reason.standard_error == pytest.approx(frequencies(counted, "reason").standard_error, rel=0.05)
+    question = survey.question("basket")
+    groups = [
+        (channel, counted.counts["basket", level.name].rows())
+        for level, channel in zip(question.levels, question.channels, strict=True)
+    ]
+    sets = itemsets(groups, question.values, 0.2, target="population")
+    labels = list(basket.rows)
+    for items, error in zip(sets.sets, sets.standard_error, strict=True):
+        if len(items) == 1:
+            assert basket.standard_error[labels.index(items[0])] == pytest.approx(error, rel=0.05)
+    assert sets.sets[0] == ("bread",)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_question_is_in_every_form_of_the_plan(path: Path, capsys, tmp_path: Path) -> None:
+    picture = tmp_path / "plan.svg"
+    assert main(["plan", str(path), "--people", "1000", "--plot", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    assert main(["plan", str(path), "--people", "1000", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    names = [question.name for question in Survey.load(path).questions]
+    assert [each["question"] for each in found["questions"]] == names
+    assert all(name in shown for name in names)
+    assert all(row["standard_error"] > 0 for each in found["questions"] for row in each["rows"])
+    assert bool(found["designs"]) == (found["no_designs"] is None)
+    assert "<svg" in picture.read_text()
+    html = plan(Survey.load(path), 1000)._repr_html_()
+    assert all(f">{name}</th>" in html for name in names)
+
+
+def test_a_picture_has_a_line_for_every_question_against_people_and_epsilon() -> None:
+    figure = plan(Survey.load("examples/shopping.toml"), 1000).plot()
+    for axes in figure.axes:
+        lines = [line for line in axes.lines if len(line.get_xdata()) > 2]
+        assert len(lines) == 3
+        for line in lines:
+            assert np.isfinite(line.get_ydata()).all()
+            assert (np.diff(line.get_ydata()) < 0).all()
+
+
+def test_no_design_is_called_best_where_none_is_compared(capsys) -> None:
+    assert main(["plan", "examples/shopping.toml", "--people", "1000"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "No design is recommended: other designs are compared for choices of one label" in out
+    assert "question 'basket' is a choice of several labels" in out
+    assert "nan" not in out
+    assert "best" not in out.replace("best first", "")
+
+
+SPECIAL = {
+    "question 'q' is a choice of several labels": QUESTIONS["several labels"],
+    "question 'q' is a number": QUESTIONS["number"],
+    "question 'q' has a budget for each label": QUESTIONS["budgets"],
+}
+
+
+@pytest.mark.parametrize("words", SPECIAL)
+def test_what_is_known_for_plain_choices_only_is_refused(words: str) -> None:
+    planned = plan(survey_of(SPECIAL[words]), 1000)
+    assert planned.designs == ()
+    with pytest.raises(PlanError, match=f"no best design.*{words}"):
+        planned.best_survey()
+    with pytest.raises(PlanError, match=f"levels can be hidden for choices of one label.*{words}"):
+        plan(survey_of(SPECIAL[words]), 1000, hide_level=1)
+
+
+def test_people_for_an_error_are_those_of_shares() -> None:
+    sets = survey_of(QUESTIONS["several labels"])
+    needed = plan(sets, 1000).people_for(0.01)["q"]
+    assert plan(sets, needed).questions[0].interval_width().max() / 2 == pytest.approx(0.01, rel=1e-3)
+    with pytest.raises(PlanError, match="question 'q' is a number"):
+        plan(survey_of(QUESTIONS["number"]), 1000).people_for(0.01)
+
+
+WRONG = {
+    "shares of q must be 3 numbers from 0 to 1": ("several labels", [0.1, 2, 0.3]),
+    "shares of q must name its labels only: a, b, c": ("several labels", {"z": 0.5}),
+    "shares of q must be 64 finite numbers": ("number", [1, 2]),
+    "shares of q must be a list with one weight per bucket": ("number", {"10": 5}),
+    "shares of q must be 4 finite numbers": ("budgets", {"a": -1}),
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_shares_that_make_no_sense_get_one_line(words: str) -> None:
+    name, shares = WRONG[words]
+    with pytest.raises(PlanError) as error:
+        plan(survey_of(QUESTIONS[name]), 1000, shares={"q": shares})
+    assert str(error.value).startswith(words)
+    assert "\n" not in str(error.value)
+
+
+def test_a_label_without_protection_that_everybody_has_has_no_error() -> None:
+    planned = plan(survey_of(QUESTIONS["several labels with budgets"]), 1000, shares={"q": [0.5, 0.5, 1]}).questions[0]
+    assert planned.standard_error[2] == 0
+    assert (planned.standard_error[:2] > 0).all()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_plan_shows_itself_in_five_lines(path: Path) -> None:
+    lines = repr(plan(Survey.load(path), 1000)).splitlines()
+    assert len(lines) <= 5
+    assert all(len(line) < 120 for line in lines)
+    assert "±" in lines[1]
+
+
+def test_nothing_is_printed_where_a_picture_cannot_be_written(capsys, tmp_path: Path) -> None:
+    code = main(["plan", "examples/shopping.toml", "--people", "100", "--plot", str(tmp_path / "no" / "p.png")])
+    assert (code, capsys.readouterr().out) == (2, "")

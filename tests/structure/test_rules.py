@@ -1,0 +1,182 @@
+"""The structure is a claim like any other: ladders stay in their homes, registries agree, doors are used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from pldp.auditing.kinds import BY_KIND as AUDITING
+from pldp.auditing.tables import MECHANISMS as AUDITED
+from pldp.device.kinds import BY_KIND as DEVICE
+from pldp.estimates.kinds import BY_KIND as ESTIMATES
+from pldp.mechanisms import REGISTRY, build
+from pldp.mechanisms.arrays import ChannelArrays, arrays
+from pldp.planning.kinds import BY_KIND as PLANNING
+from pldp.simulate.kinds import BY_KIND as SIMULATE
+from pldp.survey.kinds import KINDS
+from pldp.survey.schema import survey_schema
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "pldp"
+
+STAGES = {
+    "device": DEVICE,
+    "simulate": SIMULATE,
+    "estimates": ESTIMATES,
+    "planning": PLANNING,
+    "auditing": AUDITING,
+}
+
+LONGEST = 450
+"""Lines of a module, at most."""
+
+
+def modules(*except_in: str) -> Iterator[tuple[str, ast.Module]]:
+    """Yield every module of the package outside these folders, as its path and its syntax tree."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        if not name.startswith(except_in):
+            yield name, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def channel_classes() -> set[str]:
+    """Every class of channel, the abstract ones for a domain and one p and q per value among them."""
+    names = {base.__name__ for family in REGISTRY.values() for base in family.__mro__}
+    return names - {"Channel", "ABC", "object"}
+
+
+def named(node: ast.expr) -> set[str]:
+    """The last names of a class, or of several in a tuple or a union."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    if isinstance(node, ast.Attribute):
+        return {node.attr}
+    return {name for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr) for name in named(child)}
+
+
+def ladders_by_channel(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines that ask for the class of a channel."""
+    classes = channel_classes()
+    for node in ast.walk(tree):
+        asked = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        if asked in {"isinstance", "issubclass"} and named(node.args[1]) & classes:
+            yield node.lineno
+
+
+def mechanism_names(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines where a mechanism's name is compared or looked up; examples in docstrings are no code."""
+    for node in ast.walk(tree):
+        compared = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        for part in compared:
+            for child in ast.walk(part):
+                if isinstance(child, ast.Constant) and child.value in REGISTRY:
+                    yield child.lineno
+
+
+def kind_comparisons(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines where something is compared with the name of a kind."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            parts = [child for part in (node.left, *node.comparators) for child in ast.walk(part)]
+            if any(isinstance(part, ast.Constant) and part.value in KINDS for part in parts):
+                yield node.lineno
+
+
+def found(rule, *homes: str) -> list[str]:
+    return [f"{name}:{line}" for name, tree in modules(*homes) for line in rule(tree)]
+
+
+def test_only_mechanisms_and_papers_ask_for_the_class_of_a_channel() -> None:
+    assert found(ladders_by_channel, "mechanisms/", "papers/") == []
+
+
+def test_only_mechanisms_the_audits_own_tables_and_papers_know_mechanisms_by_name() -> None:
+    assert found(mechanism_names, "mechanisms/", "auditing/tables.py", "auditing/exact.py", "papers/") == []
+
+
+def test_only_kinds_know_kinds_by_name() -> None:
+    homes = ("survey/kinds/", *(f"{stage}/kinds/" for stage in STAGES), "show/kinds/")
+    assert found(kind_comparisons, *homes) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        (ladders_by_channel, "isinstance(channel, pldp.mechanisms.UnaryEncoding | NumberChannel)"),
+        (mechanism_names, "if mechanism in {'krr', other}: pass"),
+        (kind_comparisons, "if question.kind != 'choice': pass"),
+    ],
+)
+def test_the_rules_see_a_ladder(rule, code: str) -> None:
+    assert list(rule(ast.parse(code))) == [1]
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_mechanism_has_arrays_an_audit_table_and_a_schema_entry(name: str) -> None:
+    family = REGISTRY[name]
+    assert family.mechanism == name
+    built = build(name, 4, (500_000,) * 4 if family.per_value else 1_000_000)
+    assert isinstance(arrays(built), ChannelArrays)
+    assert name in AUDITED
+    assert f'"{name}"' in str(survey_schema()).replace("'", '"')
+
+
+def test_what_the_registry_says_of_a_mechanism_is_what_the_class_says() -> None:
+    registry = import_module("pldp.mechanisms.registry")
+    assert {name: domain for name, (domain, _, _) in registry._HOMES.items()} == {
+        name: family.domain for name, family in REGISTRY.items()
+    }
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_kind_has_every_stage(stage: str) -> None:
+    assert set(STAGES[stage]) == set(KINDS), stage
+
+
+def test_every_kind_is_shown() -> None:
+    shown = import_module("pldp.show.kinds").BY_KIND
+    assert set(KINDS) <= set(shown)
+
+
+def test_no_module_is_too_long() -> None:
+    lengths = {
+        path.relative_to(SOURCE): len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCE.rglob("*.py")
+    }
+    assert {str(path): lines for path, lines in lengths.items() if lines > LONGEST} == {}
+
+
+def packages() -> list[str]:
+    return [path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()]
+
+
+DOORS_OF_FAMILIES = {"mechanisms": ("arrays",), "tallies": ("spark",), "papers": ()}
+"""Packages with more than one door: array forms need NumPy, Spark needs Spark."""
+
+
+def past_doors() -> Iterator[str]:
+    """Yield imports from inside another package, past its door."""
+    for name, tree in modules():
+        own = name.split("/")[0]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("pldp."):
+                parts = node.module.split(".")[1:]
+                if parts[0] in packages() and parts[0] != own and len(parts) > 1:
+                    yield f"{name}:{node.lineno} {node.module}"
+
+
+def test_every_exported_name_exists() -> None:
+    for package in packages():
+        door = import_module(f"pldp.{package}") if package != "show" else import_module("pldp.show")
+        for name in getattr(door, "__all__", ()):
+            assert hasattr(door, name), f"pldp.{package}.{name}"
+
+
+def test_tests_and_documentation_of_the_rules_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert re.search("^## Adding a mechanism", text, re.MULTILINE)
+    assert re.search("^## Adding a kind", text, re.MULTILINE)
