@@ -345,7 +345,7 @@ def fused_arrays(fused: Any) -> Arrays:
 
 
 def mean(fused: Any, *, method: str, target: str, pool: str) -> dict[str, Any]:
-    found = estimates.mean(fused, method=method, target=target, pooling=pool)
+    found = estimates.mean(fused, method=method, target=target, pool=pool)
     return {
         "value": found.value,
         "standard_error": found.standard_error,

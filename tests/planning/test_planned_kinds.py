@@ -131,7 +131,7 @@ def test_every_question_is_in_every_form_of_the_plan(path: Path, capsys, tmp_pat
     assert bool(found["designs"]) == (found["no_designs"] is None)
     assert "<svg" in picture.read_text()
     html = plan(Survey.load(path), 1000)._repr_html_()
-    assert all(f"<td>{name}</td>" in html for name in names)
+    assert all(f">{name}</th>" in html for name in names)
 
 
 def test_a_picture_has_a_line_for_every_question_against_people_and_epsilon() -> None:
