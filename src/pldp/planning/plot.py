@@ -10,7 +10,6 @@ import numpy as np
 from pldp.errors import EpsilonError, PlanError
 from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build
 from pldp.planning.expected import pool_levels
-from pldp.planning.kinds import BY_KIND
 from pldp.survey import Question
 
 if TYPE_CHECKING:
@@ -88,9 +87,10 @@ def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
 
 def _scale_channel(question: Question, level: int, factor: float) -> Channel:
     """Build the channel of a level again with all its budgets scaled; what has no limit has none then, too."""
-    own, budgets = question.channels[level], BY_KIND[question.kind].budgets(question, level)
+    own, budgets = question.channels[level], question.promises(level)
 
     def scale(micro: Micro) -> Micro:
         return micro if micro == math.inf else min(LARGEST_EPSILON * MICRO, max(1000, round(micro * factor)))
 
-    return build(own.mechanism, own.size, tuple(map(scale, budgets)) if isinstance(budgets, tuple) else scale(budgets))
+    scaled = tuple(map(scale, budgets))
+    return build(own.mechanism, own.size, scaled if len(scaled) > 1 else scaled[0])
