@@ -10,6 +10,7 @@ import numpy as np
 from pldp.errors import EpsilonError, PlanError
 from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build
 from pldp.planning.expected import pool_levels
+from pldp.planning.kinds.kind import SHARE
 from pldp.survey import Question
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     people = plan.people * np.geomspace(0.1, 10, 21)
     for colour, each in zip(_COLOURS, worst, strict=False):
         error = _half_width(each, confidence)
-        left.plot(people, error * np.sqrt(plan.people / people), color=colour, label=each.question[:32])
+        left.plot(people, error * np.sqrt(plan.people / people), color=colour, label=_label(each))
         right.plot(SCALES, [error * _relative(plan, each, scale) for scale in SCALES], color=colour)
     left.axvline(plan.people, color="#9aa0a6", linewidth=0.8, linestyle="--")
     right.axvline(1, color="#9aa0a6", linewidth=0.8, linestyle="--")
@@ -49,8 +50,7 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     right.set_xlabel("all ε multiplied by")
     left.set_yscale("log")
     left.yaxis.set_major_formatter(PercentFormatter(1.0))
-    bounds = "" if all(each.reach == 1 for each in worst) else " (of a number: part of its bounds)"
-    left.set_ylabel(f"widest {confidence:.0%} interval, ±{bounds}")
+    left.set_ylabel(f"widest {confidence:.0%} interval, ±")
     for axes in (left, right):
         axes.grid(color="#e4e7ec")
         axes.spines[["top", "right"]].set_visible(False)
@@ -59,6 +59,11 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     figure.suptitle(f"{plan.survey.title}: {plan.people:,} people{cut}", x=0.01, ha="left", fontsize=11)
     left.legend(frameon=False, fontsize=9)
     return figure
+
+
+def _label(each: QuestionPlan) -> str:
+    """Name a question, and what the error of a number is a part of."""
+    return each.question[:32] if each.unit == SHARE else f"{each.question[:32]}, of {each.reach:g} {each.unit}".strip()
 
 
 def _half_width(each: QuestionPlan, confidence: float) -> float:
