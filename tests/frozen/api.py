@@ -294,7 +294,7 @@ def two_way(counted: Any, first: str, second: str, pool: str) -> dict[str, Any]:
 
 def consistent_table(counted: Any, first: str, second: str) -> np.ndarray:
     """The nearest table that fits its margins."""
-    return estimates.two_way(counted, first, second, pool="precision").consistent
+    return estimates.two_way(counted, first, second, pool="precision").consistent()
 
 
 def supports(counted: Any, question: str, sets: Sequence[Sequence[str]], *, target: str, pool: str) -> dict[str, Any]:
