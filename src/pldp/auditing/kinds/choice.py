@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
 from pldp.auditing.tables import read_table
-from pldp.epsilon import MICRO, Micro
+from pldp.epsilon import MICRO
 from pldp.mechanisms import Domain, build, family
 from pldp.survey import Choice
 
@@ -27,10 +27,6 @@ class AuditedChoice(AuditedKind[Choice]):
         pick = max if table.by_output else min
         claims = claims_between(len(chosen), lambda one, two: pick(epsilons[chosen[one]], epsilons[chosen[two]]))
         return Comparison([question.values[place] for place in chosen], claims, list(range(len(chosen))))
-
-    def budgets(self, question: Choice, level: int) -> Sequence[Micro]:
-        """Return the budget of each label where they differ."""
-        return question.budgets[level] if question.budgets else ()
 
     def size(self, document: Mapping[str, Any]) -> int:
         """Count the labels."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
-from pldp.epsilon import Micro
 from pldp.mechanisms import Domain
 from pldp.survey import Choices
 
@@ -24,10 +23,6 @@ class AuditedChoices(AuditedKind[Choices]):
         answers = [[question.values[place] for place in sorted(chosen)] for chosen in sets]
         claims = claims_between(len(sets), lambda one, two: sum(epsilons[place] for place in sets[one] ^ sets[two]))
         return Comparison(answers, claims, [place for place, chosen in enumerate(sets) if len(chosen) == 1])
-
-    def budgets(self, question: Choices, level: int) -> Sequence[Micro]:
-        """Return the budget of each label where they differ."""
-        return question.budgets[level] if question.budgets else ()
 
     def size(self, document: Mapping[str, Any]) -> int:
         """Count the labels."""

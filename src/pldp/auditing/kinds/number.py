@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import AuditedKind, Comparison, claims_between
-from pldp.epsilon import MICRO, Micro
-from pldp.mechanisms import Domain
+from pldp.epsilon import MICRO
+from pldp.mechanisms import Domain, Grid
 from pldp.survey import Number
 
 
@@ -18,15 +18,10 @@ class AuditedNumber(AuditedKind[Number]):
 
     def compare(self, question: Number, level: int) -> Comparison:
         """Return both bounds and the middle."""
-        grid = question.grid
+        grid: Grid = question.grid
         claimed = question.levels[level].micro_epsilon / MICRO
         numbers = [grid.low, grid.centre(grid.size // 2), grid.high]
         return Comparison(numbers, claims_between(3, lambda *_: claimed), [0, 1, 2])
-
-    def budgets(self, question: Number, level: int) -> Sequence[Micro]:
-        """All numbers have the level's ε."""
-        del question, level
-        return ()
 
     def size(self, document: Mapping[str, Any]) -> int:
         """Count the buckets."""

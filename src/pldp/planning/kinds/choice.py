@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pldp.mechanisms import Channel, Micro, names
+from pldp.mechanisms import Channel, names
 from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.planning.hidden import hidden_variance
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, normalise, order_shares
@@ -29,10 +29,6 @@ class PlannedChoice(PlannedKind[Choice]):
         del question
         form = label_arrays(channel)
         return OneReport(form.variance(shares), form.mean_variance, channel.manipulation)
-
-    def budgets(self, question: Choice, level: int) -> Micro | tuple[Micro, ...]:
-        """Return one budget, or one per label where they differ."""
-        return question.budgets[level] if question.budgets else question.levels[level].micro_epsilon
 
     def special(self, question: Choice) -> str | None:
         """Budgets that differ between labels are special."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Micro
+from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.mechanisms.sets.arrays import SetArrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, order_shares
@@ -35,10 +35,6 @@ class PlannedChoices(PlannedKind[Choices]):
         form: SetArrays = arrays(channel)
         variance = form.second_moment(shares) - shares**2
         return OneReport(variance, variance, form.bit_weights[:, 1])
-
-    def budgets(self, question: Choices, level: int) -> Micro | tuple[Micro, ...]:
-        """Return a budget per label."""
-        return question.budgets[level] if question.budgets else question.levels[level].micro_epsilon
 
     def special(self, question: Choices) -> str | None:
         """Its budget counts for each label."""

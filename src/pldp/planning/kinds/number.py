@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Grid, Micro, names
+from pldp.mechanisms import Channel, Grid, names
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, normalise
 from pldp.survey import Number
@@ -37,11 +37,6 @@ class PlannedNumber(PlannedKind[Number]):
         variance = np.array([(squares - means**2) * (self.reach(question) / 2) ** 2])
         return OneReport(variance, variance, channel.manipulation)
 
-    def budgets(self, question: Number, level: int) -> Micro | tuple[Micro, ...]:
-        """Return the level's ε."""
-        micro: int = question.levels[level].micro_epsilon
-        return micro
-
     def special(self, question: Number) -> str | None:
         """Its error is not one of shares."""
         del question
@@ -57,7 +52,7 @@ class PlannedNumber(PlannedKind[Number]):
 
     def reach(self, question: Number) -> float:
         """Return the distance between the bounds."""
-        grid = question.grid
+        grid: Grid = question.grid
         return grid.high - grid.low
 
 
