@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -90,8 +90,8 @@ def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[ItemSet, ByteArr
     groups = []
     for level, channel in zip(asked.levels, asked.channels, strict=True):
         counts = tally.counts[question, level.name]
-        if counts.reports and isinstance(channel, ItemSet) and isinstance(counts, BitCounts):
-            groups.append((channel, counts.rows()))
+        if counts.reports:
+            groups.append((cast("ItemSet", channel), cast("BitCounts", counts).rows()))
     if not groups:
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     return groups, asked.values

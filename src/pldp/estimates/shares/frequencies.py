@@ -72,12 +72,14 @@ def frequencies(
     asked = tally.survey.question(question)
     if not isinstance(asked, Choice):
         raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
-    if pool == "size" and (method == "likelihood" or (method is None and tally.survey.level_channel is not None)):
-        raise EstimateError("pool must be precision for a likelihood, which cannot pool by size")
+    hidden = tally.survey.level_channel is not None
+    if pool == "size" and (method == "likelihood" or hidden):
+        reason = "where levels are hidden, as reports do not show them" if hidden else "for a likelihood"
+        raise EstimateError(f"pool must be precision {reason}: groups of one level cannot be weighted by their size")
     one_of("method", method or "unbiased", SHARE_METHODS)
     one_of("pool", pool, POOLS)
     one_of("target", target, TARGETS)
-    if tally.survey.level_channel is not None:
+    if hidden:
         return hidden_frequencies(tally, asked, method or "likelihood", target, gap=gap, progress=progress)
     named = _named_groups(tally, asked)
     if not named:

@@ -19,14 +19,8 @@ from pldp.estimates.notes import (
     no_standard_errors,
 )
 from pldp.estimates.result import LevelShare, Note
-from pldp.estimates.shares.hidden import (
-    HiddenFit,
-    HiddenReports,
-    Moments,
-    joint_likelihood,
-    moments,
-    moments_manipulation,
-)
+from pldp.estimates.shares.hidden import HiddenReports, Moments, moments, moments_manipulation
+from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, sampling_covariance
 from pldp.estimates.shares.shares import Evidence, Shares, standard_errors
 from pldp.estimates.solver.likelihood import FitProgress
