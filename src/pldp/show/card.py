@@ -7,7 +7,7 @@ from html import escape
 
 from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, paragraph, table
-from pldp.show.numbers import brief
+from pldp.show.numbers import as_sentence, brief
 from pldp.show.sentence import footing
 from pldp.show.table import Mapped, groups_table
 
@@ -33,11 +33,11 @@ def card(result: Mapped) -> str:
         + "".join(table(each) for each in tables)
         + "".join(map(paragraph, footing(result)))
         + details("Levels", table(levels._replace(title="")) if levels else "")
-        + details("Assumptions", bullets(result.get("assumptions", ())))
+        + details("Assumptions", bullets(map(as_sentence, result.get("assumptions", ()))))
         + "</section>"
     )
 
 
 def notes(found: Sequence[Mapped]) -> str:
     """Return notes, warnings as such."""
-    return "".join(paragraph(note["text"], _STYLES[note["severity"]]) for note in found)
+    return "".join(paragraph(as_sentence(note["text"]), _STYLES[note["severity"]]) for note in found)
