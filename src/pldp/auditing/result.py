@@ -201,5 +201,5 @@ def write_epsilon(number: float | None) -> str:
 
 
 def from_micro(micro: Micro) -> float:
-    """Return micro-ε as ε; `None` is infinite."""
+    """Return micro-ε as ε."""
     return micro / MICRO

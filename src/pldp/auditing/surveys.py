@@ -95,7 +95,8 @@ def _text(micro: Micro) -> float | str:
 def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """One question at one level: exact ε, law of the sampler, samples of both devices, times, rounds."""
     kind, channel, name = BY_KIND[question.kind], question.channels[level], question.levels[level].name
-    claimed, budgets = question.levels[level].micro_epsilon, kind.budgets(question, level)
+    claimed, promises = question.levels[level].micro_epsilon, question.promises(level)
+    budgets = promises if len(promises) > 1 else ()
     exact = audit_channel(channel.mechanism, channel.size, channel.weights(), claimed, budgets)
     table = read_table(channel.mechanism, channel.size, channel.weights())
     fault = sampler_fault(channel.draw, table, sets=channel.domain == "sets")

@@ -17,7 +17,7 @@ from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, console_for, emit_json
 from pldp.errors import UsageError
 from pldp.mechanisms import Channel, Micro
-from pldp.survey import Survey, load, make_key, sign
+from pldp.survey import Question, Survey, load, make_key, sign
 
 MOST_VALUES: Final = 50
 """Values whose promises are shown one by one."""
@@ -67,7 +67,7 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
             "true_epsilon": epsilon_text(channel.micro_epsilon),
             "truth_support": _support(channel, "truth_support"),
             "other_support": _support(channel, "other_support"),
-            "values": _promises(question, place) if channel.per_value else None,
+            "values": _promises(question, place),
             "level_leak": _text_or_none(survey.level_leak(question.name)),
             "value_and_level_epsilon": _text_or_none(survey.value_and_level_epsilon(question.name)),
         }
@@ -82,17 +82,14 @@ def _support(channel: Channel, name: str) -> float | None:
     return None if found is None else float(found)
 
 
-def _promises(question: Any, place: int) -> list[dict[str, str]]:
-    """Return what is promised for each label, and what the channel keeps."""
-    channel, micro = question.channels[place], question.levels[place].micro_epsilon
-    budgets = question.budgets[place] if question.budgets else (micro,) * channel.size
+def _promises(question: Question, level: int) -> list[dict[str, str]] | None:
+    """Return what is promised for each label and what the channel keeps; `None` where one ε is that of the answer."""
+    promises = question.promises(level)
+    if len(promises) == 1:
+        return None
     return [
-        {
-            "label": label,
-            "promised_epsilon": epsilon_text(budget),
-            "true_epsilon": epsilon_text(channel.promised(value)),
-        }
-        for value, (label, budget) in enumerate(zip(question.values, budgets, strict=True))
+        {"label": str(label), "promised_epsilon": epsilon_text(promised), "true_epsilon": epsilon_text(true)}
+        for label, promised, true in zip(question.scale, promises, question.true_epsilons(level), strict=True)
     ]
 
 
@@ -137,7 +134,7 @@ def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:
         odds = ("–" if row[name] is None else f"{row[name]:.4f}" for name in ("truth_support", "other_support"))
         promised = f"≤ {row['promised_epsilon']} a value" if row["values"] else row["promised_epsilon"]
         cells = (escape(row["level"]), row["mechanism"], promised, row["true_epsilon"], *odds)
-        table.add_row(f"{escape(asked.name)} ({asked.channels[0].size})", *cells)
+        table.add_row(f"{escape(asked.name)} ({asked.size})", *cells)
     return table
 
 

@@ -168,8 +168,10 @@ class Plan:
     @cached_property
     def no_designs(self) -> str | None:
         """Why other designs are not compared, in words; `None` where they are."""
-        special = _special(self.survey)
-        return None if special is None else f"other designs are compared for {_PLAIN}; {special}"
+        found = ((question.name, BY_KIND[question.kind].special(question)) for question in self.survey.questions)
+        special = next((f"question {name!r} {words}" for name, words in found if words is not None), None)
+        known = "choices of one label with one budget for all of them"
+        return None if special is None else f"other designs are compared for {known}; {special}"
 
     @cached_property
     def designs(self) -> tuple[Design, ...]:
@@ -251,15 +253,6 @@ class Plan:
         return panel(self.survey.title, f"{self.people:,} people", Table("", heads, rows))
 
 
-_PLAIN = "choices of one label with one budget for all of them"
-
-
-def _special(survey: Survey) -> str | None:
-    """Name the first question that is no plain choice of one label, and say why."""
-    found = ((question.name, BY_KIND[question.kind].special(question)) for question in survey.questions)
-    return next((f"question {name!r} {words}" for name, words in found if words is not None), None)
-
-
 def plan(
     survey: Survey,
     people: int,
@@ -302,9 +295,6 @@ def plan(
     unknown = set(shares or ()) - {question.name for question in survey.questions}
     if unknown:
         raise PlanError(f"shares must name questions of the survey; {min(unknown)[:40]!r} is none")
-    special = None if hide_level is None else _special(survey)
-    if special is not None:
-        raise PlanError(f"levels can be hidden for {_PLAIN} only; {special}")
     planned = survey if hide_level is None else hiding(survey, hide_level)
     questions = tuple(
         _question_plan(planned, each, people, level_mix, (shares or {}).get(each.name)) for each in planned.questions
@@ -361,7 +351,7 @@ def _level_plan(question: Question, place: int, reports: float, shares: FloatArr
     errors = {own.mechanism: alone(kind.one_report(question, own, shares), reports)}
     for name in kind.rivals(own):
         try:
-            rival = build(name, own.size, kind.budgets(question, place))
+            rival = build(name, own.size, level.micro_epsilon)
         except EpsilonError:  # integer weights of this mechanism cannot keep so small or so large an ε
             continue
         errors[name] = alone(kind.one_report(question, rival, shares), reports)

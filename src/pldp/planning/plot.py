@@ -10,7 +10,7 @@ import numpy as np
 from pldp.errors import EpsilonError, PlanError
 from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build
 from pldp.planning.expected import pool_levels
-from pldp.planning.kinds import BY_KIND
+from pldp.planning.kinds.kind import SHARE
 from pldp.survey import Question
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     people = plan.people * np.geomspace(0.1, 10, 21)
     for colour, each in zip(_COLOURS, worst, strict=False):
         error = _half_width(each, confidence)
-        left.plot(people, error * np.sqrt(plan.people / people), color=colour, label=each.question[:32])
+        left.plot(people, error * np.sqrt(plan.people / people), color=colour, label=_label(each))
         right.plot(SCALES, [error * _relative(plan, each, scale) for scale in SCALES], color=colour)
     left.axvline(plan.people, color="#9aa0a6", linewidth=0.8, linestyle="--")
     right.axvline(1, color="#9aa0a6", linewidth=0.8, linestyle="--")
@@ -50,8 +50,7 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     right.set_xlabel("all ε multiplied by")
     left.set_yscale("log")
     left.yaxis.set_major_formatter(PercentFormatter(1.0))
-    bounds = "" if all(each.reach == 1 for each in worst) else " (of a number: part of its bounds)"
-    left.set_ylabel(f"widest {confidence:.0%} interval, ±{bounds}")
+    left.set_ylabel(f"widest {confidence:.0%} interval, ±")
     for axes in (left, right):
         axes.grid(color="#e4e7ec")
         axes.spines[["top", "right"]].set_visible(False)
@@ -60,6 +59,11 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     figure.suptitle(f"{plan.survey.title}: {plan.people:,} people{cut}", x=0.01, ha="left", fontsize=11)
     left.legend(frameon=False, fontsize=9)
     return figure
+
+
+def _label(each: QuestionPlan) -> str:
+    """Name a question, and what the error of a number is a part of."""
+    return each.question[:32] if each.unit == SHARE else f"{each.question[:32]}, of {each.reach:g} {each.unit}".strip()
 
 
 def _half_width(each: QuestionPlan, confidence: float) -> float:
@@ -88,9 +92,10 @@ def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
 
 def _scale_channel(question: Question, level: int, factor: float) -> Channel:
     """Build the channel of a level again with all its budgets scaled; what has no limit has none then, too."""
-    own, budgets = question.channels[level], BY_KIND[question.kind].budgets(question, level)
+    own, budgets = question.channels[level], question.promises(level)
 
     def scale(micro: Micro) -> Micro:
         return micro if micro == math.inf else min(LARGEST_EPSILON * MICRO, max(1000, round(micro * factor)))
 
-    return build(own.mechanism, own.size, tuple(map(scale, budgets)) if isinstance(budgets, tuple) else scale(budgets))
+    scaled = tuple(map(scale, budgets))
+    return build(own.mechanism, own.size, scaled if len(scaled) > 1 else scaled[0])

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
 from pldp.auditing.tables import read_table
-from pldp.epsilon import MICRO, Micro
+from pldp.epsilon import MICRO
 from pldp.mechanisms import Domain, build, family
-from pldp.survey import Question
+from pldp.survey import Choice
 
 
-class AuditedChoice(AuditedKind[Question]):
+class AuditedChoice(AuditedKind[Choice]):
     """Between two labels the level's ε is claimed, or one of their budgets."""
 
     domain: ClassVar[Domain] = "labels"
 
-    def compare(self, question: Question, level: int) -> Comparison:
+    def compare(self, question: Choice, level: int) -> Comparison:
         """Return the first two labels with protection and the last one."""
         epsilons, channel = label_epsilons(question, level), question.channels[level]
         places = protected(epsilons)
@@ -27,10 +27,6 @@ class AuditedChoice(AuditedKind[Question]):
         pick = max if table.by_output else min
         claims = claims_between(len(chosen), lambda one, two: pick(epsilons[chosen[one]], epsilons[chosen[two]]))
         return Comparison([question.values[place] for place in chosen], claims, list(range(len(chosen))))
-
-    def budgets(self, question: Question, level: int) -> Sequence[Micro]:
-        """Return the budget of each label where they differ."""
-        return question.budgets[level] if question.budgets else ()
 
     def size(self, document: Mapping[str, Any]) -> int:
         """Count the labels."""

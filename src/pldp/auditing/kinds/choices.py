@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
-from pldp.epsilon import Micro
 from pldp.mechanisms import Domain
-from pldp.survey import Question
+from pldp.survey import Choices
 
 
-class AuditedChoices(AuditedKind[Question]):
+class AuditedChoices(AuditedKind[Choices]):
     """Between two sets the ε of all labels that are in one of them only is claimed."""
 
     domain: ClassVar[Domain] = "sets"
 
-    def compare(self, question: Question, level: int) -> Comparison:
+    def compare(self, question: Choices, level: int) -> Comparison:
         """Return sets of labels with protection; only sets of one label should take the same time."""
         epsilons = label_epsilons(question, level)
         places = protected(epsilons)
@@ -24,10 +23,6 @@ class AuditedChoices(AuditedKind[Question]):
         answers = [[question.values[place] for place in sorted(chosen)] for chosen in sets]
         claims = claims_between(len(sets), lambda one, two: sum(epsilons[place] for place in sets[one] ^ sets[two]))
         return Comparison(answers, claims, [place for place, chosen in enumerate(sets) if len(chosen) == 1])
-
-    def budgets(self, question: Question, level: int) -> Sequence[Micro]:
-        """Return the budget of each label where they differ."""
-        return question.budgets[level] if question.budgets else ()
 
     def size(self, document: Mapping[str, Any]) -> int:
         """Count the labels."""

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
-from pldp.epsilon import MICRO, Micro
+from pldp.epsilon import MICRO
 from pldp.mechanisms import Domain
 from pldp.survey import Question
 
@@ -46,10 +46,6 @@ class AuditedKind(ABC, Generic[Q]):
         """Return answers between which a device's reports are compared; fewer than two where nothing is protected."""
 
     @abstractmethod
-    def budgets(self, question: Q, level: int) -> Sequence[Micro]:
-        """Return the budget of each value where they differ, else nothing."""
-
-    @abstractmethod
     def size(self, document: Mapping[str, Any]) -> int:
         """Return the number of values of a question's channels, from its table in a survey document."""
 
@@ -64,10 +60,9 @@ def claims_between(count: int, claim: Callable[[int, int], float]) -> list[list[
 
 
 def label_epsilons(question: Question, level: int) -> list[float]:
-    """Return the ε of each label: its budget, or the level's."""
-    if question.budgets:
-        return [micro / MICRO for micro in question.budgets[level]]
-    return [question.levels[level].micro_epsilon / MICRO] * len(question.values)
+    """Return the ε of each label: its budget, or that of the answer."""
+    promises = [micro / MICRO for micro in question.promises(level)]
+    return promises if len(promises) > 1 else promises * question.size
 
 
 def protected(epsilons: Sequence[float]) -> list[int]:

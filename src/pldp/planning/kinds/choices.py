@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Micro
+from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.mechanisms.sets.arrays import SetArrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, order_shares
-from pldp.survey import Question
+from pldp.survey import Choices
 
 
-class PlannedChoices(PlannedKind[Question]):
+class PlannedChoices(PlannedKind[Choices]):
     """A share per label, each pooled over levels by its own precision."""
 
-    def shares(self, question: Question, given: Given) -> FloatArray:
+    def shares(self, question: Choices, given: Given) -> FloatArray:
         """Return the shares of people who have each label, one half by default."""
         size, ordered = len(question.values), order_shares(question, question.values, given)
         shares = np.full(size, 0.5) if ordered is None else np.asarray(ordered, np.float64)
@@ -25,22 +25,18 @@ class PlannedChoices(PlannedKind[Question]):
             )
         return shares
 
-    def rows(self, question: Question, shares: FloatArray) -> dict[str, float]:
+    def rows(self, question: Choices, shares: FloatArray) -> dict[str, float]:
         """Return the share of people who have each label."""
         return dict(zip(question.values, shares.tolist(), strict=True))
 
-    def one_report(self, question: Question, channel: Channel, shares: FloatArray) -> OneReport:
+    def one_report(self, question: Choices, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of the weight of each label's bit."""
         del question
         form: SetArrays = arrays(channel)
         variance = form.second_moment(shares) - shares**2
         return OneReport(variance, variance, form.bit_weights[:, 1])
 
-    def budgets(self, question: Question, level: int) -> Micro | tuple[Micro, ...]:
-        """Return a budget per label."""
-        return question.budgets[level] if question.budgets else question.levels[level].micro_epsilon
-
-    def special(self, question: Question) -> str | None:
+    def special(self, question: Choices) -> str | None:
         """Its budget counts for each label."""
         del question
         return "is a choice of several labels"

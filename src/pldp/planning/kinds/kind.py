@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Micro
+from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, Numbers
 from pldp.survey import Question
 
@@ -58,12 +58,8 @@ class PlannedKind(ABC, Generic[Q]):
         """Return what one report of this channel says."""
 
     @abstractmethod
-    def budgets(self, question: Q, level: int) -> Micro | tuple[Micro, ...]:
-        """Return what a channel of this level is built with: one budget, or one per value."""
-
-    @abstractmethod
     def special(self, question: Q) -> str | None:
-        """Say what is special about the question where designs cannot be compared and levels cannot be hidden."""
+        """Say what is special about the question where other designs cannot be compared with it; `None` if they can."""
 
     def rivals(self, channel: Channel) -> tuple[str, ...]:
         """Return the mechanisms that could take the place of this channel's."""
@@ -85,7 +81,7 @@ class PlannedKind(ABC, Generic[Q]):
     ) -> FloatArray:
         """Return the variance of each row where levels are hidden behind this label."""
         del label_channel, mix, reports, shares
-        raise PlanError(f"question {question.name!r} cannot be planned with hidden levels: it {self.special(question)}")
+        raise PlanError(f"question {question.name!r} cannot be planned with hidden levels: {question.hideable()}")
 
 
 def normalise(question: Question, given: Sequence[float] | None, size: int) -> FloatArray:

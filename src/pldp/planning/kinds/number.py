@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Grid, Micro, names
+from pldp.mechanisms import Channel, Grid, names
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, normalise
+from pldp.survey import Number
 
 
-class PlannedNumber(PlannedKind[Any]):
+class PlannedNumber(PlannedKind[Number]):
     """One row, the mean, pooled over levels by precision."""
 
-    def shares(self, question: Any, given: Given) -> FloatArray:
+    def shares(self, question: Number, given: Given) -> FloatArray:
         """Return the shares of the buckets, equal by default."""
         if isinstance(given, Mapping):
             raise PlanError(f"shares of {question.name} must be a list with one weight per bucket: it has no labels")
         return normalise(question, given, question.grid.size)
 
-    def rows(self, question: Any, shares: FloatArray) -> dict[str, float]:
+    def rows(self, question: Number, shares: FloatArray) -> dict[str, float]:
         """Return the mean."""
         return {"mean": float(shares @ _centres(question.grid))}
 
-    def one_report(self, question: Any, channel: Channel, shares: FloatArray) -> OneReport:
+    def one_report(self, question: Number, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of the unbiased number of a random person's report.
 
         E[z²] − E[z]² holds both the noise and the spread of the numbers themselves; z is on [−1, 1].
@@ -37,12 +37,7 @@ class PlannedNumber(PlannedKind[Any]):
         variance = np.array([(squares - means**2) * (self.reach(question) / 2) ** 2])
         return OneReport(variance, variance, channel.manipulation)
 
-    def budgets(self, question: Any, level: int) -> Micro | tuple[Micro, ...]:
-        """Return the level's ε."""
-        micro: int = question.levels[level].micro_epsilon
-        return micro
-
-    def special(self, question: Any) -> str | None:
+    def special(self, question: Number) -> str | None:
         """Its error is not one of shares."""
         del question
         return "is a number"
@@ -51,11 +46,11 @@ class PlannedNumber(PlannedKind[Any]):
         """Return all mechanisms for numbers."""
         return names(channel.domain)
 
-    def unit(self, question: Any) -> str:
+    def unit(self, question: Number) -> str:
         """Return the unit of the number, which may be empty."""
         return str(question.unit)
 
-    def reach(self, question: Any) -> float:
+    def reach(self, question: Number) -> float:
         """Return the distance between the bounds."""
         grid: Grid = question.grid
         return grid.high - grid.low

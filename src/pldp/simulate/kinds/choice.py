@@ -10,31 +10,29 @@ import numpy.typing as npt
 
 from pldp.errors import SimulationError
 from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places, label_truth, places
-from pldp.survey import Question
+from pldp.survey import Choice
 
 
-class SimulatedChoice(SimulatedKind[Question]):
+class SimulatedChoice(SimulatedKind[Choice]):
     """One label each."""
 
-    def encode(self, question: Question, answers: Sequence[Any]) -> Values:
+    def encode(self, question: Choice, answers: Sequence[Any]) -> Values:
         """Look up each label."""
         return np.array([question.value_index(label) for label in answers], places(len(question.values)).dtype)
 
-    def draw(
-        self, question: Question, people: int, shares: FloatArray | None, generator: np.random.Generator
-    ) -> Values:
+    def draw(self, question: Choice, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
         """Draw labels from their shares."""
         return draw_places(question, people, shares, generator)
 
-    def count(self, question: Question, values: Values) -> npt.NDArray[np.int64]:
+    def count(self, question: Choice, values: Values) -> npt.NDArray[np.int64]:
         """Return how many people have each label."""
         return np.bincount(values, minlength=len(question.values))
 
-    def truth(self, question: Question, shares: FloatArray) -> dict[str, Any]:
+    def truth(self, question: Choice, shares: FloatArray) -> dict[str, Any]:
         """Return the true share of each label."""
         return label_truth(question.values, shares)
 
-    def repeat(self, question: Question, counts: Mapping[str, int] | Sequence[int]) -> Values:
+    def repeat(self, question: Choice, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return each label as often as it counts."""
         size = len(question.values)
         if isinstance(counts, Mapping):
@@ -48,7 +46,7 @@ class SimulatedChoice(SimulatedKind[Question]):
         return np.repeat(places(size), numbers)
 
     def split(
-        self, question: Question, values: Values, mix: Mapping[str, Any]
+        self, question: Choice, values: Values, mix: Mapping[str, Any]
     ) -> Iterator[tuple[npt.NDArray[np.bool_], Mapping[str, float]]]:
         """Yield who has each label."""
         if set(question.values) - set(mix):

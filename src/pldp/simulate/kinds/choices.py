@@ -11,19 +11,17 @@ import numpy.typing as npt
 from pldp.errors import SimulationError
 from pldp.simulate.item_sets import pack_baskets
 from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, label_truth, rank_weights
-from pldp.survey import Question
+from pldp.survey import Choices
 
 
-class SimulatedChoices(SimulatedKind[Question]):
+class SimulatedChoices(SimulatedKind[Choices]):
     """A set of labels each."""
 
-    def encode(self, question: Question, answers: Sequence[Any]) -> Values:
+    def encode(self, question: Choices, answers: Sequence[Any]) -> Values:
         """Pack each set of labels."""
         return pack_baskets(answers, question.values)
 
-    def draw(
-        self, question: Question, people: int, shares: FloatArray | None, generator: np.random.Generator
-    ) -> Values:
+    def draw(self, question: Choices, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
         """Draw every label independently, with the share of people who have it."""
         size = len(question.values)
         chances = rank_weights(size) / 2 if shares is None else shares
@@ -31,11 +29,11 @@ class SimulatedChoices(SimulatedKind[Question]):
             raise SimulationError(f"shares of {question.name} must be {size} numbers from 0 to 1")
         return np.packbits(generator.random((people, size)) < chances, axis=1, bitorder="little")
 
-    def count(self, question: Question, values: Values) -> npt.NDArray[np.int64]:
+    def count(self, question: Choices, values: Values) -> npt.NDArray[np.int64]:
         """Return how many people have each label."""
         bits = np.unpackbits(values, axis=1, count=len(question.values), bitorder="little")
         return np.asarray(bits.sum(axis=0, dtype=np.int64))
 
-    def truth(self, question: Question, shares: FloatArray) -> dict[str, Any]:
+    def truth(self, question: Choices, shares: FloatArray) -> dict[str, Any]:
         """Return the true share of people who have each label."""
         return label_truth(question.values, shares)

@@ -8,34 +8,34 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pldp.mechanisms import Grid
 from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places
 from pldp.simulate.numbers import to_buckets
+from pldp.survey import Number
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Those of a number's result."""
 
 
-class SimulatedNumber(SimulatedKind[Any]):
+class SimulatedNumber(SimulatedKind[Number]):
     """A number each, rounded to a bucket."""
 
-    def encode(self, question: Any, answers: Sequence[Any]) -> Values:
+    def encode(self, question: Number, answers: Sequence[Any]) -> Values:
         """Return the bucket of each number, clipped to the bounds where the question says so."""
-        grid: Grid = question.grid
+        grid = question.grid
         numbers = np.asarray(answers, np.float64)
         return to_buckets(grid, numbers.clip(grid.low, grid.high) if question.outside == "clip" else numbers)
 
-    def draw(self, question: Any, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
+    def draw(self, question: Number, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
         """Draw buckets from their shares."""
         return draw_places(question, people, shares, generator)
 
-    def count(self, question: Any, values: Values) -> npt.NDArray[np.int64]:
+    def count(self, question: Number, values: Values) -> npt.NDArray[np.int64]:
         """Return how many people are in each bucket."""
         return np.bincount(values, minlength=question.grid.size)
 
-    def truth(self, question: Any, shares: FloatArray) -> dict[str, Any]:
+    def truth(self, question: Number, shares: FloatArray) -> dict[str, Any]:
         """Return mean and quantiles of the buckets, each spread evenly over its width, and the shares themselves."""
-        grid: Grid = question.grid
+        grid = question.grid
         edges = np.linspace(grid.low, grid.high, grid.size + 1)
         numbers = [float("nan")] * (len(QUANTILES) + 1)
         if shares.any():
