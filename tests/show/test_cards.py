@@ -112,6 +112,13 @@ def test_results_without_standard_errors_are_shown_without_intervals(kind: str) 
     assert "interval" not in show.sentence(result)
 
 
+def test_a_card_names_its_question_and_says_its_text() -> None:
+    card = show.card(mappings.choice())
+    assert "<h2>How do you get to work?</h2>" in card
+    assert "<code>mode</code>" in card
+    assert "<h2>basket</h2>" in show.card(mappings.choices())
+
+
 def test_numbers_that_a_collector_hides_say_so() -> None:
     groups = [{"level": "open", "mechanism": "krr", "epsilon": 1.0, "reports": None}]
     assert '<td class="number">hidden</td>' in show.card(mappings.choice(groups=groups))

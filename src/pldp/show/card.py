@@ -27,7 +27,7 @@ def card(result: Mapped) -> str:
     levels = groups_table(result)
     return (
         f'<section class="card"><h2>{escape(kind.title(result))}</h2>'
-        + paragraph(" · ".join(filter(None, facts)), "note")
+        + f'<p class="note">{_name(result)}{escape(" · ".join(filter(None, facts)))}</p>'
         + notes(result.get("notes", ()))
         + (f"<figure>{picture}<figcaption>{escape(legend)}</figcaption></figure>" if picture else "")
         + "".join(table(each) for each in tables)
@@ -36,6 +36,11 @@ def card(result: Mapped) -> str:
         + details("Assumptions", bullets(map(as_sentence, result.get("assumptions", ()))))
         + "</section>"
     )
+
+
+def _name(result: Mapped) -> str:
+    """Return the question's name, where the title is its text: scripts and options use it."""
+    return f"<code>{escape(result['name'])}</code> · " if result.get("text") else ""
 
 
 def notes(found: Sequence[Mapped]) -> str:
