@@ -28,8 +28,8 @@ from benchmarks.measure import (
     run_child,
     serve,
 )
-from pldp import Device, Estimate, Survey, frequencies, tally
-from pldp.estimates import Group, group, maximum_likelihood
+from pldp import Device, Survey, tally
+from pldp.estimates import Group, Shares, frequencies, group, maximum_likelihood
 from pldp.mechanisms import build
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
 from pldp.survey import survey_from_mapping
@@ -154,7 +154,7 @@ def _groups(survey: Survey, people: int) -> list[Group]:
     return [group(used, counted.counts[question.name, level.name]) for level, used in pairs]
 
 
-def _estimate(survey: Survey, population: Population, seed: int) -> Estimate:
+def _estimate(survey: Survey, population: Population, seed: int) -> Shares:
     return frequencies(tally(survey, simulate_reports(survey, population, seed=seed)), "value")
 
 

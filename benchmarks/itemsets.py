@@ -25,6 +25,7 @@ MODULE = "benchmarks.itemsets"
 SEED = 1
 ITEMS = 1000
 LARGEST = 3
+SEARCH = {"largest": LARGEST, "target": "respondents"}
 MIN_SUPPORT = 0.01
 PEOPLE = 88_162
 
@@ -51,7 +52,8 @@ def mine(repeats: int) -> dict[str, Any]:
     channel = ItemSet.of([math.inf] * ITEMS)
     clock = Clock()
     result = clock.time(
-        lambda: itemsets([(channel, pack_baskets(found, items))], items, MIN_SUPPORT, largest=LARGEST), repeats=repeats
+        lambda: itemsets([(channel, pack_baskets(found, items))], items, MIN_SUPPORT, **SEARCH),
+        repeats=repeats,
     )
     return clock.result(len(found), sets=len(result), origin=origin)
 
@@ -68,12 +70,19 @@ def mine_perturbed(micro_epsilon: int, control: str, repeats: int) -> dict[str, 
     """Mine perturbed reports; what was reported is compared with what is truly frequent."""
     found, items, origin = baskets()
     rows = pack_baskets(found, items)
-    truth = set(itemsets([(ItemSet.of([math.inf] * ITEMS), rows)], items, MIN_SUPPORT, largest=LARGEST).sets)
+    truth = set(itemsets([(ItemSet.of([math.inf] * ITEMS), rows)], items, MIN_SUPPORT, **SEARCH).sets)
     channel = ItemSet.of([micro_epsilon] * ITEMS)
     reports = perturb_item_sets(channel, rows, np.random.default_rng(SEED))
     clock = Clock()
     result = clock.time(
-        lambda: itemsets([(channel, reports)], items, MIN_SUPPORT, largest=LARGEST, rates=Rates(control=control)),
+        lambda: itemsets(
+            [(channel, reports)],
+            items,
+            MIN_SUPPORT,
+            largest=LARGEST,
+            target="respondents",
+            rates=Rates(control=control),
+        ),
         repeats=repeats,
     )
     false = len(set(result.sets) - truth)

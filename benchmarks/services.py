@@ -55,7 +55,7 @@ def estimated(names: list[str], epsilon: float, people: int, what: str) -> dict[
     density(fused.thin(1000))
     clock = Clock()
     if what == "mean":
-        found = clock.time(lambda: mean(fused), repeats=1)
+        found = clock.time(lambda: mean(fused, target="respondents"), repeats=1)
         return clock.result(people, error=found.standard_error)
     if what == "density":
         smooth = clock.time(lambda: density(fused), repeats=1)

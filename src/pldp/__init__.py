@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from pldp.auditing import audit as audit
     from pldp.device import Device as Device
     from pldp.errors import PldpError as PldpError
-    from pldp.estimates import Estimate as Estimate
-    from pldp.estimates import frequencies as frequencies
+    from pldp.estimates import Result as Result
+    from pldp.estimates import Results as Results
+    from pldp.estimates import estimate as estimate
+    from pldp.estimates import two_way as two_way
     from pldp.planning import Plan as Plan
     from pldp.planning import plan as plan
     from pldp.reports import Report as Report
@@ -35,8 +37,10 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "pldp.device": ("Device",),
         "pldp.errors": ("PldpError",),
         "pldp.estimates": (
-            "Estimate",
-            "frequencies",
+            "Result",
+            "Results",
+            "estimate",
+            "two_way",
         ),
         "pldp.planning": (
             "Plan",

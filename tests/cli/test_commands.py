@@ -38,7 +38,7 @@ def test_demo_prints_what_scripts_rely_on(capsys) -> None:
     (question,) = result["questions"]
     assert question["name"] == "education"
     assert len(question["rows"]) == 16
-    assert {"value", "true", "estimate", "standard_error", "low", "high"} <= question["rows"][0].keys()
+    assert {"label", "true", "estimate", "standard_error", "low", "high"} <= question["rows"][0].keys()
     assert sum(row["true"] for row in question["rows"]) == pytest.approx(1)
     assert result["everybody_at_the_strictest_level"]["expected_variance_ratio"] > 10
 
@@ -99,7 +99,7 @@ def test_demo_shows_people_everything_and_writes_a_page(capsys, tmp_path: Path) 
         "of 100 people",
         '"output":',
         "Bachelors",
-        "Do the levels agree?",
+        "Do people of different levels answer alike?",
         "One forged report",
         "intervals contain",
         "was withdrawn by its receipt",
@@ -108,9 +108,8 @@ def test_demo_shows_people_everything_and_writes_a_page(capsys, tmp_path: Path) 
     content = page.read_text()
     assert "<svg" in content
     assert "default-src 'none'" in content
-    assert "http://" not in content.replace("http://www.w3.org", "").replace("http://creativecommons.org", "").replace(
-        "http://purl.org", ""
-    )
+    assert 'class="truth"' in content
+    assert "http://" not in content
     assert "<script" not in content
 
 
@@ -138,7 +137,7 @@ def test_estimate_shows_a_table_a_page_and_a_picture(capsys, reports: Path, tmp_
         capsys, "estimate", tmp_path / "t.tally", "--question", "mode", "--html", page, "--plot", picture
     )
     assert code == 0
-    assert "95% interval" in out
+    assert "95 % interval" in out
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "on foot" in page.read_text()
 
@@ -259,7 +258,7 @@ def test_estimates_of_nothing_and_too_many_pictures_are_refused(capsys, tmp_path
     people = Population.of_shares(Survey.load(SURVEY), 500, seed=1)
     tally(Survey.load(SURVEY), simulate_reports(Survey.load(SURVEY), people, seed=1)).save(tmp_path / "t.tally")
     code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--plot", tmp_path / "p.png")
-    assert (code, "--plot draws one choice or number" in err) == (2, True)
+    assert (code, "--plot draws one question or pair" in err) == (2, True)
     code, _, err = run(capsys, "estimate", tmp_path / "t.tally", "--question", "late", "--plot", tmp_path / "p.xyz")
     assert (code, "must end in .png, .svg, .pdf" in err) == (2, True)
 
@@ -271,7 +270,8 @@ def test_a_question_without_reports_is_left_out_and_named(capsys, tmp_path: Path
     code, out, err = run(capsys, "estimate", tmp_path / "t.tally", "--json", "-")
     assert code == 0
     assert [question["name"] for question in json.loads(out)["questions"]] == ["late"]
-    assert err == "pldp: question 'mode' has no reports and is left out\n"
+    assert [missing["name"] for missing in json.loads(out)["missing"]] == ["mode"]
+    assert re.fullmatch("pldp: mode has no result: .*no reports.*\n", err)
 
 
 def test_levels_that_disagree_show_both_poolings(capsys, tmp_path: Path) -> None:
@@ -283,9 +283,9 @@ def test_levels_that_disagree_show_both_poolings(capsys, tmp_path: Path) -> None
         page = tmp_path / "e.html"
         code, out, _ = run(capsys, "estimate", tmp_path / "t.tally", "--method", method, "--html", page)
         assert code == 0
-        assert out.startswith("Warning: people of different levels answer differently")
-        assert "pooled by size" in out
-        assert "pooled by size:" in page.read_text()
+        assert out.splitlines()[1].startswith("Warning: people of different levels answer differently")
+        assert "the same, pooled by size" in out
+        assert "the same, pooled by size" in page.read_text()
 
 
 def test_every_verb_has_help(capsys) -> None:
@@ -350,7 +350,8 @@ def test_two_questions_make_a_table(capsys, reports: Path, tmp_path: Path) -> No
     counted = tmp_path / "pairs.tally"
     run(capsys, "tally", reports, "--pair", "late", "mode", "--out", counted)
     result = run_json(capsys, "estimate", counted, "--pair", "late", "mode")
-    (pair,) = result["pairs"]
+    assert result["questions"] == []
+    (pair,) = result["tables"]
     assert pair["questions"] == ["late", "mode"]
     assert len(pair["rows"]) == 12
     assert sum(row["consistent"] for row in pair["rows"]) == pytest.approx(1)
@@ -360,22 +361,3 @@ def test_two_questions_make_a_table(capsys, reports: Path, tmp_path: Path) -> No
     code, _, err = run(capsys, "estimate", counted, "--pair", "late", "late")
     assert code == 2
     assert "were not tallied as a pair" in err
-
-
-def test_all_kinds_of_questions_are_simulated_and_estimated(capsys, tmp_path: Path) -> None:
-    reports, counted, picture = tmp_path / "r.parquet", tmp_path / "r.tally", tmp_path / "spent.svg"
-    run(capsys, "simulate", "examples/shopping.toml", "--people", 4000, "--out", reports)
-    run(capsys, "tally", reports, "--out", counted)
-    result = run_json(capsys, "estimate", counted)
-    assert [question["name"] for question in result["questions"]] == ["reason"]
-    assert result["itemsets"][0]["name"] == "basket"
-    (spent,) = result["numbers"]
-    assert spent["mean"]["low"] < spent["mean"]["value"] < spent["mean"]["high"]
-    assert len(spent["density"]["shares"]) == 256
-    code, out, _ = run(capsys, "estimate", counted, "--plot", picture, "--question", "spent")
-    assert code == 0
-    assert "mean" in out
-    assert "<svg" in picture.read_text()
-    assert "sets that at least 0.1" in run(capsys, "estimate", counted, "--question", "basket")[1]
-    code, _, err = run(capsys, "estimate", counted, "--plot", picture, "--question", "basket")
-    assert (code, err) == (2, "pldp: --plot draws one choice or number; name it with --question\n")

@@ -28,9 +28,8 @@ from pldp.collector.formats import encode
 from pldp.collector.live import Live
 from pldp.collector.problems import ProblemError
 from pldp.errors import StoreError, UsageError
-from pldp.estimates import Estimate, frequencies, mean, supports
-from pldp.estimates.numbers.density import HEAPED
-from pldp.estimates.sets.itemsets import baskets_of
+from pldp.estimates import Result, frequencies, mean
+from pldp.estimates import estimate as estimate_result
 from pldp.reports.columns import from_batch
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import Survey, loads
@@ -91,10 +90,11 @@ def look(app: Collector, token: str, query: str = "", **headers: str) -> Any:
     return call(app, "GET", f"/v1/overview{query}", token=token, headers=headers)
 
 
-def shown_of(counted: Tally, question: str) -> Estimate:
+def shown_of(counted: Tally, question: str) -> Result:
     """What is shown: by size where the levels disagree, as they may in these reports."""
-    found = frequencies(counted, question)
-    return found.by_size or found
+    found = estimate_result(counted, question)
+    disagree = any(note.code == "levels-disagree" for note in found.notes)
+    return estimate_result(counted, question, pool="size") if disagree else found
 
 
 def test_one_look_has_all_that_a_dashboard_shows(app: Collector, commute: Survey, reader: str) -> None:
@@ -108,7 +108,7 @@ def test_one_look_has_all_that_a_dashboard_shows(app: Collector, commute: Survey
     assert [hour["stored"] for hour in shown["hours"]] == [400]
     for question in shown["questions"]:
         expected = shown_of(tally(commute, reports), question["name"])
-        assert [row["estimate"] for row in question["rows"]] == pytest.approx(expected.shares.tolist(), rel=1e-5)
+        assert [row["estimate"] for row in question["rows"]] == pytest.approx(expected.estimates.tolist(), rel=1e-5)
         assert question["manipulation"] == pytest.approx(expected.manipulation, rel=1e-5)
         assert all(row["low"] < row["estimate"] < row["high"] for row in question["rows"])
     assert [group["reports"] for group in shown["questions"][0]["groups"]] == [67, 66, 67]
@@ -126,7 +126,7 @@ def test_the_overview_changes_with_new_reports_and_withdrawals(app: Collector, c
     assert len({each.headers["etag"] for each in (before, more, fewer)}) == 3
     kept = tally(commute, [*reports[:200], *reports[201:]])
     rows = fewer.json["questions"][0]["rows"]
-    assert [row["estimate"] for row in rows] == pytest.approx(shown_of(kept, "mode").shares.tolist(), rel=1e-5)
+    assert [row["estimate"] for row in rows] == pytest.approx(shown_of(kept, "mode").estimates.tolist(), rel=1e-5)
 
 
 def test_who_knows_the_overview_is_told_so_in_a_few_bytes(app: Collector, commute: Survey, reader: str) -> None:
@@ -310,19 +310,19 @@ def test_hidden_levels_show_estimated_shares_and_no_counts() -> None:
 def test_every_kind_of_question_has_its_view(shopping: tuple[Survey, Tally]) -> None:
     survey, counted = shopping
     basket, reason, spent = overview(counted, 1, [], [], 50)["questions"]
-    baskets = baskets_of(counted, "basket")
-    expected = supports(*baskets, [[item] for item in baskets[1]])
-    assert [row["value"] for row in basket["rows"]] == list(survey.question("basket").values)
-    assert [row["estimate"] for row in basket["rows"]] == expected.support.tolist()
+    assert [row["label"] for row in basket["rows"]] == list(survey.question("basket").values)
+    assert [row["estimate"] for row in basket["rows"]] == shown_of(counted, "basket").estimates.tolist()
+    assert max(len(row["items"]) for row in basket["sets"]) == 1
     assert basket["manipulation"] > 1
     assert reason["rows"][0]["consistent"] >= 0
     found = mean(fused_of(counted, "spent"))
-    assert (spent["mean"]["value"], spent["unit"]) == (found.value, "euros")
+    assert (spent["rows"][0]["label"], spent["rows"][0]["estimate"]) == ("mean", found.value)
+    assert spent["unit"] == "euros"
     shares, low, high = (spent["density"][name] for name in ("shares", "low", "high"))
     assert len(shares) + 1 == len(spent["density"]["edges"])
     assert all(a < b < c for a, b, c in zip(low, shares, high, strict=True))
     assert sum(shares) == pytest.approx(1)
-    assert len(spent["quantiles"]) == 5
+    assert [row["label"] for row in spent["rows"][1:]] == ["5 %", "25 %", "50 %", "75 %", "95 %"]
 
 
 def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -333,10 +333,12 @@ def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str]
         people = Population.of_values(survey, {"q": numbers}, seed=1)
         counted = tally(survey, simulate_reports(survey, people, seed=1))
         (shown,) = overview(counted, 1, [], [], 50)["questions"]
-        assert (HEAPED in shown["warnings"]) == heaped
+        (said,) = [note["text"] for note in shown["notes"] if note["code"] == "heaped"] or [None]
+        assert (said is not None) == heaped
         counted.save(tmp_path / "q.tally")
         main(["estimate", str(tmp_path / "q.tally")])
-        assert (HEAPED in " ".join(capsys.readouterr().out.split())) == heaped
+        words = " ".join(capsys.readouterr().out.split())
+        assert ("many people seem to share exact numbers" in words) == heaped
 
 
 def test_a_forged_report_moves_the_mean_by_no_more_than_is_said(shopping: tuple[Survey, Tally]) -> None:
@@ -389,18 +391,21 @@ def test_where_levels_disagree_that_is_said_first_and_pooling_is_by_size() -> No
         return overview(Tally.merge(parts), 1, [], [], 50)["questions"]
 
     for question in shown(["x", ["x"], (0, 6)], ["y", ["y"], (4, 10)]):
-        assert "answer differently" in question["warnings"][0]
+        assert question["notes"][0]["code"] == "levels-disagree"
         assert "by size" in question["method"]
     for question in shown(["x", ["x"], (0, 10)], ["x", ["x"], (0, 10)]):
-        assert not [warning for warning in question["warnings"] if "differently" in warning]
+        assert "levels-disagree" not in {note["code"] for note in question["notes"]}
         assert "by precision" in question["method"]
 
 
 def test_questions_without_reports_say_what_is_missing(shopping: tuple[Survey, Tally]) -> None:
     survey, _ = shopping
-    for question in overview(Tally.empty(survey), 1, [], [], 50)["questions"]:
-        assert "no reports" in question["missing"]
-        assert "rows" not in question
+    shown = overview(Tally.empty(survey), 1, [], [], 50)
+    assert shown["questions"] == []
+    assert [(each["name"], each["text"]) for each in shown["missing"]] == [
+        (question.name, question.text) for question in survey.questions
+    ]
+    assert all("no reports" in each["reason"] for each in shown["missing"])
 
 
 def test_questions_with_many_values_show_the_largest_and_say_how_many_are_left() -> None:
@@ -416,14 +421,15 @@ def test_questions_with_many_values_show_the_largest_and_say_how_many_are_left()
 def test_two_way_tables_are_there_where_pairs_are_counted(
     app: Collector, store: Store, commute: Survey, reader: str
 ) -> None:
-    (empty,) = look(app, reader).json["two_way"]
-    assert "no reports" in empty["missing"]
+    empty = look(app, reader).json
+    assert empty["tables"] == []
+    assert empty["missing"][-1]["name"] == "late × mode"
     people = Population.of_shares(commute, 1000, seed=1)
     packing = Packing(commute)
     batch = next(iter(simulate_reports(commute, people, seed=1)))
 
     store.add([packing.pack(report) for report in from_batch(commute, batch)], {})
-    (table,) = look(app, reader).json["two_way"]
+    (table,) = look(app, reader).json["tables"]
     assert table["questions"] == ["late", "mode"]
     assert len(table["rows"]) == 12
     assert sum(row["estimate"] for row in table["rows"]) == pytest.approx(1, abs=0.5)
@@ -449,7 +455,7 @@ def test_hours_are_forgotten_after_a_week_and_when_the_clock_is_set_back() -> No
 
 
 def test_estimates_of_every_kind_come_in_every_format(shopping: tuple[Survey, Tally]) -> None:
-    """CSV and Arrow have one row per value, set or bucket."""
+    """CSV and Arrow have the rows: one per value or item, or the mean and quantiles of a number."""
     survey, counted = shopping
     assert {question.kind for question in survey.questions} == {"choice", "choices", "number"}
     for question in survey.questions:
@@ -459,9 +465,8 @@ def test_estimates_of_every_kind_come_in_every_format(shopping: tuple[Survey, Ta
         assert json.loads(encode(content, "json"))["survey"] == survey.hash
         table = pa.ipc.open_stream(encode(content, "arrow")).read_all()
         rows = list(csv.DictReader(io.StringIO(encode(content, "csv").decode())))
-        assert len(rows) == table.num_rows
-        if question.kind == "number":
-            assert all(float(row["low"]) < float(row["share"]) < float(row["high"]) for row in rows)
+        assert [row["label"] for row in rows] == table["label"].to_pylist() == [row["label"] for row in content["rows"]]
+        assert all(float(row["low"]) < float(row["estimate"]) < float(row["high"]) for row in rows)
 
 
 def test_a_number_without_reports_has_no_estimate(tmp_path: Path, shopping: tuple[Survey, Tally]) -> None:
@@ -477,11 +482,11 @@ def test_a_number_without_reports_has_no_estimate(tmp_path: Path, shopping: tupl
 @pytest.mark.parametrize("label", ["=cmd()", " =1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", "＝1", "x;=cmd()"])
 def test_cells_of_csv_are_no_formulas(label: str) -> None:
     """Whatever separates cells where the file is opened."""
-    text = encode({"survey": "", "rows": [{"value": label, "=1": -0.5}]}, "csv").decode()
+    text = encode({"survey": "", "rows": [{"label": label, "=1": -0.5}]}, "csv").decode()
     for separator in ",;\t":
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
             assert not [cell for cell in row if cell.strip().startswith(("=", "+", "@", "＝")) or cell == "-1"]
-    assert next(csv.reader(io.StringIO(text), delimiter=",")) == ["value", "'=1"]
+    assert next(csv.reader(io.StringIO(text), delimiter=",")) == ["label", "'=1"]
 
 
 def test_reports_are_counted_once_while_the_reader_types_the_token(

@@ -282,7 +282,7 @@ def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None
     channels = [build(name, 32, micro) for name, micro in budgets]
     for seed in range(runs(40, 600)):
         values = beta(1500, seed, 32)
-        found = mean(collected(values, channels, seed, size=32), method=method)
+        found = mean(collected(values, channels, seed, size=32), method=method, target="respondents")
         truth = (values.mean() + 0.5) / 32
         errors.append((found.value - truth) / found.standard_error)
         wrong.append((found.value - 1 / 3) / found.standard_error)
@@ -299,15 +299,15 @@ def test_weights_follow_precision_and_reach_the_bound_within_a_fifth() -> None:
     values = beta(20_000, 1, 32)
     channels = [build("sr", 32, 500_000), build("pm", 32, 3_000_000)]
     fused = collected(values, channels, 2, size=32)
-    found = mean(fused)
+    found = mean(fused, target="respondents")
     assert found.weights["pm1"] > 0.9
     assert mean(fused, method="average").weights["pm1"] == 0.5
     assert found.standard_error < min(error for _, error in found.services.values())
-    bound = mean_bound(fused, density(fused).shares, splines=16)
+    bound = mean_bound(fused, density(fused).shares, target="respondents", splines=16)
     assert bound < found.standard_error < 1.2 * bound
-    population = mean(fused, target="population")
+    population = mean(fused)
     assert population.standard_error > found.standard_error
-    assert mean_bound(fused, density(fused).shares, target="population", splines=16) > bound
+    assert mean_bound(fused, density(fused).shares, splines=16) > bound
 
 
 def test_people_who_differ_by_service_are_detected_and_pooled_by_size() -> None:
@@ -321,12 +321,12 @@ def test_people_who_differ_by_service_are_detected_and_pooled_by_size() -> None:
     assert not same.homogeneity.rejected
     assert same.by_size is None
     values[10_000:] = np.minimum(values[10_000:] + 8, 31)
-    other = mean(collected(values, channels, 6, give=give, size=32))
+    other = mean(collected(values, channels, 6, give=give, size=32), target="respondents")
     assert other.homogeneity is not None
     assert other.homogeneity.rejected
     assert other.by_size is not None
     truth = (values.mean() + 0.5) / 32
-    by_size = mean(collected(values, channels, 6, give=give, size=32), pooling="size")
+    by_size = mean(collected(values, channels, 6, give=give, size=32), pool="size", target="respondents")
     assert abs(by_size.value - truth) <= Z * by_size.standard_error
     assert abs(other.by_size - by_size.value) < 1e-9
 
@@ -336,7 +336,7 @@ def test_bad_questions_are_refused() -> None:
     for arguments, message in (
         ({"method": "median"}, "method must be one of weights"),
         ({"target": "all"}, "target must be one of"),
-        ({"pooling": "none"}, "pooling must be one of"),
+        ({"pool": "none"}, "pool must be one of"),
     ):
         with pytest.raises(EstimateError, match=message):
             mean(fused, **arguments)

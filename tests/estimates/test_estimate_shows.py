@@ -11,13 +11,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from pldp import Estimate, frequencies, tally
+from pldp import tally
 from pldp.errors import EstimateError
+from pldp.estimates import Shares, frequencies
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
 
 
-def estimate_of(labels: list[str], people: int = 5000, **options) -> Estimate:
+def estimate_of(labels: list[str], people: int = 5000, **options) -> Shares:
     document = {
         "pldp": 1,
         "title": "t",
@@ -30,27 +31,27 @@ def estimate_of(labels: list[str], people: int = 5000, **options) -> Estimate:
 
 
 @pytest.fixture
-def estimate() -> Estimate:
+def estimate() -> Shares:
     return estimate_of(["car", "bus", "<script>alert(1)</script>"])
 
 
-def test_rows_agree_with_the_arrays(estimate: Estimate) -> None:
+def test_rows_agree_with_the_arrays(estimate: Shares) -> None:
     low, high = estimate.interval(0.9)
     for index, row in enumerate(estimate.rows(0.9)):
-        assert row["value"] == estimate.values[index]
-        assert (row["estimate"], row["low"], row["high"]) == (estimate.shares[index], low[index], high[index])
+        assert row.label == estimate.values[index]
+        assert (row.estimate, row.low, row.high) == (estimate.shares[index], low[index], high[index])
     assert json.dumps(estimate.to_mapping())
 
 
-def test_frames_in_both_libraries_hold_the_same(estimate: Estimate) -> None:
+def test_frames_in_both_libraries_hold_the_same(estimate: Shares) -> None:
     pandas_frame, polars_frame = estimate.to_frame(library="pandas"), estimate.to_frame(library="polars")
     assert isinstance(pandas_frame, pd.DataFrame)
     assert isinstance(polars_frame, pl.DataFrame)
-    assert pandas_frame.to_dict("records") == polars_frame.to_dicts() == estimate.rows()
+    assert pandas_frame.to_dict("records") == polars_frame.to_dicts() == estimate.records()
     assert isinstance(estimate.to_frame(), pd.DataFrame)
 
 
-def test_without_a_frame_library_the_error_says_what_is_missing(estimate: Estimate, monkeypatch) -> None:
+def test_without_a_frame_library_the_error_says_what_is_missing(estimate: Shares, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     assert isinstance(estimate.to_frame(), pl.DataFrame)
     with pytest.raises(EstimateError, match="needs the package pandas"):
@@ -62,7 +63,7 @@ def test_without_a_frame_library_the_error_says_what_is_missing(estimate: Estima
         estimate.to_frame(library="excel")
 
 
-def test_notebooks_get_a_table_with_escaped_labels(estimate: Estimate) -> None:
+def test_notebooks_get_a_table_with_escaped_labels(estimate: Shares) -> None:
     page = estimate._repr_html_()
     assert "&lt;script&gt;" in page
     assert "<script>" not in page
@@ -82,7 +83,7 @@ def test_a_picture_has_a_readable_row_per_value(size: int) -> None:
         assert "60 largest of 200" in axes.get_title(loc="left")
 
 
-def test_pictures_need_matplotlib(estimate: Estimate, monkeypatch) -> None:
+def test_pictures_need_matplotlib(estimate: Shares, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(EstimateError, match=r"pip install 'pldp\[plots\]'"):
         estimate.plot()

@@ -8,9 +8,9 @@ from scipy import optimize, stats
 
 from helpers.claims import mean_is, runs
 from helpers.samples import hidden_counts
-from pldp import frequencies, tally
+from pldp import tally
 from pldp.errors import EstimateError
-from pldp.estimates import norm_sub
+from pldp.estimates import frequencies, norm_sub
 from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
 from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, build, micro_epsilon
 from pldp.simulate import Population, simulate_reports
@@ -167,7 +167,7 @@ def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
         assert (np.abs(estimate.shares - SHARES) <= 5.1 * estimate.standard_error).all()
         assert sum(level.share for level in estimate.levels) == pytest.approx(1)
         assert "cannot be tested" in " ".join(estimate.assumptions)
-        assert estimate.warnings == ()
+        assert estimate.notes == ()
         assert estimate.manipulation > 1
         assert estimate.to_mapping()["levels"][0]["level"] == "a"
         low, high = frequencies(result, "q", method=None, target="respondents").interval()
@@ -183,7 +183,7 @@ def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
 def test_an_unconverged_fit_says_so_first() -> None:
     estimate = frequencies(collect("krr", 2000), "q", gap=-1.0)
     assert not estimate.fit.converged
-    assert "did not converge" in estimate.warnings[0]
+    assert estimate.notes[0].code == "no-convergence"
 
 
 def test_all_people_of_one_level_are_handled() -> None:
@@ -194,9 +194,9 @@ def test_all_people_of_one_level_are_handled() -> None:
 
 def test_few_reports_are_estimated_with_a_warning() -> None:
     estimate = frequencies(collect("krr", 12), "q")
-    assert "too few reports" in estimate.warnings[0]
+    assert estimate.notes[0].code == "few-reports"
     estimate = frequencies(collect("krr", 400, label="0.02"), "q")
-    assert "labels say too little" in estimate.warnings[0]
+    assert estimate.notes[0].code == "labels-say-little"
     assert np.isfinite(estimate.standard_error).all()
 
 

@@ -70,13 +70,11 @@ def test_estimates_are_unbiased_and_variances_exact_by_enumeration() -> None:
 def test_factors_invert_the_kronecker_product() -> None:
     generator = np.random.default_rng(1)
     rows = people(500, generator)
-    patterns = PatternCounts.of_columns(
-        ItemGroups.of([(UNEVEN, rows)], 4, "size", "population").groups[0].columns, [range(4)]
-    )
+    patterns = PatternCounts.of_columns(ItemGroups.of([(UNEVEN, rows)], 4, "size", "population").columns[0], [range(4)])
     p, q = (np.array(weights) / 2**32 for weights in (UNEVEN.kept, UNEVEN.raised))
     # Item 0 is the lowest bit of a pattern's number, so it is the last factor.
     whole = reduce(np.kron, [np.array([[1 - q[i], 1 - p[i]], [q[i], p[i]]]) for i in reversed(range(4))])
-    found = supports([(UNEVEN, rows)], ITEMS, [ITEMS])
+    found = supports([(UNEVEN, rows)], ITEMS, [ITEMS], target="respondents")
     assert found.support[0] == pytest.approx(np.linalg.solve(whole, patterns.counts[0] / 500)[-1])
 
 
@@ -143,7 +141,7 @@ def false_reports(control: str, seed: int) -> np.ndarray:
     seen = []
     for _ in range(runs(600, 6000)):
         reports = perturb_item_sets(channel, borderline(seed), generator)
-        found = itemsets([(channel, reports)], names, 0.2, largest=2, rates=Rates(0.05, control))
+        found = itemsets([(channel, reports)], names, 0.2, largest=2, rates=Rates(0.05, control), target="respondents")
         seen.append([(name,) in found.sets for name in names])
     return np.array(seen, float)
 
@@ -171,6 +169,7 @@ def followed(miss: float, seed: int) -> np.ndarray:
             0.2,
             largest=2,
             rates=Rates(0.5, "each", miss),
+            target="respondents",
         )
         for _ in range(runs(500, 5000))
     )
@@ -183,7 +182,9 @@ def test_frequent_sets_are_lost_as_rarely_as_stated() -> None:
 
 
 def plain(rows: np.ndarray, items: list[str], min_support: float, largest: int = 3):
-    return itemsets([(ItemSet.of([math.inf] * len(items)), rows)], items, min_support, largest=largest)
+    return itemsets(
+        [(ItemSet.of([math.inf] * len(items)), rows)], items, min_support, largest=largest, target="respondents"
+    )
 
 
 def compare(baskets: list[tuple[str, ...]], items: list[str], min_support: float, largest: int) -> None:
@@ -223,7 +224,7 @@ def test_basket_is_mined_exactly_as_by_a_library() -> None:
 def test_several_unperturbed_groups_are_mined_like_one() -> None:
     rows = people(1000, np.random.default_rng(3))
     whole = plain(rows, ITEMS, 0.1)
-    parts = itemsets([(OPEN, rows[:300]), (OPEN, rows[300:]), (OPEN, rows[:0])], ITEMS, 0.1)
+    parts = itemsets([(OPEN, rows[:300]), (OPEN, rows[300:]), (OPEN, rows[:0])], ITEMS, 0.1, target="respondents")
     assert parts.sets == whole.sets
     assert parts.support == pytest.approx(whole.support)
     assert parts.standard_error == pytest.approx(0, abs=1e-8)
@@ -236,12 +237,12 @@ def test_a_search_finds_what_is_clearly_frequent_and_nothing_else() -> None:
     bits[:6000, :3] = True
     rows = np.packbits(bits, axis=1, bitorder="little")
     channel = ItemSet.of([2_000_000] * 300)
-    found = itemsets([(channel, perturb_item_sets(channel, rows, generator))], items, 0.1)
+    found = itemsets([(channel, perturb_item_sets(channel, rows, generator))], items, 0.1, target="respondents")
     expected = {own for size in (1, 2, 3) for own in combinations(("0", "1", "2"), size)}
     assert set(found.sets) == expected
     assert len(found) == 7
     assert "any reported set" in found.promise
-    assert found.rows()[0].keys() == {"items", "support", "standard_error", "low", "high"}
+    assert found.rows()[0].label == found.sets[0]
     assert found.examined[1] == 300
     assert "each on its own" in Rates(control="each").promise
 
@@ -251,9 +252,11 @@ def test_a_search_stops_where_no_larger_set_could_be_reported() -> None:
     items = [str(place) for place in range(30)]
     rows = np.packbits(generator.random((2000, 30)) < 0.3, axis=1, bitorder="little")
     channel = ItemSet.of([500_000] * 30)
-    found = itemsets([(channel, perturb_item_sets(channel, rows, generator))], items, 0.05, largest=4)
-    assert "could be reported" in found.warnings[-1]
-    assert "standard errors up to" in found.warnings[-1]
+    found = itemsets(
+        [(channel, perturb_item_sets(channel, rows, generator))], items, 0.05, largest=4, target="respondents"
+    )
+    assert found.notes[-1].code == "search-ended-early"
+    assert "standard errors up to" in found.notes[-1].text
     assert 0 in found.examined.values()
 
 
@@ -315,15 +318,15 @@ def test_groups_that_differ_are_named_and_pooling_by_size_is_right() -> None:
     many = np.packbits(generator.random((4000, 4)) < 0.6, axis=1, bitorder="little")
     strict = ItemSet.of([700_000] * 4)
     groups = [(EVEN, perturb_item_sets(EVEN, few, generator)), (strict, perturb_item_sets(strict, many, generator))]
-    pooled = supports(groups, ITEMS, SETS[:1])
+    pooled = supports(groups, ITEMS, SETS[:1], target="respondents")
     assert pooled.homogeneity is not None
     assert pooled.homogeneity.rejected
-    assert 'use pool="size"' in pooled.warnings[0]
-    by_size = supports(groups, ITEMS, SETS[:1], pool="size")
+    assert pooled.notes[0].code == "levels-disagree"
+    by_size = supports(groups, ITEMS, SETS[:1], pool="size", target="respondents")
     truth = true_supports(np.concatenate([few, many]))[0]
     assert abs(by_size.support[0] - truth) < 4 * by_size.standard_error[0]
     assert abs(pooled.support[0] - truth) > 4 * pooled.standard_error[0]
-    assert "pooled by size" in by_size.warnings[0]
+    assert "pooled by size" in by_size.notes[0].text
 
 
 def test_the_homogeneity_test_rejects_equal_groups_as_rarely_as_stated() -> None:

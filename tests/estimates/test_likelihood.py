@@ -8,9 +8,9 @@ from scipy import optimize
 
 from helpers.claims import mean_is, mean_is_at_most, runs
 from helpers.samples import sample, zipf
-from pldp import frequencies, tally
+from pldp import tally
 from pldp.errors import EstimateError
-from pldp.estimates import group, maximum_likelihood, norm_sub
+from pldp.estimates import frequencies, group, maximum_likelihood, norm_sub
 from pldp.estimates.shares.pooling import pooled_shares, precision_weights
 from pldp.mechanisms import build, micro_epsilon, names
 from pldp.simulate import Population, simulate_reports
@@ -135,7 +135,7 @@ def test_a_fit_that_was_stopped_says_so_first() -> None:
     counted = tally(SURVEY, simulate_reports(SURVEY, people, seed=1), patterns=True)
     estimate = frequencies(counted, "q", method="likelihood", gap=-1.0)  # no gap is negative
     assert not estimate.fit.converged
-    assert "did not converge" in estimate.warnings[0]
+    assert estimate.notes[0].code == "no-convergence"
     assert np.array_equal(estimate.consistent("likelihood"), estimate.shares)
 
 

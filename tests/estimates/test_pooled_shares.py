@@ -8,8 +8,9 @@ from scipy import stats
 
 from helpers.claims import FALSE_ALARM, mean_is, runs
 from helpers.samples import counts_of, law, sample, zipf
-from pldp import Estimate, Survey, frequencies, tally
+from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError
+from pldp.estimates import Shares, frequencies
 from pldp.estimates.shares.pooling import homogeneity_test
 from pldp.mechanisms import names
 from pldp.simulate import Population, simulate_reports
@@ -43,7 +44,7 @@ def one_run(
     fixed: bool = False,
     people: int = PEOPLE,
     **options,
-) -> tuple[Estimate, np.ndarray]:
+) -> tuple[Shares, np.ndarray]:
     """Draw people (or take exactly the shares), report, estimate; return the estimate and the shares it aims at."""
     generator = np.random.default_rng(seed)
     values = np.round(np.array(SHARES) * people).astype(int) if fixed else generator.multinomial(people, SHARES)
@@ -57,7 +58,7 @@ def one_run(
     return frequencies(Tally(stated or survey, counts, people), "q", **options), np.array(SHARES)
 
 
-def from_devices(survey: Survey, mix: dict, seed: int, *, fixed: bool, **options) -> tuple[Estimate, np.ndarray]:
+def from_devices(survey: Survey, mix: dict, seed: int, *, fixed: bool, **options) -> tuple[Shares, np.ndarray]:
     """The same with every report made and counted."""
     if fixed:
         counts = np.round(np.array(SHARES) * PEOPLE).astype(int)
@@ -145,7 +146,7 @@ def test_levels_chosen_by_value_are_noticed_and_pooled_by_size() -> None:
     people = Population.of_counts(survey, {"q": [50_000, 50_000]}, level_mix=mix, seed=1)
     estimate = frequencies(tally(survey, simulate_reports(survey, people, seed=1)), "q")
     assert estimate.homogeneity.rejected
-    assert "answer differently" in estimate.warnings[0]
+    assert estimate.notes[0].code == "levels-disagree"
     assert abs(estimate.shares[0] - 0.5) > 0.2
     assert abs(estimate.by_size.shares[0] - 0.5) < 4.9 * estimate.by_size.standard_error[0]
     assert estimate.by_size.by_size is None
@@ -170,7 +171,7 @@ def test_a_group_with_one_report_keeps_an_honest_error() -> None:
     assert [group.reports for group in estimate.groups] == [1, 3000]
     assert (estimate.groups[0].standard_error > 0.5).all()
     assert estimate.homogeneity is None
-    assert "too few reports" in estimate.warnings[0]
+    assert estimate.notes[0].code == "few-reports"
 
 
 def test_no_report_gets_one_clear_line() -> None:
@@ -215,7 +216,7 @@ def test_simultaneous_intervals_cover_all_values_at_once() -> None:
 
 
 def test_confidence_must_be_a_probability() -> None:
-    estimate: Estimate = frequencies(counted(survey_of("krr"), [50] * 6, {"mid": 1}), "q")
+    estimate: Shares = frequencies(counted(survey_of("krr"), [50] * 6, {"mid": 1}), "q")
     for confidence in (0, 1, 95, float("nan")):
         with pytest.raises(EstimateError, match="confidence must be between 0 and 1"):
             estimate.interval(confidence)

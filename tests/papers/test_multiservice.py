@@ -45,7 +45,7 @@ def collected(names: tuple[str, ...], people: int, seed: int, *, groups: bool = 
 @pytest.mark.parametrize("groups", [False, True])
 def test_ua_and_both_uwa_find_the_mean_of_any_subset_of_services(groups: bool) -> None:
     fused, values = collected(FOUR, 20_000, 1, groups=groups)
-    reach = Z * mean(fused, method="average").standard_error
+    reach = Z * mean(fused, method="average", target="respondents").standard_error
     assert abs(ua(fused) - mean(fused, method="average").value) < 1e-9
     assert abs(uwa(fused) - mean(fused, method="posterior").value) < 1e-9
     for found in (ua(fused), uwa(fused), uwa_printed(fused)):

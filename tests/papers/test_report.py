@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from pldp import papers
+from pldp import papers, show
 from pldp.cli import main
-from pldp.html import picture
 from pldp.papers import PAPERS, load_paper
 from pldp.papers.aprr.experiment import METHODS, SUPPORTS, table_2, table_3
 from pldp.papers.febsf.experiment import DATASETS
@@ -96,7 +95,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(run, "reproduce", reproduce)
     monkeypatch.setattr(page, "draw", lambda panels: panels)  # drawing is slow and has a test of its own
-    monkeypatch.setattr(page, "picture", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
+    monkeypatch.setattr(page, "figure", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
     monkeypatch.delenv("PLDP_DATA", raising=False)
     return names
 
@@ -160,7 +159,7 @@ def test_figures_have_a_key_and_no_empty_axes() -> None:
     figure = draw([*panels, *panels])
     assert [axes.get_title(loc="left") for axes in figure.axes if axes.axison] == ["beta"] * 4
     assert len(figure.legends[0].get_texts()) == len({line.label for panel in panels for line in panel.series})
-    assert "<svg" in picture(figure, "a < b")
+    assert "<svg" in show.figure(figure, "a < b")
 
 
 def test_an_experiment_runs_again_when_its_data_came(

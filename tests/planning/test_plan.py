@@ -10,8 +10,9 @@ import pytest
 
 from helpers.claims import mean_is, runs
 from helpers.samples import hidden_counts
-from pldp import Survey, frequencies, plan
+from pldp import Survey, plan
 from pldp.errors import PlanError, SurveyError
+from pldp.estimates import frequencies
 from pldp.mechanisms import automatic, names
 from pldp.planning.designs import redesigned
 from pldp.planning.plan import Plan

@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from pldp.auditing.kinds import BY_KIND as AUDITING
-from pldp.estimates.kinds import BY_KIND as ESTIMATES
 
+from pldp.auditing.kinds import BY_KIND as AUDITING
 from pldp.auditing.tables import MECHANISMS as AUDITED
 from pldp.device.kinds import BY_KIND as DEVICE
+from pldp.estimates.kinds import BY_KIND as ESTIMATES
 from pldp.mechanisms import REGISTRY, build
 from pldp.mechanisms.arrays import ChannelArrays, arrays
 from pldp.planning.kinds import BY_KIND as PLANNING

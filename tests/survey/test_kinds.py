@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from helpers.claims import mean_is, runs
-from pldp import Device, Survey, Tally, frequencies, tally
+from pldp import Device, Survey, Tally, tally
 from pldp.device.kinds import BY_KIND
 from pldp.errors import AnswerError, EpsilonError, EstimateError, PlanError, SurveyError, TallyError
-from pldp.estimates import baskets_of, density, itemsets, mean, supports, two_way
+from pldp.estimates import baskets_of, density, frequencies, itemsets, mean, supports, two_way
 from pldp.planning import plan
 from pldp.reports import read_report
 from pldp.simulate import Population, simulate_reports
@@ -282,10 +282,10 @@ def test_sets_are_found_from_a_tally(tmp_path) -> None:
     again = Tally.load(tmp_path / "sets.tally")
     assert again == counted
     groups, items = baskets_of(again, "q")
-    found = itemsets(groups, items, 0.3)
+    found = itemsets(groups, items, 0.3, target="respondents")
     assert ("flu", "cold") in found.sets
-    assert found.to_mapping()["rows"][0]["items"] == ["flu"]
-    known = supports(groups, items, [["flu", "cold"], ["HIV", "flu"]])
+    assert found.rows()[0].label == ("flu",)
+    known = supports(groups, items, [["flu", "cold"], ["HIV", "flu"]], target="respondents")
     low, high = known.interval(0.9999)
     assert all(low < [0.4, 0.0])
     assert all(high > [0.4, 0.0])
@@ -339,7 +339,7 @@ def test_mean_and_density_of_a_number_from_a_tally(mechanism: str) -> None:
         people = Population.of_values(survey, {"q": numbers}, seed=seed)
         counted = tally(survey, simulate_reports(survey, people, seed=seed))
         truth = np.mean([survey.question("q").grid.centre(bucket) for bucket in people.values["q"]])
-        found = mean(fused_of(counted, "q"))
+        found = mean(fused_of(counted, "q"), target="respondents")
         low, high = found.interval()
         errors.append(found.value - truth)
         covered.append(low <= truth <= high)

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from helpers.claims import follows
-from pldp import Device, Survey, frequencies, tally
+from pldp import Device, Survey, tally
 from pldp.budgets import allocate, compose, variance_cost
 from pldp.errors import AnswerError, BudgetError, SurveyError
+from pldp.estimates import frequencies
 from pldp.reports import Rejection, ReportRejected, read_report
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads

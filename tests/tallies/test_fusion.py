@@ -202,7 +202,7 @@ def test_levels_of_a_number_question_are_services_that_share_nobody() -> None:
     fused = fused_of(Tally(survey, counts, 6000), "hours")
     assert fused.subsets == {("strict",): 4000, ("open",): 2000}
     assert fused.bounds == (0, 24)
-    found = mean(fused)
+    found = mean(fused, target="respondents")
     assert abs(found.value - (values.mean() + 0.5) / 2) <= Z * found.standard_error + 0.1
     with pytest.raises(TallyError, match="must be a number"):
         fused_of(Tally.empty(survey), "mode")

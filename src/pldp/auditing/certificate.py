@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-from pldp.auditing.result import Audit, Row, shown
+from pldp.auditing.result import Audit, Row, write_epsilon
 from pldp.errors import AuditError
-from pldp.html import page, paragraph
+from pldp.show import page, paragraph
 
 _LIMITS = (
     "An audit only ever rejects. What holds was not refuted by this one; ε of a channel with public weights is exact.",
@@ -75,7 +75,8 @@ def _table(rows: Sequence[Row]) -> str:
         "verdict",
     )
     head = "".join(f'<th scope="col">{name}</th>' for name in heads)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, rows))}</tbody></table>"
+    body = "".join(map(_row, rows))
+    return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _row(row: Row) -> str:
@@ -84,7 +85,7 @@ def _row(row: Row) -> str:
     sampled = (None, None) if bound is None else (round(bound.epsilon, 3), round(bound.detectable, 3))
     numbers = (row.claimed, row.exact, *sampled)
     cells = "".join(f"<td>{escape(word)}</td>" for word in words)
-    cells += "".join(f"<td>{shown(number)}</td>" for number in numbers)
+    cells += "".join(f'<td class="number">{write_epsilon(number)}</td>' for number in numbers)
     kind = "holds" if row.holds else "fails"
     return f'<tr>{cells}<td class="{kind}">{escape(row.verdict)}</td></tr>'
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pldp.auditing.sampled import Bound
 from pldp.auditing.timing import Timing
 from pldp.epsilon import MICRO, Micro
-from pldp.html import table
+from pldp.show import Table, panel
 
 TIMING_ALARM: Final = 7e-6
 """Chance that the times of a sound mechanism look different: two tails of a normal beyond 4.5."""
@@ -61,7 +61,7 @@ class Row:
 
     def __str__(self) -> str:
         where = ", ".join(filter(None, (self.mechanism, self.question, self.level, self.device)))
-        return f"{where}: claimed ε = {shown(self.claimed)}, exact {shown(self.exact)}, {self.verdict}"
+        return f"{where}: claimed ε = {write_epsilon(self.claimed)}, exact {write_epsilon(self.exact)}, {self.verdict}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -165,14 +165,22 @@ class Audit:
         return "\n".join([f"Audit of {self}", *refuted[:_SHOWN], *more])
 
     def _repr_html_(self) -> str:
+        """Show what was found in notebooks."""
         heads = ("question", "level", "mechanism", "device", "claimed ε", "exact ε", "verdict")
-        return table(
-            heads,
-            [
-                (row.question, row.level, row.mechanism, row.device, shown(row.claimed), shown(row.exact), row.verdict)
-                for row in self.rows
-            ],
-        )
+        rows = [
+            (
+                row.question or "–",
+                row.level or "–",
+                row.mechanism,
+                row.device,
+                write_epsilon(row.claimed),
+                write_epsilon(row.exact),
+                row.verdict,
+            )
+            for row in self.rows
+        ]
+        findings = [text for row in self.rows for text in (*row.refutations, *row.notes)]
+        return panel(str(self), Table("", heads, rows, left=4), *findings)
 
     def __str__(self) -> str:
         refuted = sum(not row.holds for row in self.rows)
@@ -185,13 +193,13 @@ def number(epsilon: float) -> float | str:
     return "infinite" if math.isinf(epsilon) else epsilon
 
 
-def from_micro(micro: Micro) -> float:
-    """Return micro-ε as ε; `None` is infinite."""
-    return micro / MICRO
-
-
-def shown(number: float | None) -> str:
-    """Write a number for people; six decimals are all that an exact ε has."""
+def write_epsilon(number: float | None) -> str:
+    """Write ε for people; six decimals are all that an exact ε has."""
     if number is None:
         return "–"
     return "∞" if math.isinf(number) else f"{number:.6f}".rstrip("0").rstrip(".")
+
+
+def from_micro(micro: Micro) -> float:
+    """Return micro-ε as ε."""
+    return micro / MICRO

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate
-from pldp.auditing.result import shown
+from pldp.auditing.result import write_epsilon
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.errors import AuditError, SurveyError, UsageError
 from pldp.survey import load
@@ -105,7 +105,7 @@ def _show(console: Console, found: Audit) -> None:
         table.add_column(name, justify="right")
     table.add_column("verdict", no_wrap=True)
     for row in found.rows:
-        numbers = [shown(row.claimed), shown(row.exact)]
+        numbers = [write_epsilon(row.claimed), write_epsilon(row.exact)]
         if sampled:
             bound = row.sampled
             numbers += ["–", "–"] if bound is None else [f"{bound.epsilon:.3f}", f"{bound.detectable:.2f}"]

@@ -12,12 +12,11 @@ from typing import Any, Final
 import numpy as np
 from rich.console import Console
 
-from pldp import Device, __version__
+from pldp import Device, __version__, show
 from pldp.cli.loopback import Collected, collect
-from pldp.cli.output import add_json_option, console_for, emit_json, show_estimate
-from pldp.cli.page import write_page
+from pldp.cli.output import add_json_option, console_for, emit_json, show_result
 from pldp.errors import ReportError, UsageError
-from pldp.estimates import Estimate, frequencies
+from pldp.estimates import Result, estimate
 from pldp.papers.datasets import DATASETS, demo_survey_text, load_counts
 from pldp.reports import Report
 from pldp.simulate import Population, simulate_reports
@@ -48,25 +47,28 @@ def _run(args: argparse.Namespace) -> None:
     survey = loads(demo_survey_text())
     report = Device(survey).answer(QUESTION, "Masters", level="standard")
     counted, truth, collected = _collect(survey, args.seed, report)
-    estimate = frequencies(counted, QUESTION, target="respondents")
-    cost = _cost_of_one_level(survey, estimate, truth, args.seed)
+    results = estimate(counted, target="respondents")
+    result = results[QUESTION]
+    content = results.to_mapping()
+    for row, share in zip(content["questions"][0]["rows"], truth, strict=True):
+        row["true"] = float(share)
+    cost = _cost_of_one_level(survey, result, truth, args.seed)
     if args.json:
-        emit_json({**_mapping(estimate, truth, cost, args.seed), "collector": _figures(collected)}, args.json)
+        emit_json({**_mapping(content, result, truth, cost, args.seed), "collector": _figures(collected)}, args.json)
+    console = console_for(args)
     if args.json != "-":
-        console = console_for(args)
         _show_device(console, survey, report)
         if collected is not None:
             console.print(_way(collected) + "\n", markup=False)
-        show_estimate(console, estimate, 0.95, truth)
-        console.print(_verdict(estimate, truth, cost), markup=False)
+        show_result(console, content["questions"][0])
+        console.print(_verdict(result, truth, cost), markup=False)
     if args.html:
-        words = [
-            f"{estimate.reports:,} people of {DATASETS['adult_education']}.",
-            _verdict(estimate, truth, cost),
-        ]
-        write_page(Path(args.html), survey.title, [estimate], tally=counted, truths=[truth], introduction=words)
+        words = (f"{result.reports:,} people of {DATASETS['adult_education']}.", _verdict(result, truth, cost))
+        closing = f"Survey {survey.hash}. Made by pldp {__version__}."
+        page = show.results_page(content, introduction=words, closing=closing)
+        Path(args.html).write_text(page, encoding="utf-8")
         if args.json != "-":
-            console_for(args).print(f"The same with a picture: {args.html}", markup=False)
+            console.print(f"The same with a picture: {args.html}", markup=False)
 
 
 def _people(survey: Survey, mix: Mapping[str, float], seed: int) -> tuple[Population, Any]:
@@ -83,42 +85,42 @@ def _collect(survey: Survey, seed: int, report: Report) -> tuple[Tally, Any, Col
         return tally(survey, simulate_reports(survey, people, seed=seed)), truth, None
     collected = collect(survey, people, seed=seed, withdrawing=report, question=QUESTION)
     shares = [row["estimate"] for row in collected.estimate["rows"]]
-    if not np.allclose(shares, frequencies(collected.tally, QUESTION).shares, rtol=0, atol=1e-12):
+    if not np.allclose(shares, estimate(collected.tally, QUESTION).estimates, rtol=0, atol=1e-12):
         raise ReportError("the collector gives another estimate than its reports do")
     return collected.tally, truth, collected
 
 
-def _cost_of_one_level(survey: Survey, estimate: Estimate, truth: Any, seed: int) -> dict[str, float]:
+def _cost_of_one_level(survey: Survey, result: Result, truth: Any, seed: int) -> dict[str, float]:
     """Say what it would cost to give everybody the strictest level: mean squared errors, expected and seen."""
     strictest = survey.levels[0]
     people, _ = _people(survey, {strictest.name: 1.0}, seed)
-    uniform = frequencies(tally(survey, simulate_reports(survey, people, seed=seed)), QUESTION, target="respondents")
+    uniform = estimate(tally(survey, simulate_reports(survey, people, seed=seed)), QUESTION, target="respondents")
     return {
         "epsilon": strictest.epsilon,
-        "expected_variance_ratio": float(np.mean(uniform.standard_error**2) / np.mean(estimate.standard_error**2)),
+        "expected_variance_ratio": float(np.mean(uniform.standard_error**2) / np.mean(result.standard_error**2)),
         "mean_standard_error": float(np.mean(uniform.standard_error)),
-        "mean_squared_error": float(np.mean((uniform.shares - truth) ** 2)),
-        "personalised_mean_standard_error": float(np.mean(estimate.standard_error)),
-        "personalised_mean_squared_error": float(np.mean((estimate.shares - truth) ** 2)),
+        "mean_squared_error": float(np.mean((uniform.estimates - truth) ** 2)),
+        "personalised_mean_standard_error": float(np.mean(result.standard_error)),
+        "personalised_mean_squared_error": float(np.mean((result.estimates - truth) ** 2)),
     }
 
 
-def _covered(estimate: Estimate, truth: Any) -> int:
-    low, high = estimate.interval(0.95)
+def _covered(result: Result, truth: Any) -> int:
+    low, high = result.interval(0.95)
     return int(((low <= truth) & (truth <= high)).sum())
 
 
-def _mapping(estimate: Estimate, truth: Any, cost: dict[str, float], seed: int) -> dict[str, Any]:
-    question = estimate.to_mapping()
-    rows = [{**row, "true": float(share)} for row, share in zip(question["rows"], truth, strict=True)]
+def _mapping(
+    content: Mapping[str, Any], result: Result, truth: Any, cost: dict[str, float], seed: int
+) -> dict[str, Any]:
     return {
-        "people": estimate.reports,
+        "people": result.reports,
         "dataset": DATASETS["adult_education"],
         "seed": seed,
         "version": __version__,
-        "questions": [{**question, "rows": rows}],
+        "questions": content["questions"],
         "everybody_at_the_strictest_level": cost,
-        "covered": _covered(estimate, truth),
+        "covered": _covered(result, truth),
     }
 
 
@@ -143,9 +145,9 @@ def _show_device(console: Console, survey: Survey, report: Report) -> None:
     console.print(report.to_json() + "\n", markup=False, soft_wrap=True)
 
 
-def _verdict(estimate: Estimate, truth: Any, cost: dict[str, float]) -> str:
+def _verdict(result: Result, truth: Any, cost: dict[str, float]) -> str:
     return (
-        f"{_covered(estimate, truth)} of {len(truth)} intervals contain the truth. "
+        f"{_covered(result, truth)} of {len(truth)} intervals contain the truth. "
         f"Had everybody been given the strictest level (ε = {cost['epsilon']:g}) instead of a choice, "
         f"the mean standard error would be {cost['mean_standard_error']:.4f} "
         f"instead of {cost['personalised_mean_standard_error']:.4f}: "

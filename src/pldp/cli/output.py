@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -25,18 +24,12 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from pldp.estimates import Density, Estimate, Itemsets, Mean, TwoWay
-from pldp.estimates.numbers.density import HEAPED
-from pldp.estimates.numbers.number_mapping import QUANTILES
+from pldp import show
 from pldp.plain import json_text
-from pldp.survey import Question
 from pldp.tallies import Tally
 
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of picture files."""
-
-MOST_ROWS = 100
-"""Values that a table for people shows."""
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
@@ -87,168 +80,35 @@ def progress_bar(words: str, total: int | None = None, *, with_rate: bool = Fals
         yield progress, task
 
 
-def show_estimate(console: Console, estimate: Estimate, confidence: float, truth: Any = None) -> None:
-    """Print one estimate: warnings first, then a row per value, then what stands behind it."""
-    for warning in estimate.warnings:
-        console.print(f"[bold red]Warning:[/] {escape(warning)}")
-    table = Table(title=escape(str(estimate)), title_justify="left", header_style="bold")
-    table.add_column("value")
-    names = ["truth"] if truth is not None else []
-    for name in (*names, "share", "std. error", f"{confidence:.0%} interval", "consistent"):
-        table.add_column(name, justify="right")
-    rows = estimate.rows(confidence)
-    shown = sorted(sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS])
-    for index in shown:
-        row = rows[index]
-        known = [] if truth is None else [f"{truth[index]:.4f}"]
-        interval = f"{row['low']:+.4f} … {row['high']:+.4f}"
-        cells = [
-            *known,
-            f"{row['estimate']:.4f}",
-            f"{row['standard_error']:.4f}",
-            interval,
-            f"{row['consistent']:.4f}",
-        ]
-        table.add_row(escape(row["value"]), *cells)
-    console.print(table)
-    if len(shown) < len(rows):
-        console.print(f"(the {len(shown)} largest of {len(rows):,} values; --json has all)")
-    if estimate.by_size is not None:
-        _show_by_size(console, estimate.by_size, confidence, shown)
-    if estimate.groups:
-        console.print(_groups_table(estimate))
-    for level in estimate.levels:
-        console.print(
-            f"hidden level {level.level} ({level.mechanism}, ε = {level.epsilon:g}): "
-            f"estimated to be chosen by {level.share:.1%}",
-            markup=False,
-        )
-    _show_footing(console, estimate)
+def show_result(console: Console, result: Mapping[str, Any]) -> None:
+    """Print one result of any kind, given as plain data: notes first, then its tables, then what stands behind it."""
+    console.print(show.heading(result), style="bold", markup=False)
+    for note in result["notes"]:
+        name, style = ("Warning", "bold red") if note["severity"] == "warning" else ("Note", "")
+        console.print(f"{name}: {note['text']}", style=style, markup=False)
+    for table in show.tables(result):
+        if table.rows:
+            console.print(_grid(table))
+        if table.note:
+            console.print(table.note, markup=False)
+    for text in show.footing(result):
+        console.print(text, markup=False)
+    console.print(show.assumptions(result) + "\n", style="dim", markup=False)
 
 
-def _show_by_size(console: Console, estimate: Estimate, confidence: float, shown: list[int]) -> None:
-    """Print the shares pooled by size beside those that the levels contradict."""
-    table = Table(title="the same, pooled by size", title_justify="left", header_style="bold")
-    table.add_column("value")
-    for name in ("share", "std. error", f"{confidence:.0%} interval"):
-        table.add_column(name, justify="right")
-    rows = estimate.rows(confidence)
-    for row in (rows[index] for index in shown):
-        interval = f"{row['low']:+.4f} … {row['high']:+.4f}"
-        table.add_row(escape(row["value"]), f"{row['estimate']:.4f}", f"{row['standard_error']:.4f}", interval)
-    console.print(table)
-
-
-def _groups_table(estimate: Estimate) -> Table:
-    table = Table(title="by level", title_justify="left", header_style="bold")
-    for name, justify in (
-        ("level", "left"),
-        ("mechanism", "left"),
-        ("ε", "right"),
-        ("reports", "right"),
-        ("weight", "right"),
-    ):
-        table.add_column(name, justify="left" if justify == "left" else "right")
-    for group in estimate.groups:
-        cells = (group.mechanism, f"{group.epsilon:g}", f"{group.reports:,}", f"{group.weight:.3f}")
-        table.add_row(escape(group.level), *cells)
-    return table
-
-
-def _show_footing(console: Console, estimate: Estimate) -> None:
-    if estimate.homogeneity is not None:
-        test = estimate.homogeneity
-        verdict = "they do NOT agree" if test.rejected else "no sign that they disagree"
-        console.print(
-            f"Do the levels agree? χ² = {test.statistic:.1f} on {test.degrees}, p = {test.p_value:.2g}: {verdict}."
-        )
-    if estimate.fit is not None:
-        state = "converged" if estimate.fit.converged else "did NOT converge"
-        console.print(f"Fit {state}: gap {estimate.fit.gap:.1e} after {estimate.fit.steps} steps.")
-    if math.isfinite(estimate.manipulation):
-        console.print(f"One forged report can count as {estimate.manipulation:.1f} people.")
-    console.print(f"Errors assume: {escape('; '.join(estimate.assumptions))}.", style="dim")
-
-
-def show_itemsets(console: Console, name: str, found: Itemsets, confidence: float) -> None:
-    """Print frequent sets of items with their supports, and the rules between them."""
-    low, high = found.interval(confidence)
-    title = f"{escape(name)}: {found.reports:,} reports; sets that at least {found.min_support:g} of the people have"
-    grid = Table(title=title, title_justify="left", caption=escape(found.promise), caption_justify="left")
-    grid.add_column("set")
-    for heading in ("support", "standard error", f"{confidence:.0%} interval"):
-        grid.add_column(heading, justify="right")
-    for place, items in enumerate(found.sets[:MOST_ROWS]):
-        reach = f"{low[place]:.4f} to {high[place]:.4f}"
-        row = (f"{found.support[place]:.4f}", f"{found.standard_error[place]:.4f}", reach)
-        grid.add_row(escape(", ".join(items)), *row)
-    for warning in found.warnings:
-        console.print(f"! {warning}", markup=False, style="bold")
-    console.print(grid)
-    rules = found.rules()
-    if rules:
-        table = Table(title="rules", title_justify="left")
-        for heading in ("if", "then", "confidence", "standard error", "lift"):
-            table.add_column(heading)
-        for rule in rules[:MOST_ROWS]:
-            numbers = (f"{rule.confidence:.3f}", f"{rule.confidence_error:.3f}", f"{rule.lift:.2f}")
-            table.add_row(escape(", ".join(rule.antecedent)), escape(", ".join(rule.consequent)), *numbers)
-        console.print(table)
-
-
-def show_number(console: Console, question: Question, found: Mean, fitted: Density, confidence: float) -> None:
-    """Print the mean of a number, its quantiles, and the fitted density as bars."""
-    low, high = found.interval(confidence)
-    unit = f" {question.unit}" if question.unit else ""
-    console.print(
-        f"{question.name}: {found.people:,} reports; mean {found.value:,.5g}{unit}, {confidence:.0%} interval "
-        f"{low:,.5g} to {high:,.5g} (standard error {found.standard_error:.3g})",
-        markup=False,
-        style="bold",
+def _grid(table: show.Table) -> Table:
+    grid = Table(
+        title=escape(table.title) or None,
+        title_justify="left",
+        header_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
-    if found.by_size is not None:
-        console.print(
-            f"! people of different levels have different means: pooled by size {found.by_size:,.5g}", markup=False
-        )
-    table = Table(header_style="bold")
-    for heading in ("share of people below", f"number{unit}", f"{confidence:.0%} interval"):
-        table.add_column(heading, justify="right")
-    for share in QUANTILES:
-        value, lower, upper = fitted.quantile(share, confidence)
-        table.add_row(f"{share:.0%}", f"{value:,.5g}", f"{lower:,.5g} to {upper:,.5g}")
-    console.print(table)
-    if fitted.roughness:
-        console.print(f"! {HEAPED}", markup=False)
-    for start, end, mass in _coarse(fitted):
-        console.print(f"{start:>12,.5g} to {end:<12,.5g} {mass:6.1%} {'█' * round(60 * mass)}", markup=False)
-
-
-def _coarse(fitted: Density, bars: int = 16) -> Iterator[tuple[float, float, float]]:
-    places = [round(place * len(fitted.shares) / bars) for place in range(bars + 1)]
-    for first, last in pairwise(places):
-        if last > first:
-            yield fitted.edges[first], fitted.edges[last], float(fitted.shares[first:last].sum())
-
-
-def show_two_way(console: Console, table: TwoWay, confidence: float) -> None:
-    """Print the consistent shares of a two-way table, each with the reach of its interval."""
-    low, high = table.interval(confidence)
-    first, second = escape(table.rows.question), escape(table.columns.question)
-    title = f"{first} × {second}: {table.reports:,} reports; consistent share ± {confidence:.0%} reach, in %"
-    grid = Table(title=title, title_justify="left")
-    grid.add_column(f"{first} \\ {second}")
-    for value in table.columns.values:
-        grid.add_column(escape(value), justify="right")
-    grid.add_column("all", justify="right")
-    reach = 50 * (high - low)
-    for place, value in enumerate(table.rows.values):
-        shares = 100 * table.consistent[place]
-        cells = [f"{share:.1f} ± {own:.1f}" for share, own in zip(shares, reach[place], strict=True)]
-        grid.add_row(escape(value), *cells, f"{shares.sum():.1f}")
-    grid.add_row("all", *(f"{100 * share:.1f}" for share in table.consistent.sum(axis=0)), "100.0")
-    for warning in table.warnings:
-        console.print(f"! {warning}", markup=False, style="bold")
-    console.print(grid)
+    for place, name in enumerate(table.heads):
+        grid.add_column(escape(name), justify="left" if place < table.left else "right")
+    for row in table.rows:
+        grid.add_row(*map(escape, row))
+    return grid
 
 
 def show_tally(console: Console, tally: Tally) -> None:

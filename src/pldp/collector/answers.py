@@ -1,4 +1,4 @@
-"""What readers get: estimates as plain data, and the overview of a round. Small groups do not show their size."""
+"""What readers get: results as plain data, and the overview of a round. Small groups do not show their size."""
 
 from __future__ import annotations
 
@@ -6,22 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
-import numpy as np
-
+from pldp import estimates
 from pldp.collector.arrivals import Hour
 from pldp.collector.store import Round
-from pldp.errors import EstimateError, TallyError
-from pldp.estimates import Homogeneity, baskets_of, density, frequencies, itemsets, mean, supports, two_way
-from pldp.estimates.numbers.density import HEAPED
-from pldp.estimates.numbers.number_mapping import number_mapping
-from pldp.estimates.shares.pooling import TEST_LEVEL
-from pldp.mechanisms.arrays import piecewise_arrays
+from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
 from pldp.survey import Question
-from pldp.tallies import Fused, Tally, fused_of
+from pldp.tallies import Tally
 
 CONFIDENCE: Final = 0.95
-MIN_SUPPORT: Final = 0.1
 
 MOST_ROWS: Final = 50
 """Values of a question that an overview shows, those with the largest shares; an estimate has all of them."""
@@ -29,36 +22,35 @@ MOST_ROWS: Final = 50
 MOST_CELLS: Final = 1000
 """Cells of a two-way table that an overview shows."""
 
+QUICK: Final = {"largest": 1}
+"""Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
+
 
 def estimate(counted: Tally, question: str, fewest: int) -> dict[str, Any]:
-    """Return the estimate of a question with the survey's hash; groups of fewer people do not show how many."""
-    head = {"survey": counted.survey.hash, "name": question}
-    asked = counted.survey.question(question)
-    groups = _groups(counted, asked, fewest)
-    if asked.kind == "choices":
-        found = itemsets(*baskets_of(counted, question), MIN_SUPPORT).to_mapping(CONFIDENCE)
-        return {**head, **found, "groups": groups}
-    if asked.kind == "number":
-        fused = fused_of(counted, question)
-        return {**head, **number_mapping(mean(fused), density(fused), CONFIDENCE), "groups": groups}
-    content = frequencies(counted, question).to_mapping(CONFIDENCE)
-    if all(group["reports"] is not None for group in groups):
-        weights = {group["level"]: group["weight"] for group in content["groups"]}
-        groups = [{**group, "weight": weights.get(group["level"], 0.0)} for group in groups]
-    return {**head, **content, "groups": groups}
+    """Return the result of a question with the survey's hash; groups of fewer people do not show how many."""
+    content = estimates.estimate(counted, question, confidence=CONFIDENCE).to_mapping()
+    return {"survey": counted.survey.hash, **_with_groups(counted, content, fewest)}
 
 
-def _groups(counted: Tally, question: Question, fewest: int) -> list[dict[str, Any]]:
-    """Return every level with its reports; hidden levels have none, as a label does not tell the level."""
+def _with_groups(counted: Tally, content: Mapping[str, Any], fewest: int) -> dict[str, Any]:
+    """Return every level with its reports where they may be shown, and with its weight where all of them are.
+
+    Hidden levels have none, as a label does not tell the level.
+    """
     if counted.survey.level_channel is not None:
-        return []
+        return {**content, "groups": []}
+    question = counted.survey.question(content["name"])
     shown = hide_small(
         {each.name: counted.counts[question.name, each.name].reports for each in question.levels}, fewest
     )
-    return [
+    groups: list[dict[str, Any]] = [
         {"level": level.name, "mechanism": channel.mechanism, "epsilon": level.epsilon, "reports": shown[level.name]}
         for level, channel in zip(question.levels, question.channels, strict=True)
     ]
+    if all(number is not None for number in shown.values()):
+        weights = {group["level"]: group["weight"] for group in content["groups"]}
+        groups = [{**group, "weight": weights.get(group["level"], 0.0)} for group in groups]
+    return {**content, "groups": groups}
 
 
 def hide_small(reports: Mapping[str, int], fewest: int) -> dict[str, int | None]:
@@ -78,142 +70,50 @@ def hide_small(reports: Mapping[str, int], fewest: int) -> dict[str, int | None]
 def overview(
     counted: Tally, number: int, rounds: Sequence[Round], hours: Sequence[Hour], fewest: int
 ) -> dict[str, Any]:
-    """Return all that a dashboard shows of a round: counts, rejections, and every question with its estimate."""
+    """Return all that a dashboard shows of a round: every result, and what has none, with counts and rejections."""
     survey = counted.survey
+    quick = {name: value for question in survey.questions for name, value in _quick(question).items()}
+    content = estimates.estimate(counted, confidence=CONFIDENCE, **quick).to_mapping()
+    views = [_largest(_with_groups(counted, _agreed(counted, each), fewest)) for each in content["questions"]]
+    large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
+    texts = {question.name: question.text for question in survey.questions}
     return {
-        "survey": survey.hash,
-        "title": survey.title,
+        **content,
         "collector": survey.collector,
         "round": number,
         "rounds": [asdict(each) for each in rounds],
-        "reports": counted.reports,
         "rejections": {reason.value: counted.rejections.get(reason, 0) for reason in Rejection},
         "hours": [each._asdict() for each in hours],
         "fewest": fewest,
         "confidence": CONFIDENCE,
-        "questions": [_view(counted, question, fewest) for question in survey.questions],
-        "two_way": [_table(counted, *pair) for pair in counted.paired],
+        "questions": views,
+        "tables": [each for each in content["tables"] if each not in large],
+        "missing": [
+            *({**each, "text": texts.get(each["name"], "")} for each in content["missing"]),
+            *({"name": each["name"], "reason": _too_large(each), "text": ""} for each in large),
+        ],
     }
 
 
-def _view(counted: Tally, question: Question, fewest: int) -> dict[str, Any]:
-    """Return one question; where its levels disagree, what is shown is pooled by size, which needs no agreement."""
-    views = {"choice": _choice, "choices": _choices, "number": _number}
-    head = {"name": question.name, "text": question.text, "kind": question.kind}
-    try:
-        found = views[question.kind](counted, question)
-    except (EstimateError, TallyError) as error:
-        return {**head, "missing": str(error)}
-    return {**head, **found, "groups": _groups(counted, question, fewest)}
+def _quick(question: Question) -> dict[str, Any]:
+    return {name: value for name, value in QUICK.items() if name in BY_KIND[question.kind].OPTIONS}
 
 
-def _choice(counted: Tally, question: Question) -> dict[str, Any]:
-    found = frequencies(counted, question.name)
-    shown = found.by_size or found
-    return {
-        "reports": found.reports,
-        "method": shown.method,
-        "target": shown.target,
-        "manipulation": shown.manipulation,
-        "levels": [vars(level) for level in found.levels],
-        "warnings": [*_differ(found.homogeneity), *found.warnings[found.by_size is not None :]],
-        "assumptions": shown.assumptions,
-        **_largest(shown.rows(CONFIDENCE)),
-    }
+def _agreed(counted: Tally, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is shown: where levels disagree it is pooled by size, which needs no agreement."""
+    if all(note["code"] != "levels-disagree" for note in content["notes"]):
+        return content
+    question = counted.survey.question(content["name"])
+    pooled = estimates.estimate(counted, question.name, confidence=CONFIDENCE, pool="size", **_quick(question))
+    return pooled.to_mapping()
 
 
-def _choices(counted: Tally, question: Question) -> dict[str, Any]:
-    baskets, items = baskets_of(counted, question.name)
-    found = supports(baskets, items, [[item] for item in items])
-    if found.homogeneity is not None and found.homogeneity.rejected:
-        found = supports(baskets, items, [[item] for item in items], pool="size")
-    rows = [
-        {
-            "value": item,
-            "estimate": row.pop("support"),
-            **{name: row[name] for name in ("standard_error", "low", "high")},
-        }
-        for item, row in zip(items, found.rows(CONFIDENCE), strict=True)
-    ]
-    return {
-        "reports": found.reports,
-        "method": f"unbiased, pooled by {found.pool}",
-        "target": found.target,
-        "manipulation": found.manipulation,
-        "warnings": _differ(found.homogeneity),
-        "assumptions": found.assumptions,
-        **_largest(rows),
-    }
-
-
-def _number(counted: Tally, question: Question) -> dict[str, Any]:
-    fused = fused_of(counted, question.name)
-    found = mean(fused)
-    differ = found.homogeneity is not None and found.homogeneity.rejected
-    shown = mean(fused, pooling="size") if differ else found
-    content = number_mapping(shown, density(fused), CONFIDENCE)
-    fitted = content["density"]
-    warnings = _differ(found.homogeneity)
-    if differ:
-        warnings.append("the curve still takes all levels to be alike")
-    if fitted["roughness"]:
-        warnings.append(HEAPED)
-    if not fitted["converged"]:
-        warnings.append("the fit of the curve did not converge")
-    return {
-        "unit": question.unit,
-        "reports": found.people,
-        "method": f"unbiased, pooled by {'size' if differ else 'precision'}",
-        "target": shown.target,
-        "moves": _forged(fused, by_size=differ),
-        "warnings": warnings,
-        "assumptions": shown.assumptions,
-        "mean": {name: content["mean"][name] for name in ("value", "standard_error", "low", "high")},
-        "quantiles": content["quantiles"],
-        "density": {name: fitted[name] for name in ("edges", "shares", "low", "high")},
-    }
-
-
-def _differ(test: Homogeneity | None) -> list[str]:
-    """Say that the levels disagree, where they do."""
-    if test is None or not test.rejected:
-        return []
-    return [
-        f"People of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}). "
-        "What is shown is pooled by size, which takes nothing for granted about who chose which level"
-    ]
-
-
-def _forged(fused: Fused, *, by_size: bool) -> float:
-    """Return how far one forged report moves the mean of a number at most, in its unit.
-
-    A report of level g counts for w_g/n_g times its unbiased number; w_g is n_g/n, or proportional to the level's
-    precision.
-    """
-    reports = np.array([source.reports for source in fused.sources])
-    errors = np.array([error for _, error in mean(fused, target="population").services.values()])
-    weights = reports / reports.sum() if by_size else errors**-2 / (errors**-2).sum()
-    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
-    return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
-
-
-def _largest(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Keep the rows with the largest shares, in their order."""
+def _largest(content: dict[str, Any]) -> dict[str, Any]:
+    """Keep the rows with the largest estimates, in their order."""
+    rows = content["rows"]
     kept = sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS]
-    return {"rows": [rows[place] for place in sorted(kept)], "left_out": len(rows) - len(kept)}
+    return {**content, "rows": [rows[place] for place in sorted(kept)], "left_out": len(rows) - len(kept)}
 
 
-def _table(counted: Tally, first: str, second: str) -> dict[str, Any]:
-    """Return the two-way table of two questions that were counted together."""
-    try:
-        found = two_way(counted, first, second)
-    except EstimateError as error:
-        return {"questions": [first, second], "missing": str(error)}
-    if found.shares.size > MOST_CELLS:
-        return {"questions": [first, second], "missing": f"the table has {found.shares.size:,} cells, too many to show"}
-    content = found.to_mapping(CONFIDENCE)
-    rows = [
-        {"first": row[first], "second": row[second], **{name: row[name] for name in ("estimate", "low", "high")}}
-        for row in content["rows"]
-    ]
-    return {**{name: content[name] for name in ("questions", "reports", "warnings")}, "rows": rows}
+def _too_large(table: Mapping[str, Any]) -> str:
+    return f"the table has {len(table['rows']):,} cells, too many to show"

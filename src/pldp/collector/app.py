@@ -155,7 +155,7 @@ class Collector:
             Route(
                 "GET",
                 "/v1/overview",
-                f"All that a dashboard shows of a round; {round_query}",
+                f"All that a dashboard shows of a round: results, what is missing, counts; {round_query}",
                 self._get_overview,
                 scope="read",
                 query=("round",),
@@ -165,7 +165,7 @@ class Collector:
             Route(
                 "GET",
                 "/v1/estimates/{question}",
-                f"The estimate of a question with errors; {round_query}",
+                f"The result of a question: rows with errors, notes and assumptions, whatever its kind; {round_query}",
                 self._get_estimate,
                 scope="read",
                 gives=tuple(FORMATS.values()),

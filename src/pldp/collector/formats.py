@@ -26,7 +26,7 @@ def encode(content: Mapping[str, Any], kind: str) -> bytes:
     """Write an estimate in one of the formats; CSV and Arrow have its rows."""
     if kind == "json":
         return encode_json(plain(content))
-    rows = [_flat(row) for row in content["rows"]] if "rows" in content else _buckets(content["density"])
+    rows = content["rows"]
     if kind == "csv":
         text = io.StringIO()
         # Text is quoted, so that a spreadsheet with other separators cannot split a label.
@@ -39,17 +39,6 @@ def encode(content: Mapping[str, Any], kind: str) -> bytes:
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return sink.getvalue()
-
-
-def _buckets(found: Mapping[str, Any]) -> list[dict[str, float]]:
-    """Return the buckets of a density as rows."""
-    columns = (found["edges"], found["edges"][1:], found["shares"], found["low"], found["high"])
-    return [dict(zip(("from", "to", "share", "low", "high"), row, strict=True)) for row in zip(*columns, strict=False)]
-
-
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Write sets of labels as one text."""
-    return {name: ", ".join(cell) if isinstance(cell, list | tuple) else cell for name, cell in row.items()}
 
 
 def _cell(cell: object) -> object:

@@ -1,39 +1,56 @@
-"""From tallies to shares with errors: inversion, pooling, likelihood, consistency."""
+"""From tallies to results with errors: one verb, `estimate`, and the verbs of each kind below it."""
 
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.groups import Group, group
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, likelihood_fit
 from pldp.estimates.numbers.means import Mean, mean, mean_bound
-from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, SetSupports, baskets_of, itemsets, supports
+from pldp.estimates.numbers.number import NumberResult
+from pldp.estimates.options import Options
+from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Results, Row
+from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, itemsets
 from pldp.estimates.sets.rules import Rule
-from pldp.estimates.shares.estimate import Estimate, GroupShares, Homogeneity, Interval, LevelShare
+from pldp.estimates.sets.sets import Sets
+from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.shares.personal import personal_frequencies
+from pldp.estimates.shares.shares import GroupShares, Shares
 from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
-from pldp.estimates.tables.two_way import TwoWay, two_way
+from pldp.estimates.tables.table import Table
+from pldp.estimates.tables.two_way import two_way
+from pldp.estimates.verb import estimate
 
 __all__ = [
     "PLAIN_RATES",
+    "Baskets",
     "Density",
-    "Estimate",
     "Fit",
     "FusedLikelihood",
     "Group",
+    "GroupReports",
     "GroupShares",
     "Homogeneity",
     "Interval",
     "Itemsets",
     "LevelShare",
     "Mean",
+    "Note",
+    "NumberResult",
+    "Options",
     "Rates",
+    "Result",
+    "Results",
+    "Row",
     "Rule",
     "SetSupports",
-    "TwoWay",
+    "Sets",
+    "Shares",
+    "Table",
     "base_cut",
     "baskets_of",
     "density",
+    "estimate",
     "frequencies",
     "group",
     "itemsets",

@@ -7,12 +7,16 @@ from typing import Final
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
 SAME_SHARES: Final = "people of every level have the same shares (tested; see homogeneity)"
+SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item; see homogeneity)"
+SAME_MEAN: Final = "people who gave to different services have the same mean (tested; see homogeneity)"
+ANY_SUBSET: Final = "none about who gave to which service: all people count alike"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value; with hidden levels this cannot be tested"
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 HONEST_DEVICES: Final = (
     "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
 )
+NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,10 @@ class Group:
         self.arrays = arrays
         self.counts = counts
         self.reports = counts.reports
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy channel and counts; what was computed from them is computed again where it is needed."""
+        return group, (self.channel, self.counts)
 
     @property
     def channel(self) -> CategoricalChannel:

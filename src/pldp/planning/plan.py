@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.html import table
 from pldp.mechanisms import LARGEST_EPSILON, MICRO, RandomizedResponse, build
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.expected import alone, pool_levels
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE, Given
+from pldp.show import Table, panel
 from pldp.survey import Question, Survey
 
 LevelMix = Mapping[str, float]
@@ -249,7 +249,7 @@ class Plan:
             (each.question, f"{each.reports:,.0f}", each.half_width(), f"{each.manipulation:.1f}")
             for each in self.questions
         ]
-        return table(heads, rows)
+        return panel(f"{self.survey.title}: {self.people:,} people", Table("", heads, rows))
 
 
 def plan(

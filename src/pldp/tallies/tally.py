@@ -16,8 +16,8 @@ import numpy as np
 
 from pldp.errors import SurveyError, TallyError
 from pldp.files import atomic_write
-from pldp.html import table
 from pldp.reports import Rejection
+from pldp.show import Table, panel
 from pldp.survey import Survey, loads
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts, counts_from_arrays, no_counts
 from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
@@ -117,6 +117,17 @@ class Tally:
         """Number of reports that were not counted."""
         return sum(self.rejections.values())
 
+    def _repr_html_(self) -> str:
+        """Show what was counted in notebooks."""
+        cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in sorted(self.counts.items())]
+        rejections = [(reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
+        return panel(
+            self.survey.title,
+            f"{self.reports:,} reports counted, {self.rejected:,} rejected.",
+            Table("", ("question", "level", "reports"), cells, left=2),
+            *((Table("rejected", ("reason", "reports"), rejections),) if rejections else ()),
+        )
+
     @property
     def paired(self) -> tuple[Pair, ...]:
         """Pairs of questions that were counted together."""
@@ -133,11 +144,6 @@ class Tally:
         answered = self.answered
         lines += [f"  {name}: {answers:,} answers" for name, answers in list(answered.items())[:_SHOWN]]
         return "\n".join([*lines, *([f"  … and {len(answered) - _SHOWN} more"] if len(answered) > _SHOWN else [])])
-
-    def _repr_html_(self) -> str:
-        cells = [(*cell, f"{counts.reports:,}") for cell, counts in self.counts.items()]
-        rejected = [("rejected", reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
-        return table(("question", "level", "reports"), [*cells, *rejected])
 
     @property
     def answered(self) -> dict[str, int]:

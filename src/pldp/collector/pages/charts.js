@@ -43,11 +43,14 @@ export const interval = (scale, { estimate, low, high, consistent }) => {
 
 const path = (points) => points.map(([x, y], place) => `${place ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
 
+/** Where a curve's picture ends: a band that is much higher is cut. */
+export const topOf = ({ shares, high }) => Math.min(Math.max(...high), 1.6 * Math.max(...shares)) * 1.05;
+
 /** A curve with its band, the mean with its interval behind it; drawn anew when its width changes. */
 export const curve = ({ edges, shares, low, high }, mean, write) => (width) => {
 	const [height, foot] = [200, 22];
 	const [from, to] = [edges[0], edges.at(-1)];
-	const top = Math.min(Math.max(...high), 1.6 * Math.max(...shares)) * 1.05;
+	const top = topOf({ shares, high });
 	const x = (number) => (width * (number - from)) / (to - from);
 	const y = (share) => (height - foot) * (1 - Math.min(share, top) / top);
 	const middles = shares.map((_, place) => x((edges[place] + edges[place + 1]) / 2));
@@ -57,7 +60,7 @@ export const curve = ({ edges, shares, low, high }, mean, write) => (width) => {
 		draw("rect", { class: "around", x: x(mean.low), y: 0, width: Math.max(1, x(mean.high) - x(mean.low)), height: height - foot }),
 		draw("path", { class: "band", d: `${path([...along(high), ...along(low).reverse()])}Z` }),
 		draw("path", { class: "fitted", d: path(along(shares)) }),
-		line("mean", x(mean.value), x(mean.value), 0, height - foot),
+		line("mean", x(mean.estimate), x(mean.estimate), 0, height - foot),
 		line("zero", 0, width, height - foot, height - foot),
 		...ticks.map((tick) => draw("text", { x: x(tick), y: height - 5, "text-anchor": tick === from ? "start" : tick === to ? "end" : "middle" }, write(tick))));
 };

@@ -1,6 +1,6 @@
 /** The dashboard: asks for the overview every two seconds while somebody looks; if nothing changed, that is a few bytes. */
 import { Refused, ask, token } from "./api.js";
-import { questionCard, tableCard } from "./cards.js";
+import { missingCard, resultCard, sentence } from "./cards.js";
 import { columns, fit } from "./charts.js";
 import { byId, make } from "./dom.js";
 import { brief, clock, hour, whole } from "./format.js";
@@ -20,6 +20,7 @@ let chosen = "";
 let shown = null;
 let tag = null;
 let cards = [];
+let shape = "";
 let timer = 0;
 let failures = 0;
 let asking = null;
@@ -48,21 +49,22 @@ const showHeadline = ({ reports, rejections, rounds, hours }) => {
 		tile("Rejected", whole(refused), refused ? `${brief((100 * refused) / (refused + reports))} % of what came` : "of what came"));
 };
 
-const showDisagreements = (questions) => {
-	const told = questions.flatMap((view, place) => (view.warnings ?? []).filter((text) => text.includes("answer differently")).map((text) => {
-		const link = make("a", { href: `#question-${place}` }, view.text || view.name);
-		return make("li", {}, link, ` ${text}.`);
-	}));
-	byId("disagreements").replaceChildren(...told);
-	byId("disagree").hidden = told.length === 0;
+const showDisagreements = (views) => {
+	const items = views.flatMap((view, place) => (view.notes ?? []).filter(({ code }) => code === "levels-disagree").map(({ text }) =>
+		make("li", {}, make("a", { href: `#result-${place}` }, view.text || view.name), ` ${sentence(text)}`)));
+	byId("disagreements").replaceChildren(...items);
+	byId("disagree").hidden = items.length === 0;
 };
 
-const showQuestions = ({ questions, fewest }) => {
-	if (cards.length === 0) {
-		cards = questions.map((view, place) => questionCard(view, place, round, tell));
-		byId("questions").replaceChildren(...cards.map(({ card }) => card));
+/** Cards are made anew only when something gets its first result, or loses its last. */
+const showResults = (views, fewest) => {
+	const key = JSON.stringify(views.map(({ name, kind }) => [name, kind]));
+	if (key !== shape) {
+		cards = views.map((view, place) => (view.kind ? resultCard(view, place, round, tell) : missingCard(place)));
+		byId("results").replaceChildren(...cards.map(({ card }) => card));
+		shape = key;
 	}
-	questions.forEach((view, place) => cards[place].fill(view, fewest));
+	views.forEach((view, place) => cards[place].fill(view, fewest));
 };
 
 const showHours = (hours) => {
@@ -107,10 +109,10 @@ const show = (overview) => {
 	byId("collector").textContent = overview.collector || "Dashboard";
 	byId("fresh").textContent = `As of ${new Date().toLocaleTimeString("en-GB")}`;
 	byId("hash").textContent = overview.survey;
-	showDisagreements(overview.questions);
+	const views = [...overview.questions, ...overview.missing, ...overview.tables];
+	showDisagreements(views);
 	showHeadline(overview);
-	showQuestions(overview);
-	byId("tables").replaceChildren(...overview.two_way.map(tableCard));
+	showResults(views, overview.fewest);
 	showHours(overview.hours);
 	showRejections(overview.rejections);
 	showRounds(overview);
@@ -125,8 +127,8 @@ const leave = () => {
 	clearTimeout(timer);
 	asking?.abort();
 	token.forget();
-	[shown, tag, cards, chosen] = [null, null, [], ""];
-	byId("questions").replaceChildren();
+	[shown, tag, cards, shape, chosen] = [null, null, [], "", ""];
+	byId("results").replaceChildren();
 	byId("round").replaceChildren();
 	byId("status").textContent = "";
 	enter(false);

@@ -25,7 +25,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.fusion import FusedLikelihood, em
 from pldp.estimates.numbers.log_density import DensityProgress, LogDensity
-from pldp.estimates.shares.estimate import Interval
+from pldp.estimates.result import CONFIDENCE, Interval, normal_reach
 from pldp.tallies.fusion import Fused
 
 SPLINES: Final = (24, 48, 96, 192, 384)
@@ -37,9 +37,6 @@ _DOUBT: Final = 2.0
 """Logarithm of how much more likely a rough density must be."""
 
 _START_STEPS: Final = 20
-
-HEAPED: Final = "people seem to share exact numbers; spikes may stand beside their true places, by as much as the band"
-"""What to tell whoever reads a rough density."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,19 +118,21 @@ class Density:
     def _share_root(self) -> FloatArray:
         return np.asarray(self.shares[:, None] * self._error_root)
 
-    def band(self, confidence: float = 0.95, *, simultaneous: bool = False) -> Interval:
+    def band(self, confidence: float = CONFIDENCE, *, simultaneous: bool = False) -> Interval:
         """Return a band around `density`: for each bucket, or with `simultaneous` for the whole curve.
 
         The band is symmetric on the logarithmic scale. For the whole curve the reach solves Sun and Loader's tube
         formula, κ/π·e^{−c²/2} + 2(1−Φ(c)) = 1 − confidence, κ being the length of the standardised curve. The band of a
         rough density is that of the smooth one, drawn out to the spikes.
         """
-        _check(confidence)
         if self.smooth is not None:
             low, high = self.smooth.band(confidence, simultaneous=simultaneous)
             return Interval(np.minimum(low, self.density), np.maximum(high, self.density))
-        reach = self._tube_reach(1 - confidence) if simultaneous else NormalDist().inv_cdf((1 + confidence) / 2)
-        factor = np.exp(reach * self.log_standard_error)
+        reach = normal_reach(confidence)
+        if simultaneous:
+            reach = self._tube_reach(1 - confidence)
+        with np.errstate(over="ignore"):  # where nobody is, the upper end may be infinite
+            factor = np.exp(reach * self.log_standard_error)
         return Interval(self.density / factor, self.density * factor)
 
     def _tube_reach(self, outside: float) -> float:
@@ -145,19 +144,18 @@ class Density:
 
         return float(brentq(excess, 0, 40))
 
-    def quantile(self, share: float, confidence: float = 0.95) -> tuple[float, float, float]:
+    def quantile(self, share: float, confidence: float = CONFIDENCE) -> tuple[float, float, float]:
         """Return the number below which this share of people lies, and the ends of its interval.
 
         The ends are where the cumulative curve, moved by its error, crosses the share: they need no density.
         """
-        _check(confidence)
         if not 0 < share < 1:
             raise EstimateError(f"share must be between 0 and 1, not {share}")
         if self.smooth is not None:
             found = float(np.interp(share, self.cumulative, self.edges))
             _, low, high = self.smooth.quantile(share, confidence)
             return found, min(low, found), max(high, found)
-        reach = NormalDist().inv_cdf((1 + confidence) / 2) * self.cumulative_standard_error
+        reach = normal_reach(confidence) * self.cumulative_standard_error
         ends = (self.cumulative, self.cumulative + reach, self.cumulative - reach)
         middle, low, high = (float(np.interp(share, np.maximum.accumulate(curve), self.edges)) for curve in ends)
         return middle, low, high
@@ -180,16 +178,11 @@ class Density:
         spread = float(self.shares @ self.centres**2) - self.mean**2
         return float(np.sqrt(max(total - spread / self.people, 0.0)))
 
-    def plot(self, confidence: float = 0.95, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+    def plot(self, confidence: float = CONFIDENCE, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the density with both bands (needs the extra `plots`); `truth` adds true shares of the buckets."""
         from pldp.estimates.numbers.plot import plot_density  # noqa: PLC0415 - matplotlib is optional
 
         return plot_density(self, confidence, truth=truth, axes=axes)
-
-
-def _check(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise EstimateError(f"confidence must be between 0 and 1, not {confidence}")
 
 
 def density(

@@ -15,27 +15,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
-from typing import Final
+from typing import Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE
+from pldp.estimates.assumptions import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE
 from pldp.estimates.groups import FloatArray
+from pldp.estimates.notes import TEST_LEVEL
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
-from pldp.estimates.shares.estimate import Homogeneity
+from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.result import CONFIDENCE, Homogeneity, Row, normal_reach
 from pldp.mechanisms.arrays import Pieces, piecewise_arrays
 from pldp.tallies.fusion import ABSENT, Fused
 
-MEAN_METHODS: Final = ("weights", "average", "posterior", "fitted")
+MeanMethod = Literal["weights", "average", "posterior", "fitted"]
+MEAN_METHODS: Final[tuple[str, ...]] = get_args(MeanMethod)
 """Names that `mean` takes."""
-
-POOLINGS: Final = ("precision", "size")
 
 _POPULATION_TUPLES: Final = 50_000
 """Tuples that the population behind the weights is estimated from."""
@@ -43,10 +43,6 @@ _TUPLES_AT_ONCE: Final = 1 << 18
 _FEW_PATTERNS: Final = 3
 _SPLINES: Final = 24
 """Detail of the fitted density: a mean does not depend on finer detail."""
-_REJECT: Final = 0.01
-
-SAME_MEAN: Final = "people who gave to different services have the same mean (tested; see homogeneity)"
-ANY_SUBSET: Final = "none about who gave to which service: all people count alike"
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +81,19 @@ class Mean:
     by_size: float | None
     assumptions: tuple[str, ...]
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ends of a normal interval."""
-        if not 0 < confidence < 1:
-            raise EstimateError(f"confidence must be between 0 and 1, not {confidence}")
-        reach = NormalDist().inv_cdf((1 + confidence) / 2) * self.standard_error
+        reach = normal_reach(confidence) * self.standard_error
         return self.value - reach, self.value + reach
 
+    def row(self, confidence: float = CONFIDENCE) -> Row:
+        """Return the mean as a row of a result."""
+        return Row("mean", self.value, self.standard_error, *self.interval(confidence))
 
-def mean(fused: Fused, *, method: str = "weights", target: str = "respondents", pooling: str = "precision") -> Mean:
+
+def mean(
+    fused: Fused, *, method: MeanMethod = "weights", target: Target = "population", pool: Pool = "precision"
+) -> Mean:
     """Estimate the mean of the numbers behind a fused tally.
 
     Parameters
@@ -103,10 +103,11 @@ def mean(fused: Fused, *, method: str = "weights", target: str = "respondents", 
     method
         One of `MEAN_METHODS`.
     target
-        `"respondents"` or `"population"`.
-    pooling
+        `"population"`: the error includes that these people are a random sample. `"respondents"`: the mean of exactly
+        these people.
+    pool
         How people who gave to different services are weighed: by `"precision"` or all alike, by `"size"`. The methods
-        `"average"` and `"posterior"` weigh all people alike, as their paper does.
+        `"average"` and `"posterior"` weigh all people alike, as their paper does; a fitted density cannot.
 
     Examples
     --------
@@ -121,18 +122,16 @@ def mean(fused: Fused, *, method: str = "weights", target: str = "respondents", 
     >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
     (True, 0.46)
     """
-    for name, given, known in (
-        ("method", method, MEAN_METHODS),
-        ("target", target, ("respondents", "population")),
-        ("pooling", pooling, POOLINGS),
-    ):
-        if given not in known:
-            raise EstimateError(f"{name} must be one of {', '.join(known)}, not {given!r}")
+    one_of("method", method, MEAN_METHODS)
+    one_of("target", target, TARGETS)
+    one_of("pool", pool, POOLS)
+    if pool == "size" and method == "fitted":
+        raise EstimateError("pool must be precision for the mean of a fitted density, which cannot pool by size")
     fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
     tables = _Tables(fused, fitted)
-    chosen, error, by_size, homogeneity = _combined(tables, method, target, pooling)
+    chosen, error, by_size, homogeneity = _combined(tables, method, target, pool)
     assumptions = [SAMPLE] if target == "population" else []
-    assumptions.append(SAME_MEAN if pooling == "precision" and method in {"weights", "fitted"} else ANY_SUBSET)
+    assumptions.append(SAME_MEAN if pool == "precision" and method in {"weights", "fitted"} else ANY_SUBSET)
     scale = (fused.bounds[1] - fused.bounds[0]) / 2
 
     def place(number: float) -> float:
@@ -209,7 +208,7 @@ def _simplest(fused: Fused, rows: list[Pieces]) -> Fused:
 
 
 def _combined(
-    tables: _Tables, method: str, target: str, pooling: str
+    tables: _Tables, method: str, target: str, pool: str
 ) -> tuple[float, float, float | None, Homogeneity | None]:
     """Return value and standard error on [−1, 1], the mean pooled by size where it matters, and the test."""
     counts, people = tables.fused.counts, tables.people
@@ -233,7 +232,7 @@ def _combined(
     noise = (given * weights**2) @ tables.variances / (given @ weights) ** 2
     by_size = float(sums.sum() / people)
     share = sizes / people
-    if method == "weights" and pooling == "precision":
+    if method == "weights" and pool == "precision":
         precision = sizes / (noise + tables.spread)
         share = precision / precision.sum()
     value = float(share @ (sums / sizes))
@@ -243,7 +242,7 @@ def _combined(
         return value, float(np.sqrt(variance)), None, None
     statistic = float((((sums / sizes) - value) ** 2 * sizes / (noise + tables.spread)).sum())
     chance = float(stats.chi2.sf(statistic, len(sizes) - 1))
-    test = Homogeneity(statistic, len(sizes) - 1, chance, chance < _REJECT)
+    test = Homogeneity(statistic, len(sizes) - 1, chance, chance < TEST_LEVEL)
     return value, float(np.sqrt(variance)), by_size if test.rejected else None, test
 
 
@@ -257,7 +256,26 @@ def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
     return weights
 
 
-def mean_bound(fused: Fused, shares: FloatArray, *, target: str = "respondents", splines: int = 48) -> float:
+def level_weights(fused: Fused, found: Mean, pool: Pool) -> FloatArray:
+    """Return the weight of each level in a mean whose errors are those of the population, every person having one."""
+    reports = np.array([source.reports for source in fused.sources])
+    if pool == "size":
+        return np.asarray(reports / reports.sum())
+    errors = np.array([error for _, error in found.services.values()])
+    return np.asarray(errors**-2 / (errors**-2).sum())
+
+
+def forged_reach(fused: Fused, weights: FloatArray) -> float:
+    """Return how far one forged report moves the mean of a number at most, in its unit.
+
+    A report of level g counts for w_g/n_g times its unbiased number.
+    """
+    reports = np.array([source.reports for source in fused.sources])
+    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
+    return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
+
+
+def mean_bound(fused: Fused, shares: FloatArray, *, target: Target = "population", splines: int = 48) -> float:
     """Return the Cramér–Rao bound: the least standard error of an unbiased mean from these reports.
 
     The information is that of the distribution along so many smooth directions at the given shares.

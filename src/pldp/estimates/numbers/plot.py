@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from pldp.errors import EstimateError
+import numpy as np
+
+from pldp.estimates.picture import BLUE, ORANGE, new_axes
 
 if TYPE_CHECKING:
     from pldp.estimates.groups import FloatArray
     from pldp.estimates.numbers.density import Density
 
-_BLUE, _ORANGE = "#0b5394", "#d55e00"
+HEADROOM: Final = 2.0
+"""The picture is at most so many times as high as the curve; a band that reaches higher is cut."""
 
 
 def plot_density(fitted: Density, confidence: float, *, truth: FloatArray | None, axes: Any) -> Any:
-    """Draw the density, a band for each number, a paler one for the whole curve, and true shares if known."""
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - optional
-    except ImportError:
-        raise EstimateError("plot needs matplotlib: pip install 'pldp[plots]'") from None
-    if axes is None:
-        axes = Figure(figsize=(7.5, 4.0), layout="constrained").add_subplot()
+    """Draw the density, a band for each number, a paler one for the whole curve, and true shares if known.
+
+    Where the reports say little the upper end of a band can be any number of times as high as the curve; it is cut at
+    the top of the picture, which then says where.
+    """
+    axes = new_axes(7.5, 4.0) if axes is None else axes
     places = fitted.centres
+    needed = float(fitted.density.max())
     if truth is not None:
-        axes.stairs(truth / fitted.width, fitted.edges, color=_ORANGE, linewidth=0.8, alpha=0.8, label="truth")
+        needed = max(needed, float(np.max(truth)) / fitted.width)
+        axes.stairs(truth / fitted.width, fitted.edges, color=ORANGE, linewidth=0.8, alpha=0.8, label="truth")
+    top, reached = HEADROOM * needed, np.zeros(len(places))
     for simultaneous, shade, name in ((True, 0.15, "whole curve"), (False, 0.3, "each number")):
         low, high = fitted.band(confidence, simultaneous=simultaneous)
-        axes.fill_between(places, low, high, color=_BLUE, alpha=shade, linewidth=0, label=f"{confidence:.0%}, {name}")
-    axes.plot(places, fitted.density, color=_BLUE, linewidth=1.6, label="density")
+        reached = np.maximum(reached, high)
+        label = f"{confidence:.0%}, {name}"
+        axes.fill_between(places, low, np.minimum(high, top), color=BLUE, alpha=shade, linewidth=0, label=label)
+    axes.plot(places, fitted.density, color=BLUE, linewidth=1.6, label="density")
     axes.set_xlim(*fitted.bounds)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, min(top, 1.05 * max(needed, float(reached.max()))))
     axes.grid(color="#e4e7ec", zorder=0)
     axes.spines[["top", "right"]].set_visible(False)
     kind = "rough density" if fitted.roughness else "density"
-    axes.set_title(f"{kind} from {fitted.people:,} people, {fitted.splines} splines", loc="left", fontsize=11)
+    title = f"{kind} from {fitted.people:,} people, {fitted.splines} splines"
+    cut = np.flatnonzero(reached > top)
+    if len(cut):
+        start, end = fitted.edges[cut[0]], fitted.edges[cut[-1] + 1]
+        title += f"\nthe band is cut at the top between {start:.4g} and {end:.4g}"
+    axes.set_title(title, loc="left", fontsize=11)
     axes.legend(frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
     return axes

@@ -10,9 +10,9 @@ second moment needs the same contraction with w² in the place of w.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +20,13 @@ from scipy import special
 
 from pldp.errors import EstimateError
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.shares.estimate import Homogeneity
-from pldp.estimates.shares.pooling import TEST_LEVEL
+from pldp.estimates.notes import TEST_LEVEL
+from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.result import Homogeneity
 from pldp.mechanisms import ItemSet
 from pldp.mechanisms.arrays import ByteArray, IntArray
 from pldp.mechanisms.sets.arrays import SetArrays
 from pldp.tallies.patterns import Columns, ItemColumns
-
-Pool = Literal["precision", "size"]
-Target = Literal["respondents", "population"]
 
 
 class Supports(NamedTuple):
@@ -40,15 +38,10 @@ class Supports(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ItemGroup:
-    """The reports of people who used one channel."""
+    """People who used one channel, and how many they are."""
 
     channel: ItemSet
-    columns: Columns
-
-    @property
-    def reports(self) -> int:
-        """Number of reports."""
-        return self.columns.reports
+    reports: int
 
     @cached_property
     def arrays(self) -> SetArrays:
@@ -85,34 +78,42 @@ class ItemGroups:
         that a set's weights hardly depend on its own noise) or by `size`.
     target
         Supports among the `respondents` themselves, or in the `population` they are a random sample of.
+    own_supports
+        Unbiased support of every item (columns) in every group (rows).
+    columns
+        The reports of each group, for counting; no estimate from counts needs them.
     """
 
     groups: tuple[ItemGroup, ...]
     pool: Pool
     target: Target
+    own_supports: FloatArray
+    columns: tuple[Columns, ...]
 
     @classmethod
     def of(
         cls, groups: Sequence[tuple[ItemSet, ByteArray | Columns]], size: int, pool: Pool, target: Target
     ) -> ItemGroups:
         """Pair channels with columns; groups without reports are left out."""
-        for argument, given, known in (
-            ("pool", pool, ("precision", "size")),
-            ("target", target, ("respondents", "population")),
-        ):
-            if given not in known:
-                raise EstimateError(f"{argument} must be one of {', '.join(known)}, not {given!r}")
+        one_of("pool", pool, POOLS)
+        one_of("target", target, TARGETS)
         for channel, _ in groups:
             if channel.size != size:
                 raise EstimateError(f"items must be as many as the channel has bits ({channel.size}), not {size}")
         every = (
-            ItemGroup(channel, ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows)
+            (channel, ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows)
             for channel, rows in groups
         )
-        made = tuple(group for group in every if group.reports)
-        if not made:
+        filled = [(channel, columns) for channel, columns in every if columns.reports]
+        if not filled:
             raise EstimateError("groups must hold at least one report, not none")
-        return cls(made, pool, target)
+        made = tuple(ItemGroup(channel, columns.reports) for channel, columns in filled)
+        columns = tuple(columns for _, columns in filled)
+        return cls(made, pool, target, _own_supports(made, columns), columns)
+
+    def without_reports(self) -> ItemGroups:
+        """Return the same without the reports, for estimates from counts that are there already."""
+        return replace(self, columns=())
 
     @cached_property
     def reports(self) -> int:
@@ -127,14 +128,7 @@ class ItemGroups:
     @cached_property
     def item_supports(self) -> FloatArray:
         """Supports of all items pooled by size, within 1/n and 1 − 1/n: what expected variances are computed at."""
-        return np.clip(self.sizes @ self._own_supports(), 1 / self.reports, 1 - 1 / self.reports)
-
-    def _own_supports(self) -> FloatArray:
-        """Return the unbiased support of every item in every group (rows)."""
-        singles = np.arange(self.groups[0].channel.size)[:, None]
-        ones = [group.columns.joint_counts(singles) for group in self.groups]
-        pairs = zip(self.groups, ones, strict=True)
-        return np.array([own.moment(singles, np.stack([own.reports - one, one], axis=1), [1]) for own, one in pairs])
+        return np.clip(self.sizes @ self.own_supports, 1 / self.reports, 1 - 1 / self.reports)
 
     @cached_property
     def growth(self) -> float:
@@ -219,7 +213,7 @@ class ItemGroups:
         if len(self.groups) < 2:
             return None
         singles = np.arange(self.groups[0].channel.size)[:, None]
-        shares = self._own_supports()
+        shares = self.own_supports
         precisions = 1 / np.array(
             [group.expected_variance(singles, self.item_supports, "population") for group in self.groups]
         )
@@ -229,3 +223,11 @@ class ItemGroups:
         worst = float(statistics.max())
         p_value = min(1.0, float(special.chdtrc(degrees, worst)) * len(singles))
         return Homogeneity(worst, degrees, p_value, p_value < TEST_LEVEL)
+
+
+def _own_supports(groups: Sequence[ItemGroup], columns: Sequence[Columns]) -> FloatArray:
+    """Return the unbiased support of every item in every group (rows)."""
+    singles = np.arange(groups[0].channel.size)[:, None]
+    ones = [own.joint_counts(singles) for own in columns]
+    pairs = zip(groups, ones, strict=True)
+    return np.array([own.moment(singles, np.stack([own.reports - one, one], axis=1), [1]) for own, one in pairs])

@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
+from pldp.estimates.notes import search_ended_early
+from pldp.estimates.result import Note
 from pldp.estimates.sets.groups import ItemGroups, Supports
 from pldp.mechanisms.arrays import IntArray
 from pldp.tallies.patterns import patterns_of
@@ -61,9 +63,9 @@ class Search:
     follow: float
     keys: list[IntArray] = field(default_factory=list)
 
-    def run(self) -> tuple[list[SetPart], dict[int, int], tuple[str, ...]]:
+    def run(self) -> tuple[list[SetPart], dict[int, int], tuple[Note, ...]]:
         """Return the reported sets by size, how many were examined, and where the search stopped early."""
-        columns = [group.columns for group in self.together.groups]
+        columns = self.together.columns
         singles = np.arange(columns[0].size)[:, None]
         joint = [np.stack([np.full(own.size, own.reports), own.joint_counts(singles)], axis=1) for own in columns]
         kept, reported = self._judge(singles, joint)
@@ -89,7 +91,8 @@ class Search:
             kept = SetPart.joined([empty, *(part for part, _ in parts)])
             found.append(SetPart.joined([empty, *(part for _, part in parts)]))
             if not examined[size]:
-                return found, examined, _early_end(size, hopeless, error)
+                notes = (search_ended_early(size, hopeless, error),) if hopeless else ()
+                return found, examined, notes
         return found, examined, ()
 
     def _reach(self, size: int) -> float:
@@ -159,21 +162,12 @@ class Search:
         size = sets.shape[1]
         whole = (1 << size) - 1
         joint = []
-        for group, known in zip(self.together.groups, kept.joint, strict=True):
+        for columns, known in zip(self.together.columns, kept.joint, strict=True):
             table = np.empty((len(sets), whole + 1), np.int64)
             for subset in range(whole):
                 missing = (~subset & subset + 1).bit_length() - 1
                 low = subset & (1 << missing) - 1
                 table[:, subset] = known[parents[:, missing], low | subset >> missing + 1 << missing]
-            table[:, whole] = group.columns.joint_counts(sets)
+            table[:, whole] = columns.joint_counts(sets)
             joint.append(table)
         return joint
-
-
-def _early_end(size: int, hopeless: int, error: float) -> tuple[str, ...]:
-    if not hopeless:
-        return ()
-    return (
-        f"no set of {size} items could be reported: {hopeless:,} were left uncounted, as their supports would have "
-        f"standard errors up to {error:.2g}",
-    )

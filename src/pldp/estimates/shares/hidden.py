@@ -367,6 +367,11 @@ class HiddenFit:
     levels: FloatArray
     starts_agree: bool
 
+    @property
+    def shares(self) -> FloatArray:
+        """The fitted shares."""
+        return self.fit.shares
+
     @cached_property
     def covariance(self) -> FloatArray:
         """Covariance of the shares from the information, k × k."""

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import HONEST_DEVICES, INTERIOR, UNTESTED_CHOICE, about_people
 from pldp.estimates.groups import LARGEST_DENSE, FloatArray
-from pldp.estimates.shares.estimate import Estimate, LevelShare, standard_errors
+from pldp.estimates.notes import (
+    IMPOSSIBLE_MIX,
+    LABELS_SAY_LITTLE,
+    ROUGH_ERRORS,
+    SEVERAL_MAXIMA,
+    no_convergence,
+    no_standard_errors,
+)
+from pldp.estimates.result import LevelShare, Note
 from pldp.estimates.shares.hidden import (
     HiddenFit,
     HiddenReports,
@@ -17,6 +28,7 @@ from pldp.estimates.shares.hidden import (
     moments_manipulation,
 )
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, sampling_covariance
+from pldp.estimates.shares.shares import Evidence, Shares, standard_errors
 from pldp.estimates.solver.likelihood import FitProgress
 from pldp.survey import Question
 from pldp.tallies import Tally
@@ -24,7 +36,7 @@ from pldp.tallies import Tally
 
 def hidden_frequencies(
     tally: Tally, question: Question, method: str, target: str, *, gap: float, progress: FitProgress | None
-) -> Estimate:
+) -> Shares:
     """Estimate the shares by moments (`unbiased`) or joint likelihood of shares and levels (`likelihood`)."""
     counts = [tally.counts[question.name, level.name] for level in question.levels]
     if not sum(count.reports for count in counts):
@@ -37,67 +49,77 @@ def hidden_frequencies(
     return _by_likelihood(hidden, question, target, joint_likelihood(hidden, gap=gap, progress=progress))
 
 
-def _by_moments(hidden: HiddenReports, question: Question, target: str) -> Estimate:
+@dataclass(frozen=True, eq=False)
+class _Hidden(Evidence):
+    """Reports with hidden levels: shares with their covariance, and the joint fit if there is one already."""
+
+    hidden: HiddenReports
+    found: Moments | HiddenFit
+    target: str
+
+    def covariance(self) -> FloatArray:
+        """Return the covariance matrix of the shares."""
+        if self.target == "population":
+            return self.found.covariance
+        return self.found.covariance - sampling_covariance(self.found.shares, self.hidden.reports)
+
+    def likely_shares(self) -> FloatArray:
+        """Return the shares of the joint fit."""
+        return self._joint.shares
+
+    def shrunk_shares(self, shares: FloatArray, covariance: FloatArray) -> FloatArray:
+        """Return the posterior mean given the fitted levels."""
+        del shares, covariance
+        return self._joint.shrunk
+
+    @property
+    def _joint(self) -> HiddenFit:
+        return self.found if isinstance(self.found, HiddenFit) else joint_likelihood(self.hidden)
+
+
+def _by_moments(hidden: HiddenReports, question: Question, target: str) -> Shares:
     found = moments(hidden)
-    warnings = list(_level_warnings(hidden, found.levels))
-    if found.projected_levels:
-        warnings.insert(
-            0, "the estimated mix of levels is impossible; its nearest possible mix was used, errors are rough"
-        )
-    return Estimate(
-        question=question.name,
-        values=question.values,
-        shares=found.shares,
-        standard_error=_standard_error(found, found.shares, hidden, target),
-        reports=hidden.reports,
+    return _shares(
+        _Hidden(hidden, found, target),
+        question,
         method="approximately unbiased, hidden levels",
-        target=target,
-        groups=(),
-        homogeneity=None,
         assumptions=(about_people(target), UNTESTED_CHOICE, HONEST_DEVICES),
-        warnings=tuple(warnings),
+        notes=(*((IMPOSSIBLE_MIX,) if found.projected_levels else ()), *_level_notes(hidden, found.levels)),
         manipulation=moments_manipulation(hidden, found),
-        levels=_levels(question, found.levels),
-        _covariance=lambda: _for_target(found.covariance, found.shares, hidden, target),
-        _likelihood=lambda: joint_likelihood(hidden).fit,
-        _shrunk=lambda: joint_likelihood(hidden).shrunk,
     )
 
 
-def _by_likelihood(hidden: HiddenReports, question: Question, target: str, found: HiddenFit) -> Estimate:
-    warnings = list(_level_warnings(hidden, found.levels))
+def _by_likelihood(hidden: HiddenReports, question: Question, target: str, found: HiddenFit) -> Shares:
+    notes = _level_notes(hidden, found.levels)
     if not found.starts_agree:
-        warnings.insert(0, "the likelihood has more than one maximum; the best one found is shown")
+        notes = (SEVERAL_MAXIMA, *notes)
     if not found.fit.converged:
-        warnings.insert(0, f"the fit did not converge: gap {found.fit.gap:.1e} after {found.fit.steps} steps")
-    return Estimate(
-        question=question.name,
-        values=question.values,
-        shares=found.fit.shares,
-        standard_error=_standard_error(found, found.fit.shares, hidden, target),
-        reports=hidden.reports,
+        notes = (no_convergence(found.fit.gap, found.fit.steps), *notes)
+    return _shares(
+        _Hidden(hidden, found, target),
+        question,
         method="joint maximum likelihood of shares and hidden levels",
-        target=target,
-        groups=(),
-        homogeneity=None,
         assumptions=(about_people(target), UNTESTED_CHOICE, HONEST_DEVICES, INTERIOR),
-        warnings=tuple(warnings),
+        notes=notes,
         manipulation=moments_manipulation(hidden, moments(hidden)),
-        levels=_levels(question, found.levels),
         fit=found.fit,
-        _covariance=lambda: _for_target(found.covariance, found.fit.shares, hidden, target),
-        _shrunk=lambda: found.shrunk,
     )
 
 
-def _standard_error(found: Moments | HiddenFit, shares: FloatArray, hidden: HiddenReports, target: str) -> FloatArray:
-    if hidden.size > LARGEST_DENSE:
-        return np.full(hidden.size, np.nan)
-    return standard_errors(_for_target(found.covariance, shares, hidden, target))
-
-
-def _for_target(covariance: FloatArray, shares: FloatArray, hidden: HiddenReports, target: str) -> FloatArray:
-    return covariance if target == "population" else covariance - sampling_covariance(shares, hidden.reports)
+def _shares(evidence: _Hidden, question: Question, **circumstances: Any) -> Shares:
+    size = evidence.hidden.size
+    return Shares(
+        question=question.name,
+        text=question.text,
+        values=question.values,
+        shares=evidence.found.shares,
+        standard_error=np.full(size, np.nan) if size > LARGEST_DENSE else standard_errors(evidence.covariance()),
+        reports=evidence.hidden.reports,
+        target=evidence.target,
+        levels=_levels(question, evidence.found.levels),
+        evidence=evidence,
+        **circumstances,
+    )
 
 
 def _levels(question: Question, shares: FloatArray) -> tuple[LevelShare, ...]:
@@ -107,15 +129,15 @@ def _levels(question: Question, shares: FloatArray) -> tuple[LevelShare, ...]:
     )
 
 
-def _level_warnings(hidden: HiddenReports, levels: FloatArray) -> tuple[str, ...]:
+def _level_notes(hidden: HiddenReports, levels: FloatArray) -> tuple[Note, ...]:
     """Say so where reports are few, or labels barely tell how people chose: then the scale of all shares is unsure."""
     if hidden.size > LARGEST_DENSE:
-        return (f"no standard errors: more than {LARGEST_DENSE:,} values",)
+        return (no_standard_errors(LARGEST_DENSE),)
     if hidden.reports * float(hidden.other_supports.min()) < ENOUGH_SUPPORT:
-        return ("too few reports for a normal approximation: errors are rough",)
+        return (ROUGH_ERRORS,)
     contrasts = hidden.truth_supports - hidden.other_supports
     label_contrast = float(hidden.label_channel.truth_support - hidden.label_channel.other_support)
     spread = float(np.std(contrasts)) / (label_contrast * np.sqrt(hidden.reports))
     if spread > 0.5 * float(np.clip(levels, 0, 1) @ contrasts):
-        return ("labels say too little about the mix of levels for so few reports: errors are rough",)
+        return (LABELS_SAY_LITTLE,)
     return ()

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE, UNTESTED_EPSILON
-from pldp.estimates.shares.estimate import Estimate
+from pldp.estimates.shares.shares import Shares
 from pldp.mechanisms import LARGEST_EPSILON, MICRO
 from pldp.mechanisms.arrays import FloatArray, personal_arrays
 
@@ -30,7 +30,7 @@ def personal_frequencies(
     values: int | tuple[str, ...],
     *,
     name: str = "value",
-) -> Estimate:
+) -> Shares:
     """Return shares from outputs whose ε differs from person to person.
 
     Each person's unbiased contribution (support − q_u)/(p_u − q_u) gets the weight 1/variance at equal shares,
@@ -71,7 +71,7 @@ def personal_frequencies(
     gain /= scale
     support = form.weighted_support(reported, gain)
     shares = support - float(gain @ other)
-    return Estimate(
+    return Shares(
         question=name,
         values=labels,
         shares=shares,
@@ -79,11 +79,9 @@ def personal_frequencies(
         reports=people,
         method=f"unbiased, {mechanism} with an ε per person, weighted by precision",
         target="population",
-        groups=(),
         manipulation=float(people * np.max(gain * (1 - other))),
-        homogeneity=None,
         assumptions=(SAMPLE, UNTESTED_EPSILON, HONEST_DEVICES),
-        warnings=(),
+        notes=(),
     )
 
 

@@ -11,10 +11,8 @@ from scipy import special
 
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import FloatArray, Group
-from pldp.estimates.shares.estimate import Homogeneity
-
-TEST_LEVEL: Final = 0.01
-"""False-alarm rate of the homogeneity test."""
+from pldp.estimates.notes import TEST_LEVEL
+from pldp.estimates.result import Homogeneity
 
 TESTED_VALUES: Final = 256
 """The test looks at this many of the largest values at most."""

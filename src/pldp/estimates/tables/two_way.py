@@ -14,89 +14,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
-from typing import Any, Literal
 
 import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, about_people
-from pldp.estimates.consistency import with_margins
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.shares.estimate import Estimate, Interval
+from pldp.estimates.options import POOLS, Pool, one_of
 from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.tables.table import Table
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import label_arrays
 from pldp.tallies import Tally
 from pldp.tallies.pairs import PairCounts
 
 
-@dataclass(frozen=True, eq=False)
-class TwoWay:
-    """Shares of pairs of values.
-
-    Attributes
-    ----------
-    rows, columns
-        The estimates of both questions on their own: the margins.
-    shares
-        Unbiased share of each pair, values of the first question × values of the second.
-    standard_error
-        Of each share.
-    reports
-        Number of reports that answer both questions.
-    pool
-        How pairs of levels are weighted.
-    assumptions, warnings
-        What must hold for the errors to be right; what a reader must know first.
-    """
-
-    rows: Estimate
-    columns: Estimate
-    shares: FloatArray
-    standard_error: FloatArray
-    reports: int
-    pool: str
-    assumptions: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-    def interval(self, confidence: float = 0.95) -> Interval:
-        """Return normal intervals for each share; their ends are not cut at 0."""
-        if not 0 < confidence < 1:
-            raise EstimateError(f"confidence must be between 0 and 1, not {confidence}")
-        reach = NormalDist().inv_cdf((1 + confidence) / 2) * self.standard_error
-        return Interval(self.shares - reach, self.shares + reach)
-
-    @cached_property
-    def consistent(self) -> FloatArray:
-        """The nearest table that could be true: at least 0, with the consistent margins of both questions."""
-        return with_margins(self.shares, self.rows.consistent(), self.columns.consistent())
-
-    def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return everything as plain data for JSON, one record per pair of values."""
-        low, high = self.interval(confidence)
-        columns = (self.shares, self.standard_error, low, high, self.consistent)
-        names = ("estimate", "standard_error", "low", "high", "consistent")
-        return {
-            "questions": [self.rows.question, self.columns.question],
-            "reports": self.reports,
-            "pool": self.pool,
-            "confidence": confidence,
-            "warnings": list(self.warnings),
-            "assumptions": list(self.assumptions),
-            "rows": [
-                {
-                    self.rows.question: first,
-                    self.columns.question: second,
-                    **{name: float(array[i, j]) for name, array in zip(names, columns, strict=True)},
-                }
-                for i, first in enumerate(self.rows.values)
-                for j, second in enumerate(self.columns.values)
-            ],
-        }
-
-
-def two_way(tally: Tally, first: str, second: str, *, pool: Literal["precision", "size"] = "precision") -> TwoWay:
+def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision") -> Table:
     """Return the share of every pair of values of two questions that were tallied as a pair.
 
     Parameters
@@ -117,11 +50,10 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Literal["precision",
     >>> people = Population.of_shares(survey, 50_000, seed=2)
     >>> counted = tally(survey, simulate_reports(survey, people, seed=2), pairs=[("late", "mode")])
     >>> table = two_way(counted, "late", "mode")
-    >>> table.shares.shape, bool(np.allclose(table.consistent.sum(axis=1), table.rows.consistent()))
+    >>> table.shares.shape, bool(np.allclose(table.consistent().sum(axis=1), table.margins[0].consistent()))
     ((2, 6), True)
     """
-    if pool not in {"precision", "size"}:
-        raise EstimateError(f"pool must be one of precision, size, not {pool!r}")
+    one_of("pool", pool, POOLS)
     turned = (second, first) in tally.paired
     if not turned and (first, second) not in tally.paired:
         tally.survey.question(first), tally.survey.question(second)
@@ -136,20 +68,25 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Literal["precision",
     variance = np.sum(
         [weight**2 * each.variance(shares, *margins) for each, weight in zip(groups, weights, strict=True)], axis=0
     )
-    warnings = tuple(dict.fromkeys((*rows.warnings, *columns.warnings)))
-    return TwoWay(
-        rows=rows,
-        columns=columns,
+    reports = sum(each.counts.reports for each in groups)
+    return Table(
+        question=f"{first} × {second}",
+        margins=(rows, columns),
         shares=shares.T if turned else shares,
         standard_error=np.sqrt(variance.T if turned else variance),
-        reports=sum(each.counts.reports for each in groups),
-        pool=pool,
+        reports=reports,
+        method=f"unbiased, pooled by {pool}",
+        target="population",
         assumptions=(
             about_people("population"),
             SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE,
             HONEST_DEVICES,
         ),
-        warnings=warnings,
+        notes=tuple(dict.fromkeys((*rows.notes, *columns.notes))),
+        manipulation=max(
+            float(weight) * reports / each.counts.reports * each.manipulation
+            for each, weight in zip(groups, weights, strict=True)
+        ),
     )
 
 
@@ -185,6 +122,11 @@ class _PairGroup:
         square = (1 - 2 * q) * (1 - 2 * other_q) * both + (q * other_q) ** 2
         square = square + (1 - 2 * q) * other_q**2 * supports_one + (1 - 2 * other_q) * q**2 * supports_two
         return np.asarray((square / (d * other_d) ** 2 - f**2) / self.counts.reports)
+
+    @property
+    def manipulation(self) -> float:
+        """People of this group that one forged report can count as: both of its answers can be forged."""
+        return self.first.manipulation * self.second.manipulation
 
     def precision(self) -> float:
         """Return 1/variance of a pair at equal shares."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from pldp.budgets import level_budget, split_budget
-from pldp.estimates.sets.itemsets import Baskets
+from pldp.estimates import Baskets
 from pldp.mechanisms import BIT_TOTAL as TOTAL
 from pldp.mechanisms import MICRO, ItemSet, epsilon_text
 from pldp.papers.aprr import methods

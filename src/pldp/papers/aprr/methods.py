@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from pldp.budgets import level_budget, split_budget
 from pldp.errors import EstimateError
-from pldp.estimates import PLAIN_RATES, itemsets
-from pldp.estimates.sets.itemsets import Baskets
+from pldp.estimates import PLAIN_RATES, Baskets, itemsets
 from pldp.mechanisms import ItemSet, ValueResponse
 from pldp.mechanisms.sets.channel import Pair
 
@@ -75,7 +74,7 @@ def frequent_sets(
 
     Every group is rebuilt with its own channel and counts by its size.
     """
-    found = itemsets(groups, items, min_support, largest=largest, rates=PLAIN_RATES, pool="size")
+    found = itemsets(groups, items, min_support, largest=largest, rates=PLAIN_RATES, pool="size", target="respondents")
     return {frozenset(names) for names in found.sets}
 
 

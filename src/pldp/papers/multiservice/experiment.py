@@ -186,13 +186,13 @@ def _time(work: Callable[[], Any]) -> tuple[Any, float]:
 
 
 def _means(fused: Fused) -> Iterator[tuple[str, float, float]]:
-    best, seconds = _time(lambda: mean(fused))
+    best, seconds = _time(lambda: mean(fused, target="respondents"))
     for source in fused.sources:
         yield f"{source.name} (ε {source.channel.epsilon:g})", best.services[source.name][0], 0.0
     yield "weights", best.value, seconds
     yield "ua", *_time(lambda: ua(fused))
     yield "uwa", *_time(lambda: uwa(fused))
-    fitted, seconds = _time(lambda: mean(fused, method="fitted"))
+    fitted, seconds = _time(lambda: mean(fused, method="fitted", target="respondents"))
     yield "fitted_mean", fitted.value, seconds
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from pldp.html import page, paragraph, picture, table
 from pldp.papers.report.draw import draw
 from pldp.papers.report.exhibits import Drawn, Exhibit, Table
+from pldp.show import Table as Text
+from pldp.show import figure, page, paragraph, table
 
 
 def report_page(report: Mapping[str, Any], pictures: Mapping[str, Sequence[str]]) -> str:
@@ -23,9 +24,9 @@ def exhibit_markup(exhibit: Exhibit, found: Drawn, reason: str) -> str:
         return head + paragraph(f"{exhibit.caption}: {reason}.", "note")
     text = paragraph(exhibit.caption)
     if isinstance(found, Table):
-        return head + text + table(found.heads, [[_cell(cell) for cell in row] for row in found.rows])
+        return head + text + table(Text("", found.heads, [[_cell(cell) for cell in row] for row in found.rows]))
     label = f"{exhibit.label}: {exhibit.caption} The numbers are in report.json."
-    return head + text + picture(draw([panel for panel in found if panel.series]), label)
+    return head + text + figure(draw([panel for panel in found if panel.series]), label)
 
 
 def _cell(content: Any) -> str:

@@ -1,0 +1,29 @@
+"""How each kind of question is estimated: the one registry of this stage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from pldp.estimates.kinds import choice, choices, number
+from pldp.estimates.options import Options
+from pldp.estimates.result import Result
+from pldp.survey import Question
+from pldp.tallies import Tally
+
+__all__ = ["BY_KIND", "EstimateKind"]
+
+
+class EstimateKind(Protocol):
+    """What the module of a kind offers."""
+
+    @property
+    def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of a module
+        """Names of the options that apply to this kind."""
+
+    def estimate(self, tally: Tally, question: Question, options: Options) -> Result:
+        """Return the result of a question of this kind."""
+
+
+BY_KIND: Final[Mapping[str, EstimateKind]] = {"choice": choice, "choices": choices, "number": number}
+"""The module of each kind."""

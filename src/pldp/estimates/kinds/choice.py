@@ -1,0 +1,29 @@
+"""A choice of one label: the share of each value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, cast
+
+from pldp.estimates.options import SHARED, Options, ShareMethod
+from pldp.estimates.result import Result
+from pldp.estimates.shares.frequencies import frequencies
+from pldp.survey import Question
+from pldp.tallies import Tally
+
+OPTIONS: Final = (*SHARED, "method")
+
+
+def estimate(tally: Tally, question: Question, options: Options) -> Result:
+    """Return the shares of the values."""
+    progress = options.progress
+    found = frequencies(
+        tally,
+        question.name,
+        method=cast("ShareMethod | None", options.method),
+        pool=options.pool,
+        target=options.target,
+        progress=None if progress is None else lambda steps, _: progress(steps),
+    )
+    beside = None if found.by_size is None else replace(found.by_size, confidence=options.confidence)
+    return replace(found, confidence=options.confidence, by_size=beside)

@@ -1,0 +1,62 @@
+"""The options of estimates: one vocabulary for every kind of question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from pldp.errors import EstimateError
+from pldp.estimates.result import CONFIDENCE
+
+Pool = Literal["precision", "size"]
+Target = Literal["population", "respondents"]
+ShareMethod = Literal["unbiased", "likelihood"]
+
+POOLS: Final[tuple[str, ...]] = get_args(Pool)
+TARGETS: Final[tuple[str, ...]] = get_args(Target)
+SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
+
+Progress = Callable[[int], None]
+"""Called with the number of steps of a fit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a question is estimated.
+
+    Attributes
+    ----------
+    target
+        `population`: errors include that the respondents are a random sample. `respondents`: about exactly the people
+        who reported.
+    pool
+        `precision` weights levels by inverse variance and assumes that they agree, which is tested; `size` weights by
+        the number of reports and needs no such assumption.
+    method
+        How the numbers are made; each kind has its own methods.
+    confidence
+        Of the intervals.
+    progress
+        Called with the number of steps, where a kind needs a fit.
+    min_support, largest
+        Of frequent sets: the share of people that must have all items, and the number of items of the largest sets.
+    """
+
+    target: Target = "population"
+    pool: Pool = "precision"
+    method: str | None = None
+    confidence: float = CONFIDENCE
+    progress: Progress | None = None
+    min_support: float = 0.1
+    largest: int = 3
+
+
+SHARED: Final = ("target", "pool", "confidence", "progress")
+"""Options that every kind takes."""
+
+
+def one_of(argument: str, given: str, known: Sequence[str]) -> None:
+    """Refuse what is not known."""
+    if given not in known:
+        raise EstimateError(f"{argument} must be one of {', '.join(known)}, not {given!r}")

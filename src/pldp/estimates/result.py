@@ -1,0 +1,403 @@
+"""What every estimate is: rows with errors, notes, assumptions. Plain data, whatever the kind of the question."""
+
+from __future__ import annotations
+
+import html
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import NormalDist
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from pldp.errors import EstimateError
+from pldp.mechanisms.arrays import FloatArray
+
+CONFIDENCE = 0.95
+"""Confidence of intervals where nobody asks for another."""
+
+SHOWN_ROWS = 3
+"""Rows that `repr` shows."""
+
+Label = str | tuple[str, ...]
+
+
+class Row(NamedTuple):
+    """One number of a result, with its error and interval."""
+
+    label: Label
+    estimate: float
+    standard_error: float
+    low: float
+    high: float
+
+
+class Interval(NamedTuple):
+    """Lower and upper ends, one per number."""
+
+    low: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a reader must know: a code that stays the same, and a sentence."""
+
+    code: str
+    text: str
+    severity: Literal["info", "warning"] = "warning"
+
+
+@dataclass(frozen=True)
+class Homogeneity:
+    """Test of "the levels agree", the assumption behind pooling by precision.
+
+    Attributes
+    ----------
+    statistic, degrees
+        χ² statistic and its degrees of freedom.
+    p_value
+        Probability of a statistic this large if the assumption holds.
+    rejected
+        Whether it is below the stated level of the test.
+    """
+
+    statistic: float
+    degrees: int
+    p_value: float
+    rejected: bool
+
+
+@dataclass(frozen=True, eq=False)
+class GroupReports:
+    """The reports of one level, and their part in the result.
+
+    Attributes
+    ----------
+    level, mechanism, epsilon
+        The level's name, its mechanism and the true ε of its channel.
+    reports
+        Number of reports.
+    weight
+        Weight of this group in the pooled result; the weights sum to 1.
+    """
+
+    level: str
+    mechanism: str
+    epsilon: float
+    reports: int
+    weight: float
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return level, mechanism, ε, reports and weight as plain data."""
+        return {name: getattr(self, name) for name in ("level", "mechanism", "epsilon", "reports", "weight")}
+
+
+@dataclass(frozen=True)
+class LevelShare:
+    """A hidden level: its mechanism and ε, and the estimated share of people who chose it."""
+
+    level: str
+    mechanism: str
+    epsilon: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Result(ABC):
+    """Numbers of one question with everything needed to judge them; it can be pickled, copied and compared.
+
+    Attributes
+    ----------
+    question, text
+        Name of the question and what people read.
+    reports
+        Number of reports behind the numbers.
+    method, target
+        How they were made; and whether they are those of the respondents or of the population they were drawn from.
+    groups
+        What each level contributes.
+    homogeneity
+        Test whether the levels agree, where there are at least two with enough reports.
+    assumptions, notes
+        What must hold for the errors to be right; what a reader must know first.
+    manipulation
+        People that one forged report can count as, at the level where it does most harm; NaN where it is not known.
+    levels
+        Where levels are hidden, how many people are estimated to have chosen each.
+    confidence
+        Confidence of the intervals where a method is not given another.
+    """
+
+    kind: ClassVar[str]
+
+    question: str
+    text: str = ""
+    reports: int
+    method: str
+    target: str
+    groups: tuple[GroupReports, ...] = ()
+    homogeneity: Homogeneity | None = None
+    assumptions: tuple[str, ...]
+    notes: tuple[Note, ...]
+    manipulation: float = math.nan
+    levels: tuple[LevelShare, ...] = ()
+    confidence: float = CONFIDENCE
+    standard_error: FloatArray
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+
+    @property
+    @abstractmethod
+    def labels(self) -> Sequence[Label]:
+        """What the numbers stand for, one label per row."""
+
+    @property
+    @abstractmethod
+    def estimates(self) -> FloatArray:
+        """The numbers, as many as labels."""
+
+    @property
+    def unit(self) -> str:
+        """What the numbers are measured in."""
+        return "share"
+
+    def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
+        """Return normal intervals for each number; with `simultaneous`, for all of them at once (Bonferroni).
+
+        The ends are not cut at 0 and 1: an interval that reaches below 0 says that 0 is possible.
+        """
+        comparisons = self.estimates.size if simultaneous else 1
+        return normal_interval(self.estimates, self.standard_error, self._confidence(confidence), comparisons)
+
+    def _confidence(self, confidence: float | None) -> float:
+        return self.confidence if confidence is None else confidence
+
+    def rows(self, confidence: float | None = None) -> list[Row]:
+        """Return one row per label: estimate, standard error and interval."""
+        return make_rows(self.labels, self.estimates, self.standard_error, self.interval(confidence))
+
+    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows as plain records, with what this kind of result adds to them."""
+        return [row._asdict() for row in self.rows(confidence)]
+
+    def to_mapping(self, confidence: float | None = None) -> dict[str, Any]:
+        """Return everything as plain data for JSON; a number that is not known is `None`."""
+        content = {
+            "name": self.question,
+            "text": self.text,
+            "kind": self.kind,
+            "unit": self.unit,
+            "reports": self.reports,
+            "method": self.method,
+            "target": self.target,
+            "confidence": self._confidence(confidence),
+            "rows": self.records(confidence),
+            "notes": [asdict(note) for note in self.notes],
+            "assumptions": list(self.assumptions),
+            "manipulation": self.manipulation,
+            "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
+            "groups": [group.to_mapping() for group in self.groups],
+            "levels": [asdict(level) for level in self.levels],
+            **self._extras(self._confidence(confidence)),
+        }
+        return {key: to_plain(value) for key, value in content.items()}
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        """Return what only this kind of result has."""
+        del confidence
+        return {}
+
+    def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
+        """Return the rows as a pandas or Polars data frame, whichever is asked for or installed."""
+        return make_frame(self.records(confidence), library)
+
+    @abstractmethod
+    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the result with its errors (needs the extra `plots`)."""
+
+    def __eq__(self, other: object) -> bool:
+        """Results are equal if they say the same."""
+        if not isinstance(other, Result):
+            return NotImplemented
+        return type(self) is type(other) and self.to_mapping() == other.to_mapping()
+
+    __hash__ = None  # type: ignore[assignment] # it holds arrays
+
+    def __str__(self) -> str:
+        return f"{self.question}: {len(self.labels):,} {self._noun} from {self.reports:,} reports, {self.method}"
+
+    _noun: ClassVar[str] = "values"
+
+    def __repr__(self) -> str:
+        shown = [f"  {_join(row.label)}: {row.estimate:.4g} ± {row.standard_error:.2g}" for row in self.rows()]
+        if len(shown) > SHOWN_ROWS:
+            shown[SHOWN_ROWS:] = [f"  and {len(shown) - SHOWN_ROWS:,} more"]
+        return "\n".join([f"{type(self).__name__} {self}", *shown])
+
+    def _repr_html_(self) -> str:
+        """Show a table in notebooks."""
+        notes = "".join(f"<p><strong>{html.escape(note.text)}</strong></p>" for note in self.notes)
+        body = "".join(
+            f"<tr><td>{html.escape(_join(row.label))}</td><td>{row.estimate:.4g}</td>"
+            f"<td>{row.standard_error:.2g}</td><td>{row.low:.4g} … {row.high:.4g}</td></tr>"
+            for row in self.rows()
+        )
+        heads = ("", "estimate", "standard error", f"{self.confidence:.0%} interval")
+        head = "".join(f"<th>{text}</th>" for text in heads)
+        return (
+            f"<p>{html.escape(str(self))}</p>{notes}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Results(Mapping[str, Result]):
+    """The results of a whole tally, by question in the survey's order.
+
+    Attributes
+    ----------
+    survey, title
+        Hash and title of the survey.
+    reports, rejections
+        Number of reports counted, and of those rejected by reason.
+    results
+        The result of each question that has one.
+    tables
+        Two-way tables of the pairs of questions that were tallied together.
+    missing
+        Why a question, or a pair of questions, has no result.
+    """
+
+    survey: str
+    title: str
+    reports: int
+    rejections: Mapping[str, int]
+    results: Mapping[str, Result]
+    tables: tuple[Result, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, question: str) -> Result:
+        if question in self.missing:
+            raise EstimateError(self.missing[question])
+        return self.results[question]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def __contains__(self, question: object) -> bool:
+        return question in self.results
+
+    @property
+    def rejected(self) -> int:
+        """Number of reports that were not counted."""
+        return sum(self.rejections.values())
+
+    def to_mapping(self, confidence: float | None = None) -> dict[str, Any]:
+        """Return everything as plain data for JSON."""
+        return {
+            "survey": self.survey,
+            "title": self.title,
+            "reports": self.reports,
+            "rejected": self.rejected,
+            "rejections": dict(self.rejections),
+            "questions": [result.to_mapping(confidence) for result in self.values()],
+            "tables": [table.to_mapping(confidence) for table in self.tables],
+            "missing": [{"name": name, "reason": reason} for name, reason in self.missing.items()],
+        }
+
+    def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
+        """Return the rows of all questions as one data frame, with the question in the first column."""
+        rows = [{"question": name, **row._asdict()} for name, each in self.items() for row in each.rows(confidence)]
+        return make_frame(rows, library)
+
+    def __eq__(self, other: object) -> bool:
+        """Results are equal if they say the same."""
+        return self.to_mapping() == other.to_mapping() if isinstance(other, Results) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # it holds arrays
+
+    def __str__(self) -> str:
+        lines = [*map(str, self.values()), *map(str, self.tables)]
+        return "\n".join([*lines, *(f"{name}: no result, {reason}" for name, reason in self.missing.items())])
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.results)
+        return f"Results of {self.title!r}: {names or 'none'} from {self.reports:,} reports"
+
+    def _repr_html_(self) -> str:
+        """Show all tables in notebooks."""
+        missing = (f"<p>{html.escape(f'{name}: {reason}')}</p>" for name, reason in self.missing.items())
+        return "".join([*(each._repr_html_() for each in (*self.values(), *self.tables)), *missing])
+
+
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence that is none."""
+    if not 0 < confidence < 1:
+        raise EstimateError(f"confidence must be between 0 and 1, not {confidence}")
+
+
+def normal_reach(confidence: float, comparisons: int = 1) -> float:
+    """Return how many standard errors a normal interval reaches, for one of so many intervals that hold together.
+
+    >>> round(normal_reach(0.95), 2), round(normal_reach(0.95, 10), 2)
+    (1.96, 2.81)
+    """
+    check_confidence(confidence)
+    return NormalDist().inv_cdf(1 - (1 - confidence) / 2 / comparisons)
+
+
+def normal_interval(
+    estimates: FloatArray, standard_error: FloatArray, confidence: float, comparisons: int = 1
+) -> Interval:
+    """Return estimates ± the reach of a normal interval."""
+    reach = normal_reach(confidence, comparisons) * standard_error
+    return Interval(estimates - reach, estimates + reach)
+
+
+def make_rows(
+    labels: Sequence[Label], estimates: FloatArray, standard_error: FloatArray, interval: Interval
+) -> list[Row]:
+    """Return one row per label."""
+    columns = (np.ravel(numbers).tolist() for numbers in (estimates, standard_error, *interval))
+    return [Row(label, *numbers) for label, *numbers in zip(labels, *columns, strict=True)]
+
+
+def make_frame(records: list[dict[str, Any]], library: str | None) -> Any:
+    """Return records as a pandas or Polars data frame, whichever is asked for or installed."""
+    for name in ("pandas", "polars") if library is None else (library,):
+        try:
+            if name == "pandas":
+                import pandas  # noqa: ICN001, PLC0415 - optional
+
+                return pandas.DataFrame(records)
+            if name == "polars":
+                import polars  # noqa: ICN001, PLC0415 - optional
+
+                return polars.DataFrame(records)
+        except ImportError:
+            if library is not None:
+                raise EstimateError(f"to_frame needs the package {library}, which is not installed") from None
+            continue
+        raise EstimateError(f"library must be pandas or polars, not {name!r}")
+    raise EstimateError("to_frame needs pandas or Polars, and neither is installed")
+
+
+def to_plain(content: Any) -> Any:
+    """Return content as JSON knows it: lists for tuples and arrays, `None` for numbers that are not finite."""
+    if isinstance(content, Mapping):
+        return {str(key): to_plain(value) for key, value in content.items()}
+    if isinstance(content, np.ndarray | np.generic):
+        return to_plain(content.tolist())
+    if isinstance(content, list | tuple):
+        return [to_plain(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
+
+def _join(label: Label) -> str:
+    return label if isinstance(label, str) else " × ".join(label)

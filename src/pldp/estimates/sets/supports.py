@@ -1,0 +1,205 @@
+"""Supports of chosen sets of items from perturbed baskets, with errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from pldp.errors import EstimateError
+from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, NORMAL, SAME_SUPPORTS, about_people
+from pldp.estimates.groups import FloatArray
+from pldp.estimates.notes import levels_disagree
+from pldp.estimates.options import Pool, Target
+from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, make_rows, normal_interval
+from pldp.estimates.sets.groups import ItemGroups, Supports
+from pldp.mechanisms.arrays import ByteArray, IntArray
+from pldp.mechanisms.sets.channel import ItemSet, item_places
+from pldp.tallies import Tally
+from pldp.tallies.counts import BitCounts
+from pldp.tallies.patterns import LARGEST_SET, Columns
+
+Baskets = Sequence[tuple[ItemSet, ByteArray | Columns]]
+"""Groups of reports: the channel and the packed rows of each, or whatever counts them (`pldp.tallies.spark`)."""
+
+HOPELESS: Final = 0.5
+"""A support with a larger standard error than this says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class SetSupports:
+    """Supports of sets of items: the share of people who have all items of a set.
+
+    Attributes
+    ----------
+    sets
+        Names of the items of each set.
+    support, standard_error
+        Unbiased support (it can be negative) and its standard error.
+    reports, target, pool
+        Number of reports; whose supports; how groups were put together.
+    homogeneity
+        Test whether the groups agree, where there are several.
+    assumptions, notes
+        What must hold for the errors to be right; what a reader must know first.
+    manipulation
+        People that one forged report can count as in the support of one item, where it does most harm.
+    """
+
+    sets: tuple[tuple[str, ...], ...]
+    support: FloatArray
+    standard_error: FloatArray
+    reports: int
+    target: str
+    pool: str
+    homogeneity: Homogeneity | None
+    assumptions: tuple[str, ...]
+    notes: tuple[Note, ...]
+    manipulation: float
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def interval(self, confidence: float = CONFIDENCE) -> Interval:
+        """Return a normal interval for each support, not cut at 0 and 1."""
+        return normal_interval(self.support, self.standard_error, confidence)
+
+    def rows(self, confidence: float = CONFIDENCE) -> list[Row]:
+        """Return one row per set; its label is the tuple of its items."""
+        return make_rows(self.sets, self.support, self.standard_error, self.interval(confidence))
+
+
+def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[ItemSet, ByteArray]], tuple[str, ...]]:
+    """Return what `itemsets` and `supports` take from the tally of a question of kind `choices`: groups and items.
+
+    >>> from pldp import Survey, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/shopping.toml")
+    >>> people = Population.of_shares(survey, 20_000, seed=1)
+    >>> counted = tally(survey, simulate_reports(survey, people, seed=1))
+    >>> groups, items = baskets_of(counted, "basket")
+    >>> supports(groups, items, [["bread", "milk"]]).sets
+    (('bread', 'milk'),)
+    """
+    asked = tally.survey.question(question)
+    if asked.kind != "choices":
+        raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
+    groups = []
+    for level, channel in zip(asked.levels, asked.channels, strict=True):
+        counts = tally.counts[question, level.name]
+        if counts.reports and isinstance(channel, ItemSet) and isinstance(counts, BitCounts):
+            groups.append((channel, counts.rows()))
+    if not groups:
+        raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
+    return groups, asked.values
+
+
+def supports(
+    groups: Baskets,
+    items: Sequence[str],
+    sets: Sequence[Sequence[str]],
+    *,
+    target: Target = "population",
+    pool: Pool = "precision",
+) -> SetSupports:
+    """Return the unbiased supports of chosen sets with standard errors.
+
+    Parameters
+    ----------
+    groups
+        Channel and packed rows of each group of people.
+    items
+        Name of each bit.
+    sets
+        The sets, as names of items.
+    target, pool
+        As for `itemsets`.
+
+    Examples
+    --------
+    >>> from pldp.simulate import pack_baskets, perturb_item_sets
+    >>> items = ["beer", "bread", "milk"]
+    >>> truth = pack_baskets([["beer", "bread"]] * 4000 + [["milk"]] * 6000, items)
+    >>> channel = ItemSet.of([1_000_000] * 3)
+    >>> found = supports([(channel, perturb_item_sets(channel, truth, np.random.default_rng(1)))], items,
+    ...     [["beer", "bread"], ["beer", "milk"]])
+    >>> low, high = found.interval(0.999)
+    >>> [bool(a < truth < b) for a, truth, b in zip(low, (0.4, 0.0), high)]
+    [True, True]
+    """
+    together = ItemGroups.of(groups, len(items), pool, target)
+    places = item_places(items)
+    wanted = [_places(one, places) for one in sets]
+    if not wanted:
+        raise EstimateError("sets must hold at least one set of items, not none")
+    support, variance = np.empty(len(wanted)), np.empty(len(wanted))
+    for size in {len(one) for one in wanted}:
+        chosen = [number for number, one in enumerate(wanted) if len(one) == size]
+        matrix = np.array([wanted[number] for number in chosen], np.int64)
+        _refuse_hopeless(together, matrix)
+        support[chosen], variance[chosen] = _count(together, matrix)
+    return SetSupports(
+        sets=tuple(tuple(items[place] for place in one) for one in wanted),
+        support=support,
+        standard_error=np.sqrt(variance),
+        **circumstances(together),
+    )
+
+
+def item_supports(together: ItemGroups, items: Sequence[str]) -> SetSupports:
+    """Return the support of every single item, however large its error."""
+    support, variance = _count(together, np.arange(len(items))[:, None])
+    return SetSupports(
+        sets=tuple((item,) for item in items),
+        support=support,
+        standard_error=np.sqrt(variance),
+        **circumstances(together),
+    )
+
+
+def _count(together: ItemGroups, sets: IntArray) -> Supports:
+    return together.estimate(sets, [columns.pattern_counts(sets).counts for columns in together.columns])
+
+
+def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:
+    if isinstance(names, str) or not names:
+        raise EstimateError("a set must name at least one item, as a list of names")
+    unknown = [name for name in names if name not in places]
+    if unknown:
+        raise EstimateError(f"a set must name known items; {unknown[0]!r} is not among the {len(places)}")
+    if len(set(names)) < len(names):
+        raise EstimateError(f"a set must name each item once, not {', '.join(names)}")
+    if len(names) > LARGEST_SET:
+        raise EstimateError(f"a set must have at most {LARGEST_SET} items, not {len(names)}")
+    return sorted(places[name] for name in names)
+
+
+def _refuse_hopeless(together: ItemGroups, sets: IntArray) -> None:
+    worst = float(together.expected_error(sets).max())
+    if worst > HOPELESS:
+        raise EstimateError(
+            f"a set of {sets.shape[1]} items is too large for these channels: with {together.reports:,} reports its "
+            f"support has a standard error of {worst:.2g}; ask for smaller sets, more people or a larger epsilon"
+        )
+
+
+def circumstances(together: ItemGroups) -> dict[str, Any]:
+    """Return what supports of these groups rest on, as fields of `SetSupports`."""
+    test = together.homogeneity()
+    by_precision = together.pool == "precision" and len(together.groups) > 1
+    return {
+        "reports": together.reports,
+        "target": together.target,
+        "pool": together.pool,
+        "homogeneity": test,
+        "assumptions": (
+            about_people(together.target),
+            SAME_SUPPORTS if by_precision else BY_SIZE,
+            HONEST_DEVICES,
+            NORMAL,
+        ),
+        "notes": levels_disagree(test, together.pool),
+        "manipulation": together.manipulation,
+    }

@@ -1,0 +1,152 @@
+"""Shares of the values of one question."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pldp.errors import EstimateError
+from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
+from pldp.estimates.groups import FloatArray
+from pldp.estimates.options import one_of
+from pldp.estimates.result import GroupReports, Result
+from pldp.estimates.shares.shrinkage import shrink
+from pldp.estimates.solver.likelihood import Fit
+
+
+@dataclass(frozen=True, eq=False)
+class GroupShares(GroupReports):
+    """What the reports of one level say on their own.
+
+    Attributes
+    ----------
+    shares, standard_error
+        Unbiased shares of this group and their standard errors.
+    manipulation
+        People of this group that one forged report can count as.
+    """
+
+    shares: FloatArray
+    standard_error: FloatArray
+    manipulation: float
+
+
+class Evidence(ABC):
+    """The reports behind shares, as plain data: what is computed only if somebody asks for it."""
+
+    @abstractmethod
+    def covariance(self) -> FloatArray:
+        """Return the covariance matrix of the shares."""
+
+    @abstractmethod
+    def likely_shares(self) -> FloatArray:
+        """Return the shares of greatest likelihood."""
+
+    def shrunk_shares(self, shares: FloatArray, covariance: FloatArray) -> FloatArray:
+        """Return the posterior mean of the shares."""
+        return shrink(shares, covariance)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Shares(Result):
+    """Shares of one question's values, with everything needed to judge them.
+
+    Attributes
+    ----------
+    values
+        The labels.
+    shares
+        Unbiased shares (or fitted ones, see `method`). They can be negative and need not sum to 1: see `consistent`.
+    standard_error
+        Standard error of each share.
+    groups
+        What each level says on its own.
+    by_size
+        The same shares pooled by size, present where the levels do not agree.
+    fit
+        Convergence of a maximum-likelihood fit.
+    evidence
+        The reports, where they were kept: what `covariance` and some ways of `consistent` need.
+    """
+
+    kind: ClassVar[str] = "choice"
+
+    values: tuple[str, ...]
+    shares: FloatArray
+    groups: tuple[GroupShares, ...] = ()
+    by_size: Shares | None = None
+    fit: Fit | None = None
+    evidence: Evidence | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values."""
+        return self.values
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The shares."""
+        return self.shares
+
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance matrix of the shares."""
+        return self._evidence("covariance matrix").covariance()
+
+    def _evidence(self, wanted: str) -> Evidence:
+        if self.evidence is None:
+            raise EstimateError(f"these shares have standard errors but no {wanted}: they were made without a tally")
+        return self.evidence
+
+    def consistent(self, method: str = "norm-sub") -> FloatArray:
+        """Return shares that could be true: `norm-sub`, `norm-cut`, `base-cut`, `likelihood` (EM) or `shrunk`.
+
+        Least squares (`norm-sub`) is a good default; `likelihood` is the most accurate where rows of unary reports were
+        kept; `norm-cut` and `base-cut` leave large shares unbiased. `shrunk` has the least expected squared error: the
+        posterior mean under a prior whose strength the reports choose. It is biased towards equal shares and has no
+        interval: `interval` and `standard_error` are those of `shares`.
+        """
+        ways: Mapping[str, Callable[[], FloatArray]] = {
+            "norm-sub": lambda: norm_sub(self.shares),
+            "norm-cut": lambda: norm_cut(self.shares),
+            "base-cut": lambda: base_cut(self.shares, self.standard_error),
+            "likelihood": self._likely,
+            "shrunk": self._shrunk,
+        }
+        one_of("method", method, tuple(ways))
+        return ways[method]()
+
+    def _likely(self) -> FloatArray:
+        return self._evidence("likelihood").likely_shares() if self.fit is None else self.fit.shares
+
+    def _shrunk(self) -> FloatArray:
+        return self._evidence("covariance matrix").shrunk_shares(self.shares, self.covariance)
+
+    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows with the consistent share beside each."""
+        rows = super().records(confidence)
+        return [{**row, "consistent": share} for row, share in zip(rows, self.consistent().tolist(), strict=True)]
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        extras: dict[str, Any] = {}
+        if self.fit is not None:
+            extras["fit"] = {"converged": self.fit.converged, "gap": self.fit.gap, "steps": self.fit.steps}
+        if self.by_size is not None:
+            extras["by_size"] = self.by_size.records(confidence)
+        return extras
+
+    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the shares with error bars (needs the extra `plots`); `truth` adds a mark per value."""
+        from pldp.estimates.shares.plot import plot_shares  # noqa: PLC0415 - matplotlib is optional
+
+        return plot_shares(self, confidence, truth=truth, axes=axes)
+
+
+def standard_errors(covariance: FloatArray) -> FloatArray:
+    """Return the square roots of the diagonal of a covariance matrix."""
+    return np.sqrt(np.maximum(np.diag(covariance), 0.0))

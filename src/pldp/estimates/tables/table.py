@@ -1,0 +1,67 @@
+"""The result of two questions together: the share of every pair of values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from pldp.estimates.consistency import with_margins
+from pldp.estimates.groups import FloatArray
+from pldp.estimates.result import Result
+from pldp.estimates.shares.shares import Shares
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Table(Result):
+    """Shares of pairs of values.
+
+    Attributes
+    ----------
+    margins
+        The shares of both questions on their own: rows and columns of the table.
+    shares, standard_error
+        Unbiased share of each pair, values of the first question × values of the second, and its standard error.
+    reports
+        Number of reports that answer both questions.
+    """
+
+    kind: ClassVar[str] = "table"
+    _noun: ClassVar[str] = "pairs of values"
+
+    margins: tuple[Shares, Shares]
+    shares: FloatArray
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """The pairs of values, row by row."""
+        rows, columns = self.margins
+        return [(first, second) for first in rows.values for second in columns.values]
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The shares."""
+        return self.shares
+
+    def consistent(self) -> FloatArray:
+        """Return the nearest table that could be true: at least 0, with the consistent margins of both questions."""
+        return self._consistent.copy()
+
+    @cached_property
+    def _consistent(self) -> FloatArray:
+        return with_margins(self.shares, *(margin.consistent() for margin in self.margins))
+
+    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows with the consistent share beside each."""
+        rows, consistent = super().records(confidence), self._consistent.ravel().tolist()
+        return [{**row, "consistent": share} for row, share in zip(rows, consistent, strict=True)]
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        del confidence
+        return {"questions": [margin.question for margin in self.margins]}
+
+    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""
+        from pldp.estimates.tables.plot import plot_table  # noqa: PLC0415 - matplotlib is optional
+
+        return plot_table(self, confidence, truth=truth, axes=axes)

@@ -1,0 +1,104 @@
+"""From a tally to results: one verb for every kind of question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, overload
+
+from pldp.errors import EstimateError, TallyError
+from pldp.estimates.kinds import BY_KIND
+from pldp.estimates.options import Options
+from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
+from pldp.estimates.tables.two_way import two_way
+from pldp.survey import Question
+from pldp.tallies import Tally
+
+
+@overload
+def estimate(tally: Tally, question: None = None, **options: Any) -> Results: ...
+
+
+@overload
+def estimate(tally: Tally, question: str, **options: Any) -> Result: ...
+
+
+def estimate(tally: Tally, question: str | None = None, **options: Any) -> Result | Results:
+    """Return the result of one question, or of every question and tallied pair, whatever their kinds.
+
+    Parameters
+    ----------
+    tally
+        The counted reports.
+    question
+        Name of a question; without it, the whole survey. A question that cannot be estimated, one without reports, say,
+        is then named in `Results.missing` with the reason.
+    options
+        See `Options`: `target`, `pool`, `confidence` and `progress` for every kind; `method` for choices of one label
+        (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of several.
+        What does not apply to the question, or to any question of the survey, is refused.
+
+    Examples
+    --------
+    >>> from pldp import Survey, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/shopping.toml")
+    >>> people = Population.of_shares(survey, 20_000, seed=1)
+    >>> results = estimate(tally(survey, simulate_reports(survey, people, seed=1)))
+    >>> {name: result.kind for name, result in results.items()}
+    {'basket': 'choices', 'reason': 'choice', 'spent': 'number'}
+    >>> results["basket"].rows()[0].label
+    'bread'
+    """
+    check_confidence(options.get("confidence", CONFIDENCE))
+    if question is not None:
+        asked = tally.survey.question(question)
+        _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
+        return _estimate(tally, asked, options)
+    kinds = {asked.kind for asked in tally.survey.questions}
+    _refuse_others(options, kinds, f"this survey has questions of kind {', '.join(sorted(kinds))} only")
+    results: dict[str, Result] = {}
+    missing: dict[str, str] = {}
+    for asked in tally.survey.questions:
+        own = {name: value for name, value in options.items() if name in BY_KIND[asked.kind].OPTIONS}
+        try:
+            results[asked.name] = _estimate(tally, asked, own)
+        except (EstimateError, TallyError) as error:
+            missing[asked.name] = str(error)
+    tables = []
+    for first, second in tally.paired:
+        try:
+            tables.append(_table(tally, first, second, options))
+        except EstimateError as error:
+            missing[f"{first} × {second}"] = str(error)
+    return Results(
+        tally.survey.hash,
+        tally.survey.title,
+        tally.reports,
+        {reason.value: count for reason, count in sorted(tally.rejections.items())},
+        results,
+        tuple(tables),
+        missing,
+    )
+
+
+def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
+    return BY_KIND[question.kind].estimate(tally, question, Options(**options))
+
+
+def _table(tally: Tally, first: str, second: str, options: Mapping[str, Any]) -> Result:
+    chosen = Options(**options)
+    if chosen.target != "population":
+        raise EstimateError("a two-way table must have the target population; tables of the respondents are not made")
+    return replace(two_way(tally, first, second, pool=chosen.pool), confidence=chosen.confidence)
+
+
+def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:
+    """Refuse options that none of these kinds takes."""
+    known = [each.name for each in fields(Options)]
+    for name in options:
+        if name not in known:
+            raise EstimateError(f"{name} is not an option of estimate; options are {', '.join(known)}")
+        takers = [kind for kind, module in BY_KIND.items() if name in module.OPTIONS]
+        if not kinds & set(takers):
+            raise EstimateError(f"{name} applies to questions of kind {' and '.join(takers)}; {reason}")

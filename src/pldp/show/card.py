@@ -1,0 +1,43 @@
+"""One result as a card of a page: notes first, then the picture, the numbers and what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from pldp.show.kinds import BY_KIND
+from pldp.show.markup import bullets, details, paragraph, table
+from pldp.show.numbers import brief
+from pldp.show.sentence import footing
+from pldp.show.table import Mapped, groups_table
+
+_STYLES = {"warning": "warning", "info": "note"}
+
+
+def card(result: Mapped) -> str:
+    """Return the card of one result; rows that have a `true` share show it beside the estimate."""
+    kind = BY_KIND[result["kind"]]
+    confidence = brief(100 * result["confidence"])
+    facts = (f"{result['reports']:,} reports", kind.phrase, result.get("method", ""), f"{confidence} % intervals")
+    picture = kind.picture(result)
+    legend = kind.legend.format(confidence=confidence)
+    if any("true" in row for row in result["rows"]):
+        legend += " The diamond is the truth."
+    tables = kind.tables(result)[kind.picture_is_table :]
+    levels = groups_table(result)
+    return (
+        f'<section class="card"><h2>{escape(kind.title(result))}</h2>'
+        + paragraph(" · ".join(filter(None, facts)), "note")
+        + notes(result.get("notes", ()))
+        + (f"<figure>{picture}<figcaption>{escape(legend)}</figcaption></figure>" if picture else "")
+        + "".join(table(each) for each in tables)
+        + "".join(map(paragraph, footing(result)))
+        + details("Levels", table(levels._replace(title="")) if levels else "")
+        + details("Assumptions", bullets(result.get("assumptions", ())))
+        + "</section>"
+    )
+
+
+def notes(found: Sequence[Mapped]) -> str:
+    """Return notes, warnings as such."""
+    return "".join(paragraph(note["text"], _STYLES[note["severity"]]) for note in found)

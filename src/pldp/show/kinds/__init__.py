@@ -1,0 +1,21 @@
+"""What looks different by kind of result: one module each, and the only list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pldp.show.kinds.choice import Choice
+from pldp.show.kinds.choices import Choices
+from pldp.show.kinds.kind import Kind
+from pldp.show.kinds.number import Number
+from pldp.show.kinds.two_way import TwoWay
+
+BY_KIND: Final[Mapping[str, Kind]] = {
+    "choice": Choice(),
+    "choices": Choices(),
+    "number": Number(),
+    "table": TwoWay(),
+}
+
+__all__ = ["BY_KIND", "Kind"]

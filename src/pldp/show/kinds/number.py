@@ -1,0 +1,90 @@
+"""A number: its mean, quantiles and density, in the question's unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Final
+
+from pldp.show.axis import Axis
+from pldp.show.kinds.kind import Kind, in_words
+from pldp.show.numbers import Writer, amounts, brief
+from pldp.show.picture import curve
+from pldp.show.table import Mapped, Table
+
+BARS: Final = 16
+LONGEST: Final = 30
+"""Bars of a density in a terminal, and the letters of the longest one."""
+
+_MEDIAN: Final = "50 %"
+
+
+class Number(Kind):
+    """The first row is the mean, the others are quantiles."""
+
+    phrase = "a number"
+    head = "estimate"
+    legend = (
+        "The curve is the fitted distribution, the band holds it with {confidence} % at each place; "
+        "the upright line is the mean with its interval."
+    )
+
+    def label(self, row: Mapped) -> str:
+        """Name quantiles by what lies below them."""
+        name = str(row["label"])
+        return "median" if name == _MEDIAN else f"{name} below" if name.endswith("%") else name
+
+    def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
+        """Write amounts with the digits of their own errors."""
+
+        def of(row: Mapped) -> Writer:
+            error, low, high = row["standard_error"], row["low"], row["high"]
+            if error is None and low is not None and high is not None:
+                error = (high - low) / 4
+            return amounts(error, result.get("unit", ""), more=more, size=row["estimate"] or 1.0)
+
+        return of
+
+    def picture(self, result: Mapped) -> str:
+        """Draw the density."""
+        if not result.get("density"):
+            return ""
+        about = f"Distribution of {result['name']} with its mean; the numbers are in the table below"
+        return curve(result["density"], result["rows"][0], result.get("unit", ""), about)
+
+    def bars(self, result: Mapped) -> Table | None:
+        """Return the density in steps of its axis."""
+        if not result.get("density"):
+            return None
+        found = list(_steps(**{name: result["density"][name] for name in ("edges", "shares")}))
+        most = max((mass for *_, mass in found), default=0.0) or 1.0
+        rows = [
+            (f"{start} to {end}", "█" * round(LONGEST * max(0.0, mass) / most), Writer(1, " %", 100)(mass))
+            for start, end, mass in found
+        ]
+        return Table("distribution", (result.get("unit") or "from, to", "", "share"), rows, left=2)
+
+    def says(self, result: Mapped) -> str:
+        """Return mean and median."""
+        write = self.writer(result)
+        mean, *quantiles = result["rows"]
+        told = [mean, *(row for row in quantiles if row["label"] == _MEDIAN)]
+        return ", ".join(in_words(self.label(row), row, write(row)) for row in told)
+
+    def influence(self, result: Mapped) -> str:
+        """Say how far one forged report can move the mean."""
+        moves, unit = result.get("moves"), result.get("unit", "")
+        if moves is None or not math.isfinite(moves):
+            return super().influence(result)
+        return f"One forged report can move the mean by up to {brief(moves)}{f' {unit}' if unit else ''}."
+
+
+def _steps(edges: list[float], shares: list[float]) -> Iterator[tuple[str, str, float]]:
+    """Give coarse steps of a density: from, to, share of people."""
+    axis = Axis.between(edges[0], edges[-1])
+    write = Writer(axis.digits() + 1 if axis.step < 10 else 0)
+    places = [round(place * len(shares) / BARS) for place in range(BARS + 1)]
+    for first, last in pairwise(places):
+        if last > first:
+            yield write(edges[first]), write(edges[last]), sum(shares[first:last])

@@ -1,0 +1,92 @@
+"""Numbers as people read them: per cent instead of fractions, and as many digits as their error leaves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+MOST_DIGITS: Final = 9
+"""Decimals that are ever written."""
+
+UNKNOWN: Final = "–"
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes numbers of one column alike.
+
+    Attributes
+    ----------
+    digits
+        Decimals; −2 rounds to hundreds.
+    unit
+        What follows a number, with the space before it.
+    factor
+        What numbers are multiplied by: 100 for shares in per cent.
+
+    Examples
+    --------
+    >>> write = Writer(1, " %", 100)
+    >>> write(0.3134), write.interval(-0.012, 0.31), Writer(-2)(31_234), write(None)
+    ('31.3 %', '−1.2 to 31.0 %', '31,200', '–')
+    """
+
+    digits: int = 1
+    unit: str = ""
+    factor: float = 1.0
+
+    def bare(self, number: float | None) -> str:
+        """Write a number without its unit."""
+        if number is None or not math.isfinite(number):
+            return UNKNOWN
+        text = f"{round(self.factor * number, self.digits) + 0.0:,.{max(0, self.digits)}f}"
+        return text.replace("-", "−")
+
+    def __call__(self, number: float | None) -> str:
+        """Write a number with its unit."""
+        text = self.bare(number)
+        return text if text == UNKNOWN else f"{text}{self.unit}"
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        """Write an interval, the unit once."""
+        ends = self.bare(low), self.bare(high)
+        return UNKNOWN if UNKNOWN in ends else f"{ends[0]} to {ends[1]}{self.unit}"
+
+
+def percents(errors: Iterable[float | None], *, more: int = 0) -> Writer:
+    """Return a writer of shares with such errors: one digit of the smallest error, or `more`.
+
+    >>> percents([0.013, 0.02])(0.3134), percents([0.013], more=1)(0.3134)
+    ('31 %', '31.3 %')
+    """
+    known = [100 * error for error in errors if error]
+    return Writer(min(3, max(0, _digits(min(known)) + more)) if known else 1, " %", 100)
+
+
+def amounts(error: float | None, unit: str = "", *, more: int = 0, size: float = 1.0) -> Writer:
+    """Return a writer of numbers with such an error, or with three digits of a number of such a `size`.
+
+    >>> amounts(1_200, "euros")(31_234), amounts(0.03, more=1)(2.7183), amounts(None, size=0.5)(0.4567)
+    ('31,000 euros', '2.718', '0.457')
+    """
+    digits = _digits(error) + more if error else 2 + _digits(size or 1.0)
+    return Writer(min(MOST_DIGITS, digits), f" {unit}" if unit else "")
+
+
+def _digits(error: float) -> int:
+    """Return the decimals that show one digit of an error."""
+    return -math.floor(math.log10(abs(error))) if math.isfinite(error) and error else 0
+
+
+def brief(number: float | None) -> str:
+    """Write a number that has no error, in three digits.
+
+    >>> brief(0.5), brief(1234.5), brief(3.14159), brief(2)
+    ('0.5', '1,230', '3.14', '2')
+    """
+    if number is None or not math.isfinite(number):
+        return UNKNOWN
+    text = Writer(min(MOST_DIGITS, 2 + _digits(number)))(number)
+    return text.rstrip("0").rstrip(".") if "." in text else text

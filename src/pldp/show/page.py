@@ -1,0 +1,62 @@
+"""One self-contained page: no script, no outside resource, every text escaped; dark where the reader's system is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from pldp.show.card import card
+from pldp.show.markup import bullets, paragraph, table
+from pldp.show.table import Table
+
+
+def style() -> str:
+    """Return the style of everything below an element of class `pldp`."""
+    return (files("pldp.show") / "style.css").read_text(encoding="utf-8")
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """Return a whole page; `body` is already markup."""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f'<title>{escape(title)}</title><style>{style()}</style></head><body class="pldp"><main>'
+        f"<h1>{escape(title)}</h1>{''.join(body)}</main></body></html>\n"
+    )
+
+
+def results_page(results: Mapping[str, Any], *, introduction: Iterable[str] = (), closing: str = "") -> str:
+    """Return the page of all results of a tally, and of what has none, with the reason."""
+    return page(results["title"], (*map(paragraph, introduction), results_body(results), paragraph(closing, "note")))
+
+
+def results_body(results: Mapping[str, Any]) -> str:
+    """Return all results of a tally as markup: counts, rejections, missing questions, and a card each."""
+    rejections = [(reason, f"{count:,}") for reason, count in results["rejections"].items() if count]
+    missing = [f"{each['name']}: {each['reason']}" for each in results["missing"]]
+    return "".join(
+        (
+            paragraph(f"{results['reports']:,} reports counted, {results['rejected']:,} rejected."),
+            table(Table("rejected", ("reason", "reports"), rejections)) if rejections else "",
+            f'<section class="warning"><h2>Without a result</h2>{bullets(missing)}</section>' if missing else "",
+            *map(card, (*results["questions"], *results["tables"])),
+        )
+    )
+
+
+def snippet(markup: str) -> str:
+    """Return markup with its style, for notebooks."""
+    return f'<div class="pldp"><style>{style()}</style>{markup}</div>'
+
+
+def panel(title: str, *content: str | Table) -> str:
+    """Return texts and tables as a card with its style, for notebooks.
+
+    >>> "<p>two &lt; three</p>" in panel("A survey", "two < three")
+    True
+    """
+    parts = (paragraph(each) if isinstance(each, str) else table(each) for each in content)
+    return snippet(f'<section class="card"><h2>{escape(title)}</h2>{"".join(parts)}</section>')

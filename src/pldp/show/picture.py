@@ -1,0 +1,179 @@
+"""Pictures in SVG, drawn by hand: they need no library, follow the colours of the page and fit any width.
+
+Widths are in per cent of the picture, so that letters keep their size on a telephone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from itertools import pairwise
+from typing import Any, Final
+
+from pldp.show.axis import Axis, round_step
+from pldp.show.numbers import Writer, brief
+from pldp.show.table import Mapped, largest
+
+MOST_DOTS: Final = 60
+"""Rows that are drawn."""
+
+ROW: Final = 36
+FOOT: Final = 24
+HEIGHT: Final = 200
+"""Pixels of a row of dots, of the labels below, and of a curve."""
+
+FARTHEST: Final = (-1.0, 2.0)
+"""Shares that are drawn: where errors are larger than that, their lines end at the edge, and the legend says so."""
+
+SLICES: Final = 40
+"""A curve's height is the share of people in about one part of so many."""
+
+BAND: Final = 1.5
+"""A band is drawn up to so many times the top of its curve."""
+
+_LETTERS: Final = 44
+
+
+def dots(found: Sequence[Mapped], words_of: Callable[[Mapped], tuple[str, str]], about: str) -> str:
+    """Draw a dot with its interval per row, over a bar to what is consistent; a diamond where the truth is known.
+
+    `words_of` a row are its label and its estimate.
+    """
+    rows, cut = largest(found, MOST_DOTS)
+    ends = [number for row in rows for name in ("low", "high") if (number := row[name]) is not None]
+    beyond = [number for number in ends if not FARTHEST[0] <= number <= FARTHEST[1]]
+    inner = (row.get(name) for row in rows for name in ("estimate", "consistent", "true"))
+    axis = Axis.around([0.0, *inner, *(min(FARTHEST[1], max(FARTHEST[0], number)) for number in ends)])
+    height = ROW * len(rows) + FOOT
+    marks = "".join(
+        _words(*words_of(row), ROW * place) + _dot(row, axis, ROW * place) for place, row in enumerate(rows)
+    )
+    words = " ".join(filter(None, (cut, "Lines that leave the picture are longer than drawn." if beyond else "")))
+    frame = _grid(axis, height - FOOT) + _labels(axis, height, Writer(axis.digits(100), " %", 100))
+    return _figure(f"{frame}{marks}", height, about, words)
+
+
+def _words(label: str, estimate: str, top: int) -> str:
+    short = label if len(label) <= _LETTERS else label[: _LETTERS - 1] + "…"
+    return (
+        f'<text x="0" y="{top + 14}">{escape(short)}</text>'
+        f'<text class="figure" x="100%" y="{top + 14}" text-anchor="end">{escape(estimate)}</text>'
+    )
+
+
+def _dot(row: Mapped, axis: Axis, top: int) -> str:
+    middle = top + 25
+    parts = []
+    if row.get("consistent") is not None:
+        width = axis.place(row["consistent"]) - axis.place(0)
+        parts.append(
+            f'<rect class="bar" x="{_at(axis, 0)}" y="{middle - 5}" width="{100 * max(0, width):.2f}%" height="10"/>'
+        )
+    if row["low"] is not None and row["high"] is not None:
+        low, high = _at(axis, row["low"]), _at(axis, row["high"])
+        parts.append(_line("reach", low, high, middle, middle))
+        parts += [_line("reach", end, end, middle - 4, middle + 4) for end in (low, high)]
+    if row["estimate"] is not None:
+        parts.append(f'<circle class="dot" cx="{_at(axis, row["estimate"])}" cy="{middle}" r="4.5"/>')
+    if row.get("true") is not None:
+        diamond = f'<path class="truth" d="M0 {middle - 6}L5 {middle}L0 {middle + 6}L-5 {middle}Z"/>'
+        parts.append(f'<svg x="{_at(axis, row["true"])}" overflow="visible">{diamond}</svg>')
+    return "".join(parts)
+
+
+def curve(density: Mapped, mean: Mapped, unit: str, about: str) -> str:
+    """Draw a density with its band, and the mean with its interval behind it."""
+    edges, shares, low, high = ([*density[name]] for name in ("edges", "shares", "low", "high"))
+    axis = Axis.between(edges[0], edges[-1])
+    slice_width = round_step(axis.high - axis.low, SLICES)
+    per = [slice_width / ((right - left) or 1.0) for left, right in pairwise(edges)]
+    heights = [share * factor for share, factor in zip(shares, per, strict=True)]
+    upper = [share * factor for share, factor in zip(high, per, strict=True) if share is not None]
+    reach = max(upper, default=0.0)
+    top = min(max(reach, *heights), BAND * max(heights)) or 1.0
+    rise = Axis.around([0.0, top], 3)
+    middles = [100 * axis.place((left + right) / 2) for left, right in pairwise(edges)]
+
+    def along(numbers: Iterable[float | None]) -> list[tuple[float, float]]:
+        found = zip(middles, numbers, per, strict=True)
+        return [(x, 100 * (1 - rise.place((share or 0.0) * factor))) for x, share, factor in found]
+
+    body = [_grid(axis, HEIGHT), _mean(axis, mean)]
+    band = _path([*along(high), *reversed(along(low))]) + "Z" if upper else ""
+    body.append(
+        f'<svg width="100%" height="{HEIGHT}" viewBox="0 0 100 100" preserveAspectRatio="none">'
+        f'<path class="band" d="{band}"/><path class="fitted" d="{_path(along(shares))}"/></svg>'
+    )
+    write = Writer(rise.digits(100), " %", 100)
+    body.append(_rise(rise, write, at_right=middles[heights.index(max(heights))] < 50))
+    body.append(_line("zero", "0", "100%", HEIGHT, HEIGHT) + _labels(axis, HEIGHT + FOOT, axis.label))
+    words = f"Height: share of people per {brief(slice_width)}{f' {unit}' if unit else ''}."
+    if reach > rise.high:
+        words += f" The band is cut: it reaches {write(reach)}."
+    return _figure("".join(body), HEIGHT + FOOT, about, words)
+
+
+def _rise(axis: Axis, write: Writer, *, at_right: bool) -> str:
+    """Draw the upright axis on the side where the curve is low."""
+    beside = 'x="100%" text-anchor="end"' if at_right else 'x="2"'
+    heights = ((tick, HEIGHT * (1 - axis.place(tick))) for tick in axis.ticks[1:])
+    return "".join(
+        _line("grid", "0", "100%", y, y) + f'<text class="tick" {beside} y="{y + 13:.1f}">{write(tick)}</text>'
+        for tick, y in heights
+    )
+
+
+def _mean(axis: Axis, mean: Mapped) -> str:
+    if mean["estimate"] is None:
+        return ""
+    parts = []
+    if mean["low"] is not None and mean["high"] is not None:
+        start, end = axis.place(mean["low"]), axis.place(mean["high"])
+        box = f'x="{100 * start:.2f}%" y="0" width="{max(0.3, 100 * (end - start)):.2f}%" height="{HEIGHT}"'
+        parts.append(f'<rect class="around" {box}/>')
+    middle = _at(axis, mean["estimate"])
+    return "".join([*parts, _line("mean", middle, middle, 0, HEIGHT)])
+
+
+def shades(numbers: Sequence[Sequence[float | None]]) -> list[list[int]]:
+    """Return how dark each cell of a table is, from 0 to 5, the largest darkest.
+
+    >>> shades([[0.1, 0.5], [None, -0.1]])
+    [[1, 5], [0, 0]]
+    """
+    most = max((number for row in numbers for number in row if number is not None), default=0.0)
+    return [[round(5 * max(0.0, number or 0.0) / most) if most > 0 else 0 for number in row] for row in numbers]
+
+
+def _figure(body: str, height: float, about: str, words: str) -> str:
+    drawing = f'<svg role="img" aria-label="{escape(about, quote=True)}" width="100%" height="{height}">{body}</svg>'
+    return drawing + (f'<p class="note">{escape(words)}</p>' if words else "")
+
+
+def _grid(axis: Axis, height: float) -> str:
+    lines = ((("zero" if tick == 0 else "grid"), _at(axis, tick)) for tick in axis.ticks)
+    return "".join(_line(style, x, x, 0, height) for style, x in lines)
+
+
+def _labels(axis: Axis, height: float, write: Callable[[float], str]) -> str:
+    def anchor(tick: float) -> str:
+        place = axis.place(tick)
+        return "start" if place < 0.06 else "end" if place > 0.94 else "middle"
+
+    below = f'class="tick" y="{height - 6}"'
+    return "".join(
+        f'<text {below} x="{_at(axis, tick)}" text-anchor="{anchor(tick)}">{escape(write(tick))}</text>'
+        for tick in axis.ticks
+    )
+
+
+def _at(axis: Axis, number: float) -> str:
+    return f"{100 * axis.place(number):.2f}%"
+
+
+def _line(style: str, x1: Any, x2: Any, y1: float, y2: float) -> str:
+    return f'<line class="{style}" x1="{x1}" x2="{x2}" y1="{y1:.4g}" y2="{y2:.4g}"/>'
+
+
+def _path(points: Sequence[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.2f} {y:.2f}" for x, y in points)

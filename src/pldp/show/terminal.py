@@ -1,0 +1,18 @@
+"""One result for terminals: a heading, and its tables as rows of text."""
+
+from __future__ import annotations
+
+from pldp.show.kinds import BY_KIND
+from pldp.show.table import Mapped, Table, groups_table
+
+
+def heading(result: Mapped) -> str:
+    """Return what a result is about and what it is made from."""
+    name = " × ".join(result["questions"]) if "questions" in result else result["name"]
+    return f"{name}: {result['reports']:,} reports, {result['method']}"
+
+
+def tables(result: Mapped) -> list[Table]:
+    """Return everything that is a table: rows, what the kind adds, bars in place of a picture, levels."""
+    kind = BY_KIND[result["kind"]]
+    return [*kind.tables(result), *filter(None, (kind.bars(result), groups_table(result)))]

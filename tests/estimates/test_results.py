@@ -1,0 +1,246 @@
+"""Every result is a Result: one surface, plain data, the same for every kind, mechanism, hidden levels and fits."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pldp import Survey, Tally, estimate, tally
+from pldp.errors import EstimateError
+from pldp.estimates import (
+    Result,
+    Results,
+    Row,
+    Sets,
+    baskets_of,
+    density,
+    frequencies,
+    itemsets,
+    mean,
+    personal_frequencies,
+    supports,
+)
+from pldp.estimates.kinds import BY_KIND
+from pldp.mechanisms import names
+from pldp.simulate import Population, perturb_personal, simulate_reports
+from pldp.survey import loads
+from pldp.tallies import fused_of
+
+KEYS = {
+    "name", "text", "kind", "unit", "reports", "method", "target", "confidence", "rows", "notes", "assumptions",
+    "manipulation", "homogeneity", "groups", "levels",
+}  # fmt: skip
+OWN_KEYS = {
+    "choice": set(),
+    "choices": {"sets", "rules", "min_support", "promise"},
+    "number": {"density", "moves"},
+    "table": {"questions"},
+}
+
+
+def counted(document: dict, *, people: int = 4000, **options) -> Tally:
+    survey = loads(json.dumps({"pldp": 1, "title": "t", "levels": {"strict": 0.7, "open": 2}, **document}))
+    return tally(
+        survey, simulate_reports(survey, Population.of_shares(survey, people, seed=1), seed=1), patterns=True, **options
+    )
+
+
+@cache
+def choice(mechanism: str = "krr", *, hidden: bool = False) -> Tally:
+    question = {"name": "q", "text": "Which?", "values": ["a", "b", "c", "d"], "mechanism": mechanism}
+    if mechanism in names("labels", per_value=True):
+        question["fractions"] = {"a": "1"}
+    return counted({"questions": [question], **({"hide_level": {"epsilon": 1}} if hidden else {})})
+
+
+@cache
+def shopping() -> Tally:
+    survey = Survey.load("examples/shopping.toml")
+    return tally(survey, simulate_reports(survey, Population.of_shares(survey, 5000, seed=1), seed=1))
+
+
+@cache
+def commute() -> Tally:
+    survey = Survey.load("examples/commute.toml")
+    people = Population.of_shares(survey, 5000, seed=2)
+    return tally(survey, simulate_reports(survey, people, seed=2), pairs=[("late", "mode")])
+
+
+def disagreeing(question: dict, low: list, high: list) -> Tally:
+    """People of the open level answer otherwise than people of the strict one."""
+    document = {"pldp": 1, "title": "t", "levels": {"strict": 2, "open": 4}, "questions": [{"name": "q", **question}]}
+    survey = loads(json.dumps(document))
+    parts = [
+        simulate_reports(survey, Population.of_values(survey, {"q": values}, level_mix={level: 1}, seed=3), seed=3)
+        for level, values in (("strict", low), ("open", high))
+    ]
+    return tally(survey, parts[0]) + tally(survey, parts[1])
+
+
+def personal() -> Result:
+    generator = np.random.default_rng(7)
+    values, epsilon = generator.integers(0, 4, 1000), generator.uniform(0.5, 3, 1000)
+    return personal_frequencies("krr", perturb_personal("krr", values, 4, epsilon, generator), epsilon, 4)
+
+
+DISAGREEING = {
+    "choice": ({"values": ["a", "b"]}, ["a"] * 2000, ["b"] * 2000),
+    "choices": ({"kind": "choices", "values": ["a", "b"]}, [["a"]] * 2000, [["b"]] * 2000),
+    "number": ({"kind": "number", "low": 0, "high": 10, "buckets": 32}, [2.0] * 2000, [8.0] * 2000),
+}
+
+ASKED = {
+    **{f"choice by {name}": lambda name=name: estimate(choice(name), "q") for name in names("labels")},
+    **{
+        f"fit of {name}": lambda name=name: estimate(choice(name), "q", method="likelihood") for name in names("labels")
+    },
+    "hidden levels, moments": lambda: estimate(choice(hidden=True), "q", method="unbiased"),
+    "hidden levels, fit": lambda: estimate(choice(hidden=True), "q"),
+    "respondents": lambda: estimate(choice(), "q", target="respondents"),
+    "choices": lambda: estimate(shopping(), "basket"),
+    "number": lambda: estimate(shopping(), "spent"),
+    "table": lambda: estimate(commute()).tables[0],
+    "an epsilon per person": personal,
+    **{
+        f"levels disagree, {kind}": lambda kind=kind: estimate(disagreeing(*DISAGREEING[kind]), "q") for kind in BY_KIND
+    },
+}
+
+
+def through_pickle(found: object) -> Any:
+    return pickle.loads(pickle.dumps(found))  # noqa: S301 - only of results made here
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_every_result_is_plain_data_with_one_surface(asked: str) -> None:
+    found = ASKED[asked]()
+    restored, copied = through_pickle(found), copy.deepcopy(found)
+    assert restored == found == copied
+    assert repr(restored) == repr(found)
+    for row in found.rows(0.9):
+        assert isinstance(row, Row)
+        assert row.low <= row.estimate <= row.high
+        assert row.standard_error > 0
+    content = found.to_mapping(0.9)
+    assert content.keys() - {"by_size", "fit"} == KEYS | OWN_KEYS[found.kind]
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+    assert [row["estimate"] for row in content["rows"]] == [row.estimate for row in found.rows()]
+    assert all({"label", "estimate", "standard_error", "low", "high"} <= row.keys() for row in content["rows"])
+    assert len(found.to_frame()) == len(found.rows())
+    assert len(repr(found).splitlines()) <= 5
+    assert found.question in str(found)
+    assert "<table>" in found._repr_html_()
+    low, high = found.interval(0.9)
+    widest, highest = found.interval(0.9, simultaneous=True)
+    assert (widest < low).all()
+    assert (highest > high).all()
+
+
+def test_a_copy_answers_what_is_computed_late_as_the_original_does() -> None:
+    for asked in ("choice by oue", "fit of oue", "hidden levels, moments", "hidden levels, fit"):
+        found = ASKED[asked]()
+        restored = through_pickle(found)
+        np.testing.assert_array_equal(restored.covariance, found.covariance)
+        for method in ("likelihood", "shrunk"):
+            np.testing.assert_allclose(restored.consistent(method), found.consistent(method), atol=1e-9)
+    together = {"kind": "choices", "values": ["a", "b"]}, [["a", "b"]] * 2000, [["a"], ["a", "b"]] * 1000
+    found = estimate(disagreeing(*together), "q")
+    assert through_pickle(found).rules(0) == found.rules(0)
+    assert found.rules(0)
+
+
+def test_results_that_say_different_things_differ() -> None:
+    one, other = estimate(choice(), "q"), estimate(choice("oue"), "q")
+    assert one != other
+    assert one != estimate(choice(), "q", target="respondents")
+    assert one != one.to_mapping()
+
+
+@pytest.mark.parametrize("kind", BY_KIND)
+def test_where_levels_disagree_the_result_pooled_by_size_stands_beside(kind: str) -> None:
+    counted = disagreeing(*DISAGREEING[kind])
+    found, by_size = estimate(counted, "q"), estimate(counted, "q", pool="size")
+    assert found.notes[0].code == "levels-disagree"
+    assert found.notes[0].severity == "warning"
+    rows = found.to_mapping()["by_size"]
+    assert rows == by_size.to_mapping()["rows"][: len(rows)]
+    assert rows != found.to_mapping()["rows"][: len(rows)]
+    assert "by_size" not in by_size.to_mapping()
+    assert by_size.notes[0].severity == "info"
+
+
+def test_a_whole_tally_has_every_question_or_the_reason_why_not() -> None:
+    results = estimate(shopping())
+    assert isinstance(results, Results)
+    assert list(results) == ["basket", "reason", "spent"]
+    assert through_pickle(results) == results == copy.deepcopy(results)
+    assert [each["kind"] for each in results.to_mapping()["questions"]] == ["choices", "choice", "number"]
+    assert len(results.to_frame()) == sum(len(each.rows()) for each in results.values())
+    empty = estimate(Tally.empty(shopping().survey))
+    assert len(empty) == 0
+    assert [each["name"] for each in empty.to_mapping()["missing"]] == ["basket", "reason", "spent"]
+    assert all("has no reports" in each["reason"] for each in empty.to_mapping()["missing"])
+    with pytest.raises(EstimateError, match="'spent' has no reports"):
+        empty["spent"]
+    with pytest.raises(KeyError):
+        results["colour"]
+
+
+def test_tables_of_tallied_pairs_come_with_the_results() -> None:
+    (table,) = estimate(commute()).tables
+    assert table.question == "late × mode"
+    assert table.rows()[1].label == (table.margins[0].values[0], table.margins[1].values[1])
+    missing = estimate(commute(), target="respondents").missing
+    assert list(missing) == ["late × mode"]
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "line"),
+    [
+        ("spent", {"min_support": 0.2}, "min_support applies to questions of kind choices; question 'spent' is of"),
+        ("basket", {"method": "likelihood"}, "method applies to questions of kind choice and number"),
+        ("reason", {"colour": "red"}, "colour is not an option of estimate; options are target, pool"),
+        ("reason", {"method": "median"}, "method must be one of unbiased, likelihood, not 'median'"),
+        ("spent", {"method": "likelihood"}, "method must be one of weights, average, posterior, fitted"),
+        ("spent", {"method": "fitted", "pool": "size"}, "pool must be precision for the mean of a fitted density"),
+        ("basket", {"pool": "best"}, "pool must be one of precision, size"),
+        ("basket", {"target": "us"}, "target must be one of population, respondents"),
+        ("basket", {"confidence": 1}, "confidence must be between 0 and 1"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused(question: str, options: dict, line: str) -> None:
+    with pytest.raises(EstimateError, match=line):
+        estimate(shopping(), question, **options)
+
+
+def test_an_option_for_no_question_of_the_survey_is_refused() -> None:
+    with pytest.raises(EstimateError, match="largest applies to questions of kind choices; this survey has"):
+        estimate(commute(), largest=2)
+    assert max(map(len, estimate(shopping(), largest=1)["basket"].sets.sets)) == 1
+
+
+def test_the_verb_gives_the_numbers_of_the_lower_verbs() -> None:
+    basket, reason, spent = estimate(shopping(), confidence=0.8).values()
+    assert isinstance(basket, Sets)
+    groups, items = baskets_of(shopping(), "basket")
+    np.testing.assert_array_equal(basket.support, supports(groups, items, [[item] for item in items]).support)
+    np.testing.assert_array_equal(basket.sets.support, itemsets(groups, items, 0.1).support)
+    np.testing.assert_array_equal(reason.shares, frequencies(shopping(), "reason").shares)
+    fused = fused_of(shopping(), "spent")
+    assert spent.mean.value == mean(fused).value
+    assert spent.quantile(0.5) == density(fused).quantile(0.5, 0.8)
+    assert [each.to_mapping()["confidence"] for each in (basket, reason, spent)] == [0.8] * 3
+
+
+def test_items_have_rows_however_few_the_reports_are() -> None:
+    survey = Survey.load("examples/shopping.toml")
+    few = tally(survey, simulate_reports(survey, Population.of_shares(survey, 3, seed=1), seed=1))
+    found = estimate(few, "basket")
+    assert [row.label for row in found.rows()] == list(survey.question("basket").values)
+    assert "few-reports" in [note.code for note in found.notes]

@@ -1,0 +1,137 @@
+"""Pages and cards: every kind is shown, every text is escaped, and nothing comes from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from helpers import mappings
+from pldp import show
+
+
+class Reader(HTMLParser):
+    """Collects tags, and fails on a page whose elements are not closed in order."""
+
+    EMPTY = frozenset({"meta", "br"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        if tag not in self.EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+
+
+def read(markup: str) -> Reader:
+    reader = Reader()
+    reader.feed(markup)
+    assert not reader.open
+    return reader
+
+
+def test_a_page_shows_every_question_every_table_and_what_is_missing() -> None:
+    results = mappings.results()
+    page = show.results_page(results)
+    assert read(page).tags.count("section") == 5
+    for words in ("How do you get to work?", "basket", "spent", "late and mode together", "late: no reports answer it"):
+        assert words in page
+    assert "How people get to work &amp; shop" in page
+    assert "1,000 reports counted, 3 rejected." in page
+
+
+def test_a_page_needs_nothing_but_itself() -> None:
+    page = show.results_page(mappings.results())
+    assert not {"script", "link", "img", "iframe"} & set(read(page).tags)
+    assert not re.search(r"(src|href)=|url\(|@import", page)
+    assert "default-src 'none'; style-src 'unsafe-inline'" in page
+    assert "prefers-color-scheme:dark" in page
+
+
+@pytest.mark.parametrize("kind", mappings.EVERY_KIND)
+def test_a_card_says_notes_before_numbers_and_what_stands_behind_them(kind: str) -> None:
+    card = show.card(mappings.EVERY_KIND[kind](notes=[mappings.WARNING]))
+    read(card)
+    order = [
+        card.index(words) for words in ('class="warning"', "<figure>", "Do people of different levels", "Assumptions")
+    ]
+    assert order == sorted(order)
+    assert "devices are honest" in card
+    assert "One forged report can" in card
+
+
+@pytest.mark.parametrize("kind", set(mappings.EVERY_KIND) - {"table"})
+def test_a_picture_has_a_description_for_people_who_cannot_see_it(kind: str) -> None:
+    picture = show.BY_KIND[kind].picture(mappings.EVERY_KIND[kind]())
+    assert re.search(r'<svg role="img" aria-label="[^"]{20,}"', picture)
+    read(picture)
+
+
+HOSTILE = '<img src=x onerror="1">&'
+
+
+@pytest.mark.parametrize("kind", mappings.EVERY_KIND)
+def test_labels_notes_and_titles_are_text(kind: str) -> None:
+    result = mappings.EVERY_KIND[kind](
+        name=HOSTILE, text=HOSTILE, notes=[{**mappings.WARNING, "text": HOSTILE}], assumptions=[HOSTILE], method=HOSTILE
+    )
+    for row in result["rows"]:
+        row["label"] = [row["label"][0], HOSTILE + row["label"][1]] if kind == "table" else HOSTILE
+    if kind == "table":
+        result["questions"] = [HOSTILE, HOSTILE]
+    assert "img" not in read(show.card(result)).tags
+
+
+@pytest.mark.parametrize("kind", mappings.EVERY_KIND)
+def test_results_without_standard_errors_are_shown_without_intervals(kind: str) -> None:
+    result = mappings.EVERY_KIND[kind]()
+    for row in result["rows"]:
+        row |= {"standard_error": None, "low": None, "high": None}
+    if "density" in result:
+        result["density"] |= {"low": [None] * 64, "high": [None] * 64}
+    card = show.card(result)
+    read(card)
+    assert "nan" not in card.lower()
+    assert "interval" not in show.sentence(result)
+
+
+def test_numbers_that_a_collector_hides_say_so() -> None:
+    groups = [{"level": "open", "mechanism": "krr", "epsilon": 1.0, "reports": None}]
+    assert '<td class="number">hidden</td>' in show.card(mappings.choice(groups=groups))
+
+
+def test_the_truth_is_a_column_and_a_mark_where_it_is_known() -> None:
+    result = mappings.choice()
+    assert "truth" not in show.card(result)
+    for row in result["rows"]:
+        row["true"] = 0.25
+    card = show.card(result)
+    assert card.count('class="truth"') == len(mappings.MODES)
+    assert "25.0 %" in card
+
+
+def test_rows_pooled_by_size_stand_beside_those_that_the_levels_contradict() -> None:
+    assert "pooled by size" not in show.card(mappings.choice())
+    assert "the same, pooled by size" in show.card(mappings.results()["questions"][0])
+
+
+def test_only_the_largest_of_many_values_are_shown_and_that_is_said() -> None:
+    result = mappings.result(
+        "q", "choice", [mappings.row(f"value {number}", number / 1e5, 0.001) for number in range(300)]
+    )
+    card = show.card(result)
+    assert "The 100 largest of 300." in card
+    assert "The 60 largest of 300." in card
+    assert "value 299" in card
+    assert "value 5<" not in card
