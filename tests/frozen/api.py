@@ -294,7 +294,7 @@ def two_way(counted: Any, first: str, second: str, pool: str) -> dict[str, Any]:
 
 def consistent_table(counted: Any, first: str, second: str) -> np.ndarray:
     """The nearest table that fits its margins."""
-    return estimates.two_way(counted, first, second, pool="precision").consistent
+    return estimates.two_way(counted, first, second, pool="precision").consistent()
 
 
 def supports(counted: Any, question: str, sets: Sequence[Sequence[str]], *, target: str, pool: str) -> dict[str, Any]:
@@ -345,7 +345,7 @@ def fused_arrays(fused: Any) -> Arrays:
 
 
 def mean(fused: Any, *, method: str, target: str, pool: str) -> dict[str, Any]:
-    found = estimates.mean(fused, method=method, target=target, pooling=pool)
+    found = estimates.mean(fused, method=method, target=target, pool=pool)
     return {
         "value": found.value,
         "standard_error": found.standard_error,

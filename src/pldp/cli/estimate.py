@@ -83,8 +83,8 @@ def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
     with progress_bar("estimating") as (progress, task):
         options["progress"] = lambda steps: progress.update(task, completed=steps)
         if not args.question and not args.pair:
-            found: Results = estimate(tally, **options)
-            return found
+            results: Results = estimate(tally, **options)
+            return results
         return Results(
             tally.survey.hash,
             tally.survey.title,

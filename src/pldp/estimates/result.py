@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import FloatArray
+from pldp.show import card, results_body, sentence, snippet
 
 CONFIDENCE = 0.95
 """Confidence of intervals where nobody asks for another."""
@@ -228,29 +228,18 @@ class Result(ABC):
     __hash__ = None  # type: ignore[assignment] # it holds arrays
 
     def __str__(self) -> str:
-        return f"{self.question}: {len(self.labels):,} {self._noun} from {self.reports:,} reports, {self.method}"
-
-    _noun: ClassVar[str] = "values"
+        return sentence(self.to_mapping())
 
     def __repr__(self) -> str:
         shown = [f"  {_join(row.label)}: {row.estimate:.4g} ± {row.standard_error:.2g}" for row in self.rows()]
         if len(shown) > SHOWN_ROWS:
             shown[SHOWN_ROWS:] = [f"  and {len(shown) - SHOWN_ROWS:,} more"]
-        return "\n".join([f"{type(self).__name__} {self}", *shown])
+        head = f"{type(self).__name__} {self.question}: {self.reports:,} reports, {self.method}"
+        return "\n".join([head, *shown])
 
     def _repr_html_(self) -> str:
-        """Show a table in notebooks."""
-        notes = "".join(f"<p><strong>{html.escape(note.text)}</strong></p>" for note in self.notes)
-        body = "".join(
-            f"<tr><td>{html.escape(_join(row.label))}</td><td>{row.estimate:.4g}</td>"
-            f"<td>{row.standard_error:.2g}</td><td>{row.low:.4g} … {row.high:.4g}</td></tr>"
-            for row in self.rows()
-        )
-        heads = ("", "estimate", "standard error", f"{self.confidence:.0%} interval")
-        head = "".join(f"<th>{text}</th>" for text in heads)
-        return (
-            f"<p>{html.escape(str(self))}</p>{notes}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        """Show the card of the result in notebooks."""
+        return snippet(card(self.to_mapping()))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -331,9 +320,8 @@ class Results(Mapping[str, Result]):
         return f"Results of {self.title!r}: {names or 'none'} from {self.reports:,} reports"
 
     def _repr_html_(self) -> str:
-        """Show all tables in notebooks."""
-        missing = (f"<p>{html.escape(f'{name}: {reason}')}</p>" for name, reason in self.missing.items())
-        return "".join([*(each._repr_html_() for each in (*self.values(), *self.tables)), *missing])
+        """Show all cards in notebooks."""
+        return snippet(results_body(self.to_mapping()))
 
 
 def check_confidence(confidence: float) -> None:

@@ -244,12 +244,13 @@ class Plan:
         return "\n".join([*lines, *(["  …"] if len(self.questions) > _SHOWN else [])])
 
     def _repr_html_(self) -> str:
+        """Show the expected errors in notebooks."""
         heads = ("question", "answers", "95 % interval", "a forged report counts as")
         rows = [
             (each.question, f"{each.reports:,.0f}", each.half_width(), f"{each.manipulation:.1f}")
             for each in self.questions
         ]
-        return panel(f"{self.survey.title}: {self.people:,} people", Table("", heads, rows))
+        return panel(self.survey.title, f"{self.people:,} people", Table("", heads, rows))
 
 
 def plan(

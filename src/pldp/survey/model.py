@@ -163,16 +163,13 @@ class Survey:
 
     def _repr_html_(self) -> str:
         """Show questions, kinds and levels as a table in notebooks."""
-        from html import escape  # noqa: PLC0415 - devices have no notebook
+        from pldp.show import Table, panel  # noqa: PLC0415 - devices have no notebook
 
-        head = "".join(f"<th>{name}</th>" for name in ("question", "kind", "answers", "levels"))
         rows = [
             (each.name, each.kind, each.describe(), ", ".join(str(level) for level in each.levels))
             for each in self.questions
         ]
-        cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
-        return f"<table><caption>{escape(self.title)}</caption><tr>{head}</tr>{body}</table>"
+        return panel(self.title, Table("", ("question", "kind", "answers", "levels"), rows, left=4))
 
     def save(self, path: str | Path) -> None:
         """Write the spelled-out document as JSON, for devices and other languages."""

@@ -119,7 +119,7 @@ class Tally:
 
     def _repr_html_(self) -> str:
         """Show what was counted in notebooks."""
-        cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in sorted(self.counts.items())]
+        cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in self.counts.items()]
         rejections = [(reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
         return panel(
             self.survey.title,

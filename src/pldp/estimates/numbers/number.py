@@ -100,12 +100,6 @@ class NumberResult(Result):
         axes.set_xlabel(self.unit)
         return axes
 
-    def __str__(self) -> str:
-        low, high = self.mean.interval(self.confidence)
-        unit = f" {self.unit}" if self.unit else ""
-        found = f"mean {self.mean.value:.5g}{unit} ({low:.5g} to {high:.5g})"
-        return f"{self.question}: {found} from {self.reports:,} reports, {self.method}"
-
 
 def quantile_errors(fitted: Density) -> list[float]:
     """Return the standard error of every listed quantile: half the width of its 68 % interval."""

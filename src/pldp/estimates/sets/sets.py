@@ -29,7 +29,6 @@ class Sets(Result):
     """
 
     kind: ClassVar[str] = "choices"
-    _noun: ClassVar[str] = "items"
 
     values: tuple[str, ...]
     support: FloatArray

@@ -27,7 +27,6 @@ class Table(Result):
     """
 
     kind: ClassVar[str] = "table"
-    _noun: ClassVar[str] = "pairs of values"
 
     margins: tuple[Shares, Shares]
     shares: FloatArray

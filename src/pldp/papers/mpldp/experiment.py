@@ -97,9 +97,9 @@ def adult_coverage(runs: int, seed: int) -> list[dict[str, Any]] | str:
     return [
         {
             "attribute": question.name,
-            "values": len(question.values),
+            "values": question.size,
             "epsilon": question.levels[-1].epsilon,
-            "coverage": covered[question.name] / (runs * len(question.values)),
+            "coverage": covered[question.name] / (runs * question.size),
             "runs": runs,
         }
         for question in survey.questions

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.estimates.numbers.number import QUANTILES
-from pldp.mechanisms import Grid
 from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places
 from pldp.simulate.numbers import to_buckets
 from pldp.survey import Number
@@ -20,7 +19,7 @@ class SimulatedNumber(SimulatedKind[Number]):
 
     def encode(self, question: Number, answers: Sequence[Any]) -> Values:
         """Return the bucket of each number, clipped to the bounds where the question says so."""
-        grid: Grid = question.grid
+        grid = question.grid
         numbers = np.asarray(answers, np.float64)
         return to_buckets(grid, numbers.clip(grid.low, grid.high) if question.outside == "clip" else numbers)
 
@@ -34,7 +33,7 @@ class SimulatedNumber(SimulatedKind[Number]):
 
     def truth(self, question: Number, shares: FloatArray) -> dict[str, Any]:
         """Return mean and quantiles of the buckets, each spread evenly over its width, and the shares themselves."""
-        grid: Grid = question.grid
+        grid = question.grid
         edges = np.linspace(grid.low, grid.high, grid.size + 1)
         numbers = [float("nan")] * (len(QUANTILES) + 1)
         if shares.any():
