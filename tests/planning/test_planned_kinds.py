@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import runs
+from helpers.claims import runs
 from pldp import Survey, plan, tally
 from pldp.cli import main
 from pldp.errors import PlanError, SurveyError

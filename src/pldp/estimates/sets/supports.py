@@ -17,7 +17,6 @@ from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, 
 from pldp.estimates.sets.groups import ItemGroups, Supports
 from pldp.mechanisms.arrays import ByteArray, IntArray
 from pldp.mechanisms.sets.channel import ItemSet, item_places
-from pldp.survey import Choices
 from pldp.tallies import Tally
 from pldp.tallies.counts import BitCounts
 from pldp.tallies.patterns import LARGEST_SET, Columns
@@ -84,8 +83,8 @@ def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[ItemSet, ByteArr
     >>> supports(groups, items, [["bread", "milk"]]).sets
     (('bread', 'milk'),)
     """
-    asked = tally.survey.question(question)
-    if not isinstance(asked, Choices):
+    asked = cast("Choices", tally.survey.question(question))  # or another kind whose answer is a set
+    if asked.domain != "sets":
         raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
     groups = []
     for level, channel in zip(asked.levels, asked.channels, strict=True):
