@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
 from pldp.mechanisms.continuous import CONTINUOUS
+from pldp.survey import Number
 from pldp.tallies.counts import OutputCounts
 from pldp.tallies.tally import Tally
 

@@ -17,6 +17,7 @@ from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, 
 from pldp.estimates.sets.groups import ItemGroups, Supports
 from pldp.mechanisms.arrays import ByteArray, IntArray
 from pldp.mechanisms.sets.channel import ItemSet, item_places
+from pldp.survey import Choices
 from pldp.tallies import Tally
 from pldp.tallies.counts import BitCounts
 from pldp.tallies.patterns import LARGEST_SET, Columns
