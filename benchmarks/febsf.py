@@ -13,7 +13,8 @@ import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from pldp.estimates.consistency import norm_sub
-from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
+from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.joint import HiddenLikelihood, joint_likelihood
 from pldp.estimates.solver.likelihood import interior
 from pldp.mechanisms import build
 from pldp.papers.datasets import load_counts

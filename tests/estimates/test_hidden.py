@@ -11,7 +11,8 @@ from helpers.samples import hidden_counts
 from pldp import tally
 from pldp.errors import EstimateError
 from pldp.estimates import frequencies, norm_sub
-from pldp.estimates.shares.hidden import HiddenLikelihood, HiddenReports, joint_likelihood, moments
+from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.joint import HiddenLikelihood, joint_likelihood
 from pldp.mechanisms import Channel, LinearHashing, RandomizedResponse, build, micro_epsilon
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads

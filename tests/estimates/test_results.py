@@ -196,8 +196,29 @@ def test_tables_of_tallied_pairs_come_with_the_results() -> None:
     (table,) = estimate(commute()).tables
     assert table.question == "late × mode"
     assert table.rows()[1].label == (table.margins[0].values[0], table.margins[1].values[1])
-    missing = estimate(commute(), target="respondents").missing
-    assert list(missing) == ["late × mode"]
+    (own,) = estimate(commute(), target="respondents", confidence=0.9).tables
+    assert own.standard_error.sum() < table.standard_error.sum()
+    assert (own.target, own.confidence) == ("respondents", 0.9)
+
+
+def test_a_table_whose_levels_disagree_has_the_one_pooled_by_size_beside() -> None:
+    survey = commute().survey
+    parts = [
+        tally(
+            survey,
+            simulate_reports(
+                survey,
+                Population.of_values(survey, {"late": [late] * 1500, "mode": ["car"] * 1500}, level_mix={level: 1}),
+                seed=1,
+            ),
+            pairs=[("late", "mode")],
+        )
+        for level, late in (("strict", "yes"), ("open", "no"))
+    ]
+    (table,) = estimate(parts[0] + parts[1]).tables
+    (by_size,) = estimate(parts[0] + parts[1], pool="size").tables
+    assert table.to_mapping()["by_size"] == by_size.to_mapping()["rows"]
+    assert table.notes[0].code == "levels-disagree"
 
 
 @pytest.mark.parametrize(
@@ -244,3 +265,42 @@ def test_items_have_rows_however_few_the_reports_are() -> None:
     found = estimate(few, "basket")
     assert [row.label for row in found.rows()] == list(survey.question("basket").values)
     assert "few-reports" in [note.code for note in found.notes]
+
+
+@pytest.mark.parametrize("asked", ["choice by krr", "choices", "number", "table"])
+def test_every_kind_of_result_has_a_picture_of_its_own(asked: str) -> None:
+    found = ASKED[asked]()
+    axes = found.plot(0.9)
+    assert found.question in axes.get_title(loc="left")
+    assert found.plot(0.9, axes=axes) is axes
+    axes.figure.canvas.draw()
+    texts = [label.get_text() for label in (*axes.get_yticklabels(), *axes.get_xticklabels())]
+    assert asked == "number" or {part for label in found.labels for part in np.atleast_1d(label)} <= set(texts)
+
+
+def test_a_table_shows_every_share_with_its_reach_and_the_truth() -> None:
+    table = ASKED["table"]()
+    truth = np.full(table.shares.shape, 1 / table.shares.size)
+    texts = [text.get_text() for text in table.plot(truth=truth).texts]
+    assert len(texts) == 2 * table.shares.size
+    assert texts[0].startswith(f"{table.consistent()[0, 0]:.1%}")
+    assert "8.3%" in texts
+
+
+def test_the_picture_of_a_skewed_number_is_as_high_as_its_curve_needs() -> None:
+    """The upper end of the band is ten thousand times as high as the curve and more: grey, and said in the title."""
+    document = {"name": "q", "kind": "number", "low": 0, "high": 1000, "mechanism": "sw", "outside": "clip"}
+    survey = loads(json.dumps({"pldp": 1, "title": "t", "levels": {"a": 1, "b": 2}, "questions": [document]}))
+    generator = np.random.default_rng(1)
+
+    def found(numbers: np.ndarray) -> Result:
+        people = Population.of_values(survey, {"q": numbers}, seed=1)
+        return estimate(tally(survey, simulate_reports(survey, people, seed=1)), "q")
+
+    skewed = found(generator.lognormal(2.5, 0.5, 20_000).clip(0, 1000))
+    highest = skewed.density.density.max()
+    assert skewed.density.band().high.max() > 1e4 * highest
+    axes = skewed.plot()
+    assert highest < axes.get_ylim()[1] <= 2 * highest
+    assert "grey: the band reaches above the picture" in axes.get_title(loc="left")
+    assert "grey" not in found(generator.uniform(0, 1000, 20_000)).plot().get_title(loc="left")

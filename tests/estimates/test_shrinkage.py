@@ -12,7 +12,8 @@ from helpers.samples import counted
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub, shrink
 from pldp.estimates.shares import shrinkage
-from pldp.estimates.shares.hidden import HiddenFit, HiddenReports, joint_likelihood
+from pldp.estimates.shares.hidden import HiddenReports
+from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
 from pldp.mechanisms import RandomizedResponse, build
 from pldp.simulate import perturb
 from pldp.tallies import OutputCounts

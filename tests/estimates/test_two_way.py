@@ -65,6 +65,23 @@ def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
     assert not mean_is(narrow, 0.95)
 
 
+@pytest.mark.parametrize("pool", ["precision", "size"])
+def test_errors_for_the_respondents_are_those_of_the_noise_alone(pool: str) -> None:
+    """The same people report again and again: z has the variance 1, and the errors for the population are too large."""
+    survey, narrow, wide = form("krr", levels={"strict": 3, "open": 5}), [], []
+    asked = people(survey, 2000, 4)
+    truth = np.bincount(asked.values["a"] * 3 + asked.values["b"], minlength=6).reshape(2, 3) / 2000
+    for seed in range(runs(200, 2000)):
+        generator = np.random.default_rng(seed)
+        again = Population(asked.values, {name: generator.integers(0, 2, 2000) for name in asked.values})
+        counted = tally(survey, simulate_reports(survey, again, seed=seed), pairs=[PAIR])
+        own, all_of_them = (two_way(counted, "a", "b", pool=pool, target=t) for t in ("respondents", "population"))
+        narrow.append(float((((own.shares - truth) / own.standard_error) ** 2).mean()))
+        wide.append(float((((own.shares - truth) / all_of_them.standard_error) ** 2).mean()))
+    assert mean_is(narrow, 1)
+    assert not mean_is(wide, 1)
+
+
 @pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_the_consistent_table_has_the_margins_of_the_questions(mechanism: str) -> None:
     survey = form(mechanism)

@@ -10,6 +10,9 @@ from pldp.estimates.result import Homogeneity, Note
 TEST_LEVEL: Final = 0.01
 """False-alarm rate of the tests of homogeneity."""
 
+LEVELS_DISAGREE: Final = "levels-disagree"
+"""Code of the note that says so."""
+
 CURVE_POOLS: Final = Note("curve-pools-levels", "the curve still assumes that all levels have the same distribution")
 HEAPED: Final = Note(
     "heaped",
@@ -33,7 +36,7 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
         return ()
     advice = "use the result pooled by size" if pool == "precision" else "the result is pooled by size"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
-    return (Note("levels-disagree", text, "warning" if pool == "precision" else "info"),)
+    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import FloatArray
+from pldp.plain import plain
 from pldp.show import card, results_body, sentence, snippet
 
 CONFIDENCE = 0.95
@@ -204,7 +205,8 @@ class Result(ABC):
             "levels": [asdict(level) for level in self.levels],
             **self._extras(self._confidence(confidence)),
         }
-        return {key: to_plain(value) for key, value in content.items()}
+        mapping: dict[str, Any] = plain(content)
+        return mapping
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         """Return what only this kind of result has."""
@@ -374,17 +376,6 @@ def make_frame(records: list[dict[str, Any]], library: str | None) -> Any:
             continue
         raise EstimateError(f"library must be pandas or polars, not {name!r}")
     raise EstimateError("to_frame needs pandas or Polars, and neither is installed")
-
-
-def to_plain(content: Any) -> Any:
-    """Return content as JSON knows it: lists for tuples and arrays, `None` for numbers that are not finite."""
-    if isinstance(content, Mapping):
-        return {str(key): to_plain(value) for key, value in content.items()}
-    if isinstance(content, np.ndarray | np.generic):
-        return to_plain(content.tolist())
-    if isinstance(content, list | tuple):
-        return [to_plain(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def _join(label: Label) -> str:

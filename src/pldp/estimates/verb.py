@@ -88,9 +88,8 @@ def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> R
 
 def _table(tally: Tally, first: str, second: str, options: Mapping[str, Any]) -> Result:
     chosen = Options(**options)
-    if chosen.target != "population":
-        raise EstimateError("a two-way table must have the target population; tables of the respondents are not made")
-    return replace(two_way(tally, first, second, pool=chosen.pool), confidence=chosen.confidence)
+    found = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
+    return replace(found, confidence=chosen.confidence)
 
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:

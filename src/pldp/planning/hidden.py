@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.estimates.shares.hidden import HiddenReports, expected_covariance
+from pldp.estimates.shares.hidden import HiddenReports
+from pldp.estimates.shares.joint import expected_covariance
 from pldp.mechanisms import Bits, PureChannel
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.simulate import perturb

@@ -116,10 +116,6 @@ class Question(ABC):
     required: ClassVar[tuple[str, ...]] = ("name",)
     """Keys that must be there."""
 
-    if TYPE_CHECKING:  # a stage's module for one kind may read what only that kind has, such as `values` or `grid`
-
-        def __getattr__(self, name: str) -> Any: ...
-
     @classmethod
     @abstractmethod
     def read(cls, entry: Entry) -> Self:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from pldp.estimates.kinds import choice, choices, number
 from pldp.estimates.options import Options
 from pldp.estimates.result import Result
-from pldp.survey import Question
 from pldp.tallies import Tally
 
 __all__ = ["BY_KIND", "EstimateKind"]
@@ -21,7 +20,7 @@ class EstimateKind(Protocol):
     def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of a module
         """Names of the options that apply to this kind."""
 
-    def estimate(self, tally: Tally, question: Question, options: Options) -> Result:
+    def estimate(self, tally: Tally, question: Any, options: Options) -> Result:
         """Return the result of a question of this kind."""
 
 

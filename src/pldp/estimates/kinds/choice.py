@@ -8,13 +8,13 @@ from typing import Final, cast
 from pldp.estimates.options import SHARED, Options, ShareMethod
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
-from pldp.survey import Question
+from pldp.survey import Choice
 from pldp.tallies import Tally
 
 OPTIONS: Final = (*SHARED, "method")
 
 
-def estimate(tally: Tally, question: Question, options: Options) -> Result:
+def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     """Return the shares of the values."""
     progress = options.progress
     found = frequencies(

@@ -14,13 +14,13 @@ from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.itemsets import search_sets
 from pldp.estimates.sets.sets import Sets
 from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports
-from pldp.survey import Question
+from pldp.survey import Choices
 from pldp.tallies import Tally
 
 OPTIONS: Final = (*SHARED, "min_support", "largest")
 
 
-def estimate(tally: Tally, question: Question, options: Options) -> Result:
+def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     """Return the supports of all items and the frequent sets."""
     baskets, items = baskets_of(tally, question.name)
     together = ItemGroups.of(baskets, len(items), options.pool, options.target)
@@ -49,7 +49,7 @@ def estimate(tally: Tally, question: Question, options: Options) -> Result:
     )
 
 
-def _groups(tally: Tally, question: Question, together: ItemGroups) -> tuple[GroupReports, ...]:
+def _groups(tally: Tally, question: Choices, together: ItemGroups) -> tuple[GroupReports, ...]:
     """Return the levels with reports; the weight of a level is its mean weight in the supports of the items."""
     weights = together.weights(np.arange(len(question.values))[:, None]).mean(axis=1).tolist()
     names = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]

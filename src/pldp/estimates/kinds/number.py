@@ -13,7 +13,7 @@ from pldp.estimates.numbers.means import Mean, MeanMethod, forged_reach, level_w
 from pldp.estimates.numbers.number import NumberResult, quantile_errors
 from pldp.estimates.options import SHARED, Options, Pool
 from pldp.estimates.result import GroupReports, Note, Result
-from pldp.survey import Question
+from pldp.survey import Number
 from pldp.tallies import Fused, Tally, fused_of
 
 OPTIONS: Final = (*SHARED, "method")
@@ -27,7 +27,7 @@ METHODS: Final = {
 """How means are made, in words."""
 
 
-def estimate(tally: Tally, question: Question, options: Options) -> Result:
+def estimate(tally: Tally, question: Number, options: Options) -> Result:
     """Return mean, quantiles and density."""
     fused = fused_of(tally, question.name)
     method = cast("MeanMethod", options.method or "weights")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, 
 from pldp.estimates.sets.groups import ItemGroups, Supports
 from pldp.mechanisms.arrays import ByteArray, IntArray
 from pldp.mechanisms.sets.channel import ItemSet, item_places
+from pldp.survey import Choices
 from pldp.tallies import Tally
 from pldp.tallies.counts import BitCounts
 from pldp.tallies.patterns import LARGEST_SET, Columns
@@ -84,13 +85,13 @@ def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[ItemSet, ByteArr
     (('bread', 'milk'),)
     """
     asked = tally.survey.question(question)
-    if asked.kind != "choices":
+    if not isinstance(asked, Choices):
         raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
     groups = []
     for level, channel in zip(asked.levels, asked.channels, strict=True):
         counts = tally.counts[question, level.name]
-        if counts.reports and isinstance(channel, ItemSet) and isinstance(counts, BitCounts):
-            groups.append((channel, counts.rows()))
+        if counts.reports:
+            groups.append((cast("ItemSet", channel), cast("BitCounts", counts).rows()))
     if not groups:
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     return groups, asked.values

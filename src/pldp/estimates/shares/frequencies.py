@@ -17,7 +17,7 @@ from pldp.estimates.shares.pooled import Fitted, Pooled
 from pldp.estimates.shares.pooling import has_enough_support, homogeneity_test, precision_weights, size_weights
 from pldp.estimates.shares.shares import GroupShares, Shares, standard_errors
 from pldp.estimates.solver.likelihood import GAP, FitProgress, maximum_likelihood
-from pldp.survey import Question
+from pldp.survey import Choice
 from pldp.tallies import Tally
 
 Named = Sequence[tuple[str, Group]]
@@ -70,14 +70,16 @@ def frequencies(
     True
     """
     asked = tally.survey.question(question)
-    if asked.kind != "choice":
+    if not isinstance(asked, Choice):
         raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
-    if pool == "size" and (method == "likelihood" or (method is None and tally.survey.level_channel is not None)):
-        raise EstimateError("pool must be precision for a likelihood, which cannot pool by size")
+    hidden = tally.survey.level_channel is not None
+    if pool == "size" and (method == "likelihood" or hidden):
+        reason = "where levels are hidden, as reports do not show them" if hidden else "for a likelihood"
+        raise EstimateError(f"pool must be precision {reason}: groups of one level cannot be weighted by their size")
     one_of("method", method or "unbiased", SHARE_METHODS)
     one_of("pool", pool, POOLS)
     one_of("target", target, TARGETS)
-    if tally.survey.level_channel is not None:
+    if hidden:
         return hidden_frequencies(tally, asked, method or "likelihood", target, gap=gap, progress=progress)
     named = _named_groups(tally, asked)
     if not named:
@@ -87,14 +89,14 @@ def frequencies(
     return _unbiased(asked, named, pool, target, gap)
 
 
-def _named_groups(tally: Tally, question: Question) -> list[tuple[str, Group]]:
+def _named_groups(tally: Tally, question: Choice) -> list[tuple[str, Group]]:
     """Pair each level's channel with its counts, without levels that nobody chose."""
     pairs = zip(question.levels, question.channels, strict=True)
     groups = [(level.name, group(channel, tally.counts[question.name, level.name])) for level, channel in pairs]
     return [(name, each) for name, each in groups if each.reports]
 
 
-def _unbiased(question: Question, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
+def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
     groups = tuple(each for _, each in named)
     weights = precision_weights(groups) if pool == "precision" else size_weights(groups)
     test = homogeneity_test(groups)
@@ -125,7 +127,7 @@ def _unbiased(question: Question, named: Named, pool: Pool, target: Target, gap:
     )
 
 
-def _fitted(question: Question, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
+def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
     reports = sum(each.reports for each in groups)

@@ -19,23 +19,17 @@ from pldp.estimates.notes import (
     no_standard_errors,
 )
 from pldp.estimates.result import LevelShare, Note
-from pldp.estimates.shares.hidden import (
-    HiddenFit,
-    HiddenReports,
-    Moments,
-    joint_likelihood,
-    moments,
-    moments_manipulation,
-)
+from pldp.estimates.shares.hidden import HiddenReports, Moments, moments, moments_manipulation
+from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, sampling_covariance
 from pldp.estimates.shares.shares import Evidence, Shares, standard_errors
 from pldp.estimates.solver.likelihood import FitProgress
-from pldp.survey import Question
+from pldp.survey import Choice
 from pldp.tallies import Tally
 
 
 def hidden_frequencies(
-    tally: Tally, question: Question, method: str, target: str, *, gap: float, progress: FitProgress | None
+    tally: Tally, question: Choice, method: str, target: str, *, gap: float, progress: FitProgress | None
 ) -> Shares:
     """Estimate the shares by moments (`unbiased`) or joint likelihood of shares and levels (`likelihood`)."""
     counts = [tally.counts[question.name, level.name] for level in question.levels]
@@ -77,7 +71,7 @@ class _Hidden(Evidence):
         return self.found if isinstance(self.found, HiddenFit) else joint_likelihood(self.hidden)
 
 
-def _by_moments(hidden: HiddenReports, question: Question, target: str) -> Shares:
+def _by_moments(hidden: HiddenReports, question: Choice, target: str) -> Shares:
     found = moments(hidden)
     return _shares(
         _Hidden(hidden, found, target),
@@ -89,7 +83,7 @@ def _by_moments(hidden: HiddenReports, question: Question, target: str) -> Share
     )
 
 
-def _by_likelihood(hidden: HiddenReports, question: Question, target: str, found: HiddenFit) -> Shares:
+def _by_likelihood(hidden: HiddenReports, question: Choice, target: str, found: HiddenFit) -> Shares:
     notes = _level_notes(hidden, found.levels)
     if not found.starts_agree:
         notes = (SEVERAL_MAXIMA, *notes)
@@ -106,7 +100,7 @@ def _by_likelihood(hidden: HiddenReports, question: Question, target: str, found
     )
 
 
-def _shares(evidence: _Hidden, question: Question, **circumstances: Any) -> Shares:
+def _shares(evidence: _Hidden, question: Choice, **circumstances: Any) -> Shares:
     size = evidence.hidden.size
     return Shares(
         question=question.name,
@@ -122,7 +116,7 @@ def _shares(evidence: _Hidden, question: Question, **circumstances: Any) -> Shar
     )
 
 
-def _levels(question: Question, shares: FloatArray) -> tuple[LevelShare, ...]:
+def _levels(question: Choice, shares: FloatArray) -> tuple[LevelShare, ...]:
     named = zip(question.levels, question.channels, shares, strict=True)
     return tuple(
         LevelShare(level.name, channel.mechanism, channel.epsilon, float(share)) for level, channel, share in named

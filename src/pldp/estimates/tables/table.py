@@ -24,12 +24,15 @@ class Table(Result):
         Unbiased share of each pair, values of the first question × values of the second, and its standard error.
     reports
         Number of reports that answer both questions.
+    by_size
+        The same table pooled by size, present where the levels of a question do not agree.
     """
 
     kind: ClassVar[str] = "table"
 
     margins: tuple[Shares, Shares]
     shares: FloatArray
+    by_size: Table | None = None
 
     @property
     def labels(self) -> list[tuple[str, str]]:
@@ -56,8 +59,10 @@ class Table(Result):
         return [{**row, "consistent": share} for row, share in zip(rows, consistent, strict=True)]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        del confidence
-        return {"questions": [margin.question for margin in self.margins]}
+        extras: dict[str, Any] = {"questions": [margin.question for margin in self.margins]}
+        if self.by_size is not None:
+            extras["by_size"] = self.by_size.records(confidence)
+        return extras
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""

@@ -20,7 +20,8 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, about_people
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.options import POOLS, Pool, one_of
+from pldp.estimates.notes import LEVELS_DISAGREE
+from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.tables.table import Table
 from pldp.mechanisms import Channel
@@ -29,7 +30,7 @@ from pldp.tallies import Tally
 from pldp.tallies.pairs import PairCounts
 
 
-def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision") -> Table:
+def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", target: Target = "population") -> Table:
     """Return the share of every pair of values of two questions that were tallied as a pair.
 
     Parameters
@@ -41,6 +42,9 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision") 
     pool
         How pairs of levels are weighted: `precision` (assumes that the choice of levels does not depend on the values)
         or `size`.
+    target
+        `population`: errors include that the respondents are a random sample. `respondents`: shares of exactly the
+        people who answered both questions.
 
     Examples
     --------
@@ -54,11 +58,12 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision") 
     ((2, 6), True)
     """
     one_of("pool", pool, POOLS)
+    one_of("target", target, TARGETS)
     turned = (second, first) in tally.paired
     if not turned and (first, second) not in tally.paired:
         tally.survey.question(first), tally.survey.question(second)
         raise EstimateError(f"questions {first!r} and {second!r} were not tallied as a pair: name them in pairs")
-    rows, columns = (frequencies(tally, name, pool=pool) for name in (first, second))
+    rows, columns = (frequencies(tally, name, pool=pool, target=target) for name in (first, second))
     groups = _groups(tally, (second, first) if turned else (first, second))
     if not groups:
         raise EstimateError(f"no report answers both {first!r} and {second!r}, so there is nothing to estimate")
@@ -69,6 +74,10 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision") 
         [weight**2 * each.variance(shares, *margins) for each, weight in zip(groups, weights, strict=True)], axis=0
     )
     reports = sum(each.counts.reports for each in groups)
+    if target == "respondents":
+        variance = np.maximum(variance - np.clip(shares, 0, 1) * (1 - np.clip(shares, 0, 1)) / reports, 0)
+    notes = tuple(dict.fromkeys((*rows.notes, *columns.notes)))
+    differ = pool == "precision" and any(note.code == LEVELS_DISAGREE for note in notes)
     return Table(
         question=f"{first} × {second}",
         margins=(rows, columns),
@@ -76,13 +85,14 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision") 
         standard_error=np.sqrt(variance.T if turned else variance),
         reports=reports,
         method=f"unbiased, pooled by {pool}",
-        target="population",
+        target=target,
         assumptions=(
-            about_people("population"),
+            about_people(target),
             SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE,
             HONEST_DEVICES,
         ),
-        notes=tuple(dict.fromkeys((*rows.notes, *columns.notes))),
+        notes=notes,
+        by_size=two_way(tally, first, second, pool="size", target=target) if differ else None,
         manipulation=max(
             float(weight) * reports / each.counts.reports * each.manipulation
             for each, weight in zip(groups, weights, strict=True)

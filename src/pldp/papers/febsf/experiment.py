@@ -17,7 +17,8 @@ import numpy as np
 
 from pldp.estimates import Group, group, norm_sub
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.shares.hidden import HiddenReports, joint_likelihood, moments
+from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.joint import joint_likelihood
 from pldp.mechanisms import MICRO, PureChannel, RandomizedResponse, SymmetricUnaryEncoding
 from pldp.papers.datasets import load_counts
 from pldp.papers.febsf import methods

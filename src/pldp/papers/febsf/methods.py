@@ -33,7 +33,8 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates import Group, group, maximum_likelihood, norm_sub
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.shares.hidden import HiddenReports, joint_likelihood, moments
+from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.joint import joint_likelihood
 from pldp.estimates.shares.pooling import pooled_shares, precision_weights
 from pldp.mechanisms import PureChannel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
 from pldp.tallies import BitCounts
