@@ -131,6 +131,15 @@ def test_options_that_do_not_apply_are_refused(
     assert words in err
 
 
+def test_options_that_apply_to_some_questions_name_the_others(capsys: Any, counted: Path) -> None:
+    code, _, err = run(capsys, counted, "--min-support", "0.2", "--json", "-")
+    assert (code, err) == (0, "pldp: --min-support does not apply to reason, spent\n")
+    code, out, err = run(capsys, counted, "--method", "likelihood", "--json", "-")
+    assert code == 0
+    assert err.startswith("pldp: --method does not apply to basket\npldp: spent has no result: method must be one of")
+    assert [missing["name"] for missing in json.loads(out)["missing"]] == ["spent"]
+
+
 def test_what_has_no_reports_is_named_in_every_output(capsys: Any, partial: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     code, out, err = run(capsys, partial, "--html", page, "--json", "-")

@@ -45,7 +45,13 @@ def test_a_page_shows_every_question_every_table_and_what_is_missing() -> None:
     results = mappings.results()
     page = show.results_page(results)
     assert read(page).tags.count("section") == 5
-    for words in ("How do you get to work?", "basket", "spent", "late and mode together", "late: no reports answer it"):
+    for words in (
+        "How do you get to work?",
+        "basket",
+        "spent",
+        "late and mode together",
+        "late: No reports answer it.",
+    ):
         assert words in page
     assert "How people get to work &amp; shop" in page
     assert "1,000 reports counted, 3 rejected." in page
@@ -67,7 +73,7 @@ def test_a_card_says_notes_before_numbers_and_what_stands_behind_them(kind: str)
         card.index(words) for words in ('class="warning"', "<figure>", "Do people of different levels", "Assumptions")
     ]
     assert order == sorted(order)
-    assert "devices are honest" in card
+    assert "Devices are honest." in card
     assert "One forged report can" in card
 
 
@@ -104,6 +110,13 @@ def test_results_without_standard_errors_are_shown_without_intervals(kind: str) 
     read(card)
     assert "nan" not in card.lower()
     assert "interval" not in show.sentence(result)
+
+
+def test_a_card_names_its_question_and_says_its_text() -> None:
+    card = show.card(mappings.choice())
+    assert "<h2>How do you get to work?</h2>" in card
+    assert "<code>mode</code>" in card
+    assert "<h2>basket</h2>" in show.card(mappings.choices())
 
 
 def test_numbers_that_a_collector_hides_say_so() -> None:

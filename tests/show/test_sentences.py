@@ -34,7 +34,7 @@ def test_every_row_of_a_table_has_a_cell_per_head(kind: str) -> None:
 
 def test_tables_have_a_digit_more_than_sentences() -> None:
     (table,) = show.BY_KIND["choice"].tables(mappings.choice())
-    assert table.heads == ("", "share", "95 % interval", "std. error", "consistent")
+    assert table.heads == ("value", "share", "95 % interval", "std. error", "consistent")
     assert table.rows[2] == ("car", "31.3 %", "29.0 to 33.7 %", "1.2 %", "31.3 %")
 
 

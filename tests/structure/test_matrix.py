@@ -95,8 +95,8 @@ def test_estimate_of_one_question_is_on_its_page(collected: Path, capsys) -> Non
         run(capsys, "estimate", collected / "t.tally", "--question", name, "--html", page)
         others = set(names(collected)) - {name}
         text = page.read_text(encoding="utf-8")
-        assert f">{name}<" in text
-        assert not any(f">{other}<" in text for other in others)
+        assert f"<code>{name}</code>" in text
+        assert not any(f"<code>{other}</code>" in text for other in others)
 
 
 def test_plan_shows_every_question(collected: Path, capsys) -> None:

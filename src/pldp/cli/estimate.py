@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from pldp.cli.arguments import add_pair_option
 from pldp.cli.output import PICTURES, add_json_option, console_for, emit_json, progress_bar, show_result
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Result, Results, estimate, two_way
+from pldp.estimates.kinds import BY_KIND
 from pldp.tallies import Tally
 
 OPTIONS: Final = ("method", "pool", "target", "min_support", "largest")
@@ -83,6 +85,7 @@ def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
     with progress_bar("estimating") as (progress, task):
         options["progress"] = lambda steps: progress.update(task, completed=steps)
         if not args.question and not args.pair:
+            _name_unaffected(tally, options)
             results: Results = estimate(tally, **options)
             return results
         return Results(
@@ -93,3 +96,11 @@ def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
             {name: estimate(tally, name, **options) for name in args.question or ()},
             tuple(two_way(tally, *pair, pool=args.pool or "precision") for pair in args.pair),
         )
+
+
+def _name_unaffected(tally: Tally, options: Mapping[str, Any]) -> None:
+    """Say which questions an option says nothing about; one that applies to no question at all is refused."""
+    for name in options:
+        others = [each.name for each in tally.survey.questions if name not in BY_KIND[each.kind].OPTIONS]
+        if others and len(others) < len(tally.survey.questions):
+            sys.stderr.write(f"pldp: --{name.replace('_', '-')} does not apply to {', '.join(others)}\n")

@@ -12,6 +12,9 @@ from pldp.show.numbers import Writer
 WIDEST: Final = 36
 """Letters that fit below a picture on a telephone."""
 
+_TINY: Final = 1e-9
+"""What is smaller than this part of its neighbours, or of 1, is drawn as none."""
+
 _MILLION: Final = 1_000_000
 
 
@@ -40,7 +43,9 @@ class Axis:
         """
         known = [number for number in numbers if number is not None and math.isfinite(number)] or [0.0, 1.0]
         low, high = min(known), max(known)
-        step = round_step((high - low) or abs(high) or 1.0, count)
+        size = max(abs(low), abs(high))
+        span = high - low if high - low > _TINY * size else size
+        step = round_step(span if span > _TINY else 1.0, count)
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         return cls(first * step, max(last, first + 1) * step, step)
 

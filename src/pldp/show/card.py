@@ -7,7 +7,7 @@ from html import escape
 
 from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, paragraph, table
-from pldp.show.numbers import brief
+from pldp.show.numbers import as_sentence, brief
 from pldp.show.sentence import footing
 from pldp.show.table import Mapped, groups_table
 
@@ -27,17 +27,22 @@ def card(result: Mapped) -> str:
     levels = groups_table(result)
     return (
         f'<section class="card"><h2>{escape(kind.title(result))}</h2>'
-        + paragraph(" · ".join(filter(None, facts)), "note")
+        + f'<p class="note">{_name(result)}{escape(" · ".join(filter(None, facts)))}</p>'
         + notes(result.get("notes", ()))
         + (f"<figure>{picture}<figcaption>{escape(legend)}</figcaption></figure>" if picture else "")
         + "".join(table(each) for each in tables)
         + "".join(map(paragraph, footing(result)))
         + details("Levels", table(levels._replace(title="")) if levels else "")
-        + details("Assumptions", bullets(result.get("assumptions", ())))
+        + details("Assumptions", bullets(map(as_sentence, result.get("assumptions", ()))))
         + "</section>"
     )
 
 
+def _name(result: Mapped) -> str:
+    """Return the question's name, where the title is its text: scripts and options use it."""
+    return f"<code>{escape(result['name'])}</code> · " if result.get("text") else ""
+
+
 def notes(found: Sequence[Mapped]) -> str:
     """Return notes, warnings as such."""
-    return "".join(paragraph(note["text"], _STYLES[note["severity"]]) for note in found)
+    return "".join(paragraph(as_sentence(note["text"]), _STYLES[note["severity"]]) for note in found)

@@ -80,6 +80,15 @@ def _digits(error: float) -> int:
     return -math.floor(math.log10(abs(error))) if math.isfinite(error) and error else 0
 
 
+def as_sentence(text: str) -> str:
+    """Return a text with a capital first and a full stop at the end.
+
+    >>> as_sentence("levels disagree")
+    'Levels disagree.'
+    """
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
+
+
 def brief(number: float | None) -> str:
     """Write a number that has no error, in three digits.
 

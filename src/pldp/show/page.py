@@ -9,6 +9,7 @@ from typing import Any
 
 from pldp.show.card import card
 from pldp.show.markup import bullets, paragraph, table
+from pldp.show.numbers import as_sentence
 from pldp.show.table import Table
 
 
@@ -36,7 +37,7 @@ def results_page(results: Mapping[str, Any], *, introduction: Iterable[str] = ()
 def results_body(results: Mapping[str, Any]) -> str:
     """Return all results of a tally as markup: counts, rejections, missing questions, and a card each."""
     rejections = [(reason, f"{count:,}") for reason, count in results["rejections"].items() if count]
-    missing = [f"{each['name']}: {each['reason']}" for each in results["missing"]]
+    missing = [f"{each['name']}: {as_sentence(each['reason'])}" for each in results["missing"]]
     return "".join(
         (
             paragraph(f"{results['reports']:,} reports counted, {results['rejected']:,} rejected."),

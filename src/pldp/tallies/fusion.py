@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -211,8 +211,8 @@ def fused_of(tally: Tally, question: str) -> Fused:
     >>> fused_of(tally(survey, simulate_reports(survey, people)), "spent").people
     3
     """
-    asked = tally.survey.question(question)
-    if not isinstance(asked, Number):
+    asked = cast("Number", tally.survey.question(question))  # or another kind whose answer is a number
+    if asked.domain != "numbers":
         raise TallyError(f"question {question!r} must be a number to have a mean, not of kind {asked.kind}")
     if tally.survey.level_channel is not None:
         raise TallyError(f"question {question!r}: a number needs levels that are shown; this survey hides them")

@@ -84,8 +84,8 @@ def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[ItemSet, ByteArr
     >>> supports(groups, items, [["bread", "milk"]]).sets
     (('bread', 'milk'),)
     """
-    asked = tally.survey.question(question)
-    if not isinstance(asked, Choices):
+    asked = cast("Choices", tally.survey.question(question))  # or another kind whose answer is a set
+    if asked.domain != "sets":
         raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
     groups = []
     for level, channel in zip(asked.levels, asked.channels, strict=True):

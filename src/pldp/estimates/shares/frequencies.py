@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -69,8 +70,8 @@ def frequencies(
     >>> bool(low[0] < 0.3 < high[0])
     True
     """
-    asked = tally.survey.question(question)
-    if not isinstance(asked, Choice):
+    asked = cast("Choice", tally.survey.question(question))  # or another kind whose answer is one label
+    if asked.domain != "labels":
         raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
     hidden = tally.survey.level_channel is not None
     if pool == "size" and (method == "likelihood" or hidden):

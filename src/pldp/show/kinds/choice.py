@@ -14,7 +14,7 @@ class Choice(Kind):
     """Shares of values; they may be negative, and the consistent ones are the nearest that could be true."""
 
     phrase = "one answer"
-    head = "share"
+    heads = ("value", "share")
     legend = (
         "The dot is the unbiased estimate, the line its {confidence} % interval; both may reach below 0. "
         "The bar is the nearest set of shares that could be true."

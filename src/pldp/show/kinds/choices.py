@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pldp.show.kinds.choice import Choice
-from pldp.show.numbers import Writer, brief, percents
+from pldp.show.numbers import Writer, as_sentence, brief, percents
 from pldp.show.table import MOST_ROWS, Mapped, Table
 
 
@@ -11,6 +11,7 @@ class Choices(Choice):
     """Shares of people who have each item, and the sets that many of them have together."""
 
     phrase = "any number of answers"
+    heads = ("item", "share")
     legend = "The dot is the unbiased estimate, the line its {confidence} % interval; both may reach below 0."
 
     def tables(self, result: Mapped) -> list[Table]:
@@ -23,7 +24,7 @@ class Choices(Choice):
         if "min_support" not in result:
             return None
         floor = f"{brief(100 * result['min_support'])} %"
-        promise = f"{result['promise'][:1].upper()}{result['promise'][1:]}." if result.get("promise") else ""
+        promise = as_sentence(result.get("promise", ""))
         if not sets:
             none = f"No set of two or more surely has a share of {floor}."
             return Table("", (), [], note=" ".join(filter(None, (none, promise))))

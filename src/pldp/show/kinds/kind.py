@@ -22,8 +22,8 @@ class Kind(ABC):
     phrase: str
     """The kind in words."""
 
-    head: str
-    """Above the estimates."""
+    heads: tuple[str, str]
+    """Above the labels, and above the estimates."""
 
     legend: str
     """What the picture shows; `{confidence}` stands for that of its intervals."""
@@ -59,7 +59,7 @@ class Kind(ABC):
         write = self.writer(result, more=1)
         shown, note = largest(rows)
         extra = {name: head for name, head in _EXTRA.items() if rows and name in rows[0]}
-        heads = ("", self.head, f"{brief(100 * result['confidence'])} % interval", "std. error", *extra.values())
+        heads = (*self.heads, f"{brief(100 * result['confidence'])} % interval", "std. error", *extra.values())
         cells = [
             (
                 self.label(row),

@@ -24,7 +24,7 @@ class Number(Kind):
     """The first row is the mean, the others are quantiles."""
 
     phrase = "a number"
-    head = "estimate"
+    heads = ("statistic", "estimate")
     legend = (
         "The curve is the fitted distribution, the band holds it with {confidence} % at each place; "
         "the upright line is the mean with its interval."

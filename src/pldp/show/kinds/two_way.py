@@ -15,7 +15,7 @@ class TwoWay(Kind):
     """A row per value of the first question, a column per value of the second."""
 
     phrase = "two questions together"
-    head = "share"
+    heads = ("values", "share")
     picture_is_table = True
     legend = "Each cell is the consistent share of all people ± the reach of its {confidence} % interval."
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pldp.estimates.numbers.number import QUANTILES
 from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places
 from pldp.simulate.numbers import to_buckets
 from pldp.survey import Number
-
-QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Those of a number's result."""
 
 
 class SimulatedNumber(SimulatedKind[Number]):

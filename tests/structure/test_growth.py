@@ -1,0 +1,234 @@
+"""A throw-away mechanism and a throw-away kind, added in the places that CONTRIBUTING names and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+LINES = {
+    "mechanisms/registry.py": (
+        '    "sue": ("labels"',
+        '    "toss": ("labels", "toss.channel", "Toss"),\n    "sue": ("labels"',
+    ),
+    "auditing/tables.py": (
+        '    "sue": _unary,',
+        '    "toss": lambda size, weights: _krr(size, {"other": weights["wrong"]}),\n    "sue": _unary,',
+    ),
+}
+"""Lines of the throw-away mechanism: file → what stands there, what stands there afterwards."""
+
+CHANNEL = '''
+"""The truth, or another value: k-ary randomized response under another name."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pldp.mechanisms.response.channel import RandomizedResponse
+
+
+@dataclass(frozen=True)
+class Toss(RandomizedResponse):
+    mechanism: ClassVar[str] = "toss"
+    published: ClassVar[dict[str, str]] = {"wrong": "other_weight"}
+
+    @classmethod
+    def suits(cls, size, *, hidden=False):
+        return False
+'''
+
+ARRAYS = '''
+"""The same over arrays."""
+
+from pldp.mechanisms.response.arrays import ResponseArrays
+from pldp.mechanisms.toss.channel import Toss
+
+
+class TossArrays(ResponseArrays):
+    pass
+
+
+FORMS = {Toss: TossArrays}
+'''
+
+KIND_MODULES = {
+    "survey": '''
+"""A number of points from 1 to at most 9."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pldp.survey.kinds.choice import Choice
+from pldp.survey.question import Question, read_channels
+
+
+@dataclass(frozen=True, repr=False)
+class Points(Choice):
+    kind: ClassVar[str] = "points"
+    keys: ClassVar = {**Question.keys, "most": {"type": "integer"}}
+    required: ClassVar = ("name", "most")
+
+    @classmethod
+    def read(cls, entry):
+        values = tuple(str(point) for point in range(1, entry.table["most"] + 1))
+        budgets = [level.micro_epsilon for level in entry.levels]
+        channels = read_channels(entry, cls.domain, len(values), budgets, per_value=False)
+        return cls(entry.name, entry.text, entry.levels, channels, values, ())
+
+    def answers_document(self):
+        return {"most": len(self.values)}
+''',
+    "device": """
+from pldp.device.kinds import choice
+
+
+def encode(question, value):
+    return choice.encode(question, str(value))
+
+
+explain = choice.explain
+""",
+    "simulate": """
+from pldp.simulate.kinds.choice import SimulatedChoice
+
+
+class SimulatedPoints(SimulatedChoice):
+    pass
+""",
+    "estimates": "from pldp.estimates.kinds.choice import OPTIONS, estimate\n\n__all__ = ['OPTIONS', 'estimate']\n",
+    "planning": """
+from pldp.planning.kinds.choice import PlannedChoice
+
+
+class PlannedPoints(PlannedChoice):
+    pass
+""",
+    "auditing": """
+from pldp.auditing.kinds.choice import AuditedChoice
+
+
+class AuditedPoints(AuditedChoice):
+    def size(self, document):
+        return document["most"]
+""",
+    "show": "from pldp.show.kinds.choice import Choice\n\n\nclass Points(Choice):\n    pass\n",
+}
+
+CLASSES = {"simulate": "Simulated", "planning": "Planned", "auditing": "Audited"}
+MODULES = ("import choice, choices, number", "import choice, choices, number, points")
+
+
+def kind_lines(stage: str) -> list[tuple[str, str]]:
+    """Return the entry of the throw-away kind in the registry of a stage, and the import it needs: before, after."""
+    if stage in {"device", "estimates"}:
+        return [('"number": number}', '"number": number, "points": points}'), MODULES]
+    prefix = CLASSES.get(stage, "")
+    imported = f"import {prefix}Number\n"
+    lines = [(imported, f"{imported}from pldp.{stage}.kinds.points import {prefix}Points\n")]
+    if stage == "survey":
+        return [("(Choice, Choices, Number)", "(Choice, Choices, Number, Points)"), *lines]
+    entry = f'    "number": {prefix}Number(),\n'
+    return [(entry, f'{entry}    "points": {prefix}Points(),\n'), *lines]
+
+
+def change(path: Path, before: str, after: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) >= 1, f"{path}: {before!r} is gone"
+    path.write_text(text.replace(before, after, 1), encoding="utf-8")
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of the package that may be changed."""
+    copy = tmp_path / "src" / "pldp"
+    shutil.copytree(ROOT / "src" / "pldp", copy, ignore=shutil.ignore_patterns("__pycache__", "*.csv", "pages"))
+    return copy
+
+
+def run(package: Path, *arguments: object) -> str:
+    """Run the command of the changed copy; it must succeed."""
+    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+    command = [sys.executable, "-m", "pldp", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=package.parent, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def whole_way(package: Path, survey: str, question: str) -> dict:
+    """From the survey file to the estimate, past plan and audit, by the command line."""
+    folder = package.parent
+    (folder / "survey.toml").write_text(survey, encoding="utf-8")
+    assert question in run(package, "survey", "check", "survey.toml")
+    run(package, "simulate", "survey.toml", "--people", 3000, "--out", "r.parquet", "--json", "truth.json")
+    run(package, "tally", "r.parquet", "--out", "t.tally")
+    run(package, "plan", "survey.toml", "--people", 3000, "--json", "plan.json")
+    audited = json.loads(run(package, "audit", "survey.toml", "--samples", 0, "--json", "-"))
+    assert {row["question"] for row in audited["rows"]} == {question}
+    run(package, "estimate", "t.tally", "--html", "page.html")
+    assert f">{question}<" in (folder / "page.html").read_text(encoding="utf-8")
+    (found,) = json.loads(run(package, "estimate", "t.tally", "--json", "-"))["questions"]
+    (truth,) = json.loads((folder / "truth.json").read_text())["questions"]
+    for row, true in zip(found["rows"], truth["rows"], strict=True):
+        assert row["label"] == true["label"]
+        assert abs(row["estimate"] - true["true"]) < 6 * row["standard_error"]
+    return found
+
+
+def named_numbers(heading: str) -> list[str]:
+    """The numbers of files and lines that CONTRIBUTING states below a heading."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split(f"## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"(\w+) new files and (\w+) lines", section)[0]
+
+
+def test_a_mechanism_is_added_with_two_files_and_two_lines_in_python(package: Path) -> None:
+    folder = package / "mechanisms" / "toss"
+    folder.mkdir()
+    (folder / "channel.py").write_text(CHANNEL, encoding="utf-8")
+    (folder / "arrays.py").write_text(ARRAYS, encoding="utf-8")
+    for path, (before, after) in LINES.items():
+        change(package / path, before, after)
+    found = whole_way(
+        package,
+        'pldp = 1\ntitle = "t"\nlevels = { strict = 1, open = 3 }\n'
+        'questions = [{ name = "coin", values = ["a", "b", "c"], mechanism = "toss" }]\n',
+        "coin",
+    )
+    assert {group["mechanism"] for group in found["groups"]} == {"toss"}
+    # JavaScript adds one file and one line to those of Python.
+    assert named_numbers("Adding a mechanism") == ("Three", "three")
+
+
+def test_a_kind_is_added_with_one_file_and_one_line_in_each_stage(package: Path) -> None:
+    for stage, text in KIND_MODULES.items():
+        (package / stage / "kinds" / "points.py").write_text(text.lstrip(), encoding="utf-8")
+        for before, after in kind_lines(stage):
+            change(package / stage / "kinds" / "__init__.py", before, after)
+    found = whole_way(
+        package,
+        'pldp = 1\ntitle = "t"\nlevels = { strict = 1, open = 3 }\n'
+        'questions = [{ name = "stars", kind = "points", most = 5 }]\n',
+        "stars",
+    )
+    assert [row["label"] for row in found["rows"]] == ["1", "2", "3", "4", "5"]
+    # JavaScript has two more: the device and the survey page.
+    assert len(KIND_MODULES) == 7
+    assert named_numbers("Adding a kind") == ("Nine", "nine")
+
+
+def test_a_kind_that_lacks_a_stage_is_missed(package: Path) -> None:
+    for stage in ("survey", "device"):
+        (package / stage / "kinds" / "points.py").write_text(KIND_MODULES[stage].lstrip(), encoding="utf-8")
+        for before, after in kind_lines(stage):
+            change(package / stage / "kinds" / "__init__.py", before, after)
+    survey = 'pldp = 1\ntitle = "t"\nlevels = { one = 1 }\nquestions = [{ name = "s", kind = "points", most = 3 }]\n'
+    with pytest.raises(AssertionError, match="points"):
+        whole_way(package, survey, "s")
