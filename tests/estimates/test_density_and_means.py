@@ -15,8 +15,7 @@ from pldp.estimates.numbers.log_density import LogDensity, _Quadratic
 from pldp.experiments.multiservice import Setting, collect, numbers
 from pldp.mechanisms import NUMBER_MECHANISMS, Channel, Grid, channel, number_channel
 from pldp.papers.multiservice import js
-from pldp.simulate import perturb_numbers, to_buckets
-from pldp.simulate.sampling import perturb
+from pldp.simulate import perturb, to_buckets
 from pldp.tallies import Fused, Service, fuse
 
 SIZE = 64
@@ -30,10 +29,8 @@ def collected(
     services = []
     for place, each in enumerate(channels):
         here = np.ones(len(values), bool) if give is None else give[:, place]
-        draw = perturb if each.mechanism in {"krr", "lh"} else perturb_numbers
-        services.append(
-            Service(f"{each.mechanism}{place}", each, keys[here], draw(each, values[here], generator), (0, 1))
-        )
+        outputs = perturb(each, values[here], generator)
+        services.append(Service(f"{each.mechanism}{place}", each, keys[here], outputs, (0, 1)))
     return fuse(services)
 
 
