@@ -33,9 +33,6 @@ def _budgets(given: Sequence[int | str]) -> list[Any]:
     return [mechanisms.INFINITE if each == INFINITE else each for each in given]
 
 
-# --- channels ---
-
-
 def build_channel(name: str, size: int, budgets: int | Sequence[int | str]) -> Any:
     """One budget for all values, or one per value or item."""
     if isinstance(budgets, int):
@@ -95,9 +92,6 @@ def value_and_level_epsilon(channels: Sequence[Any], label: int) -> int | str:
     return micro(mechanisms.value_and_level_epsilon(channels, label))
 
 
-# --- many draws ---
-
-
 def perturb(channel: Any, values: np.ndarray, seed: int, level: np.ndarray | None = None) -> np.ndarray:
     return simulate.perturb(channel, values, np.random.default_rng(seed), level=level)
 
@@ -116,9 +110,6 @@ def perturb_numbers(channel: Any, values: np.ndarray, seed: int) -> np.ndarray:
 
 def perturb_counts(channel: Any, people: Sequence[int], seed: int) -> Arrays:
     return dict(simulate.perturb_counts(channel, people, np.random.default_rng(seed)).arrays())
-
-
-# --- surveys, devices, reports ---
 
 
 def load_survey(path: Path) -> Any:
@@ -215,9 +206,6 @@ def reports_of(survey: Any, columns: Arrays) -> pa.Table:
     return pa.Table.from_pydict(made, schema=fields)
 
 
-# --- tallies ---
-
-
 def count(survey: Any, reports: pa.Table, *, patterns: bool = False, pairs: Sequence[tuple[str, str]] = ()) -> Any:
     return tally(survey, reports, patterns=patterns, pairs=pairs)
 
@@ -232,9 +220,6 @@ def tally_arrays(counted: Any) -> Arrays:
 
 def tally_size(counted: Any) -> list[int]:
     return [counted.reports, counted.rejected]
-
-
-# --- estimates ---
 
 
 def _homogeneity(test: Any) -> list[float] | None:
@@ -378,9 +363,6 @@ def density(fused: Any) -> dict[str, Any]:
         "band": list(found.band(0.9)),
         "whole_band": list(found.band(0.9, simultaneous=True)),
     }
-
-
-# --- plans and audits ---
 
 
 def plan_numbers(survey: Any, people: int, **options: Any) -> dict[str, Any]:
