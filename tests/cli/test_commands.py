@@ -298,15 +298,10 @@ def test_every_verb_has_help(capsys) -> None:
     assert "usage" in capsys.readouterr().out
 
 
-def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
-    """The plan is longer than a pipe holds, so that its writer sees that the reader has gone."""
-    labels = json.dumps([str(number) for number in range(2000)])
-    survey = tmp_path / "long.toml"
-    survey.write_text(f'pldp=1\ntitle="t"\nlevels={{a=4}}\nquestions=[{{name="q",mechanism="krr",values={labels}}}]')
-    plan = [sys.executable, "-m", "pldp.cli", "plan", str(survey), "--people", "1000", "--json", "-"]
-    with subprocess.Popen(plan, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout.readline() == "{\n"
-        process.stdout.close()
+def test_a_closed_pipe_is_no_error() -> None:
+    command = [sys.executable, "-m", "pldp.cli", "plan", SURVEY, "--people", "1000", "--json", "-"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()  # the reader goes before anything is written
         assert process.stderr.read() == ""
     assert process.returncode == 0
 
