@@ -218,10 +218,11 @@ def test_hidden_levels_and_fractions_of_a_total_need_plain_choices() -> None:
         _ = survey_of(ITEM).question("q").pure_channels
 
 
-@pytest.mark.parametrize("mechanism", ["iprr", "idue"])
-def test_shares_with_budgets_per_value_are_unbiased_and_covered(mechanism: str) -> None:
-    question = ITEM if mechanism == "iprr" else {key: ITEM[key] for key in ("name", "values", "fractions")}
-    survey = survey_of({**question, "mechanism": mechanism})
+@pytest.mark.parametrize(
+    "question", [{**ITEM, "mechanism": "iprr"}, {**ITEM, "mechanism": "idue", "unprotected": []}], ids=["iprr", "idue"]
+)
+def test_shares_with_budgets_per_value_are_unbiased_and_covered(question: dict) -> None:
+    survey = survey_of(question)
     repeats, people = runs(150, 2000), 3000
     population = Population.of_shares(survey, repeats * people, {"q": SHARES.tolist()}, seed=1)
     found = [
