@@ -7,8 +7,7 @@ from typing import Any, Final
 from pldp.auditing.kinds import BY_KIND
 from pldp.errors import AuditError
 from pldp.mechanisms import REGISTRY, family
-from pldp.survey import Survey
-from pldp.survey.file import survey_from_mapping
+from pldp.survey import Survey, survey_from_mapping
 
 LABEL: Final = "label"
 """The mechanism that hides the level."""

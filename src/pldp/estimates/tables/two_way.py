@@ -26,8 +26,7 @@ from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.tables.table import Table
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import label_arrays
-from pldp.tallies import Tally
-from pldp.tallies.pairs import PairCounts
+from pldp.tallies import PairCounts, Tally
 
 
 def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", target: Target = "population") -> Table:
