@@ -19,6 +19,7 @@ from helpers.claims import follows
 from helpers.item_channels import CHANNELS, MIXED
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
+    IDUE_MODELS,
     CategoricalChannel,
     ItemResponse,
     ItemUnaryEncoding,
@@ -34,7 +35,7 @@ from pldp.mechanisms import (
     report_promise,
     value_promise,
 )
-from pldp.mechanisms.unary.optimum import MODELS, MOST_LEVELS
+from pldp.mechanisms.unary.optimum import MOST_LEVELS
 
 PURE = {f"{name} (pure)": build(name, 4, 900_000) for name in names("labels", per_value=False)}
 BUDGET = st.integers(1000, 20_000_000)
@@ -112,7 +113,7 @@ def test_rounding_costs_iprr_at_most_four_millionths(budgets: list[int]) -> None
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.lists(st.integers(20_000, 8_000_000), min_size=2, max_size=4), st.sampled_from(MODELS))
+@given(st.lists(st.integers(20_000, 8_000_000), min_size=2, max_size=4), st.sampled_from(IDUE_MODELS))
 def test_no_pair_of_idue_costs_more_than_the_smaller_budget(budgets: list[int], model: str) -> None:
     built = ItemUnaryEncoding.of(budgets, model)
     for one, two in product(range(len(budgets)), repeat=2):
@@ -172,7 +173,7 @@ def test_ten_thousand_budgets_are_kept() -> None:
 CHECKED = {"opt0": 243.146, "opt1": 250.668, "opt2": 304.085}
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", IDUE_MODELS)
 def test_idue_optima_are_the_known_ones_to_four_digits(model: str) -> None:
     keep, raised = idue_optimum([1, 1.2, 2], [5, 5, 90], model)
     assert idue_error(keep, raised, [5, 5, 90]) == pytest.approx(CHECKED[model], abs=1e-3)
@@ -226,7 +227,7 @@ def test_an_optimum_that_integers_cannot_keep_is_refused(monkeypatch: pytest.Mon
         ItemUnaryEncoding.of([500_000, 1_000_000])
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", IDUE_MODELS)
 def test_a_hundred_items_have_the_weights_of_their_four_levels(model: str) -> None:
     levels = [100_000, 400_000, 700_000, 1_000_000]
     built = ItemUnaryEncoding.of(levels * 25, model)
