@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Unpack, overload
 
-from pldp.errors import EstimateError, TallyError
+from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
@@ -14,6 +14,7 @@ from pldp.estimates.tables.table import Table
 from pldp.estimates.tables.two_way import two_way
 from pldp.survey import Question
 from pldp.tallies import Tally
+from pldp.usage import require
 
 
 @overload
@@ -51,8 +52,12 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     >>> results["basket"].rows()[0].label
     'bread'
     """
+    require(tally, Tally, "pldp.estimate(tally, question)")
     check_confidence(options.get("confidence", CONFIDENCE))
     if question is not None:
+        if not isinstance(question, str):
+            one = f"takes the name of one question, not {type(question).__name__}"
+            raise CallError(f"pldp.estimate(tally, question) {one}; without a name it gives every question")
         asked = tally.survey.question(question)
         _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
         return _estimate(tally, asked, options)
