@@ -84,7 +84,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         for name in REGISTRY
     },
     "level": (lambda: Level.of("strict", "0.5"), lambda: Level.of("strict", "0.6")),
-    "report": (lambda: pldp.Device(survey()).report({"one": LABELS[0], "two": LABELS[1]}, "open"), None),
+    "report": (lambda: pldp.Device(survey()).answer_all({"one": LABELS[0], "two": LABELS[1]}, "open"), None),
     "tally": (tally, commute),
     "tally of pairs": (commute, lambda: commute(seed=2)),
     "results": (lambda: pldp.estimate(commute()), lambda: pldp.estimate(commute(seed=2))),
@@ -112,7 +112,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "population": (lambda: Population.of_shares(survey(), 100), lambda: Population.of_shares(survey(), 100, seed=1)),
     "partitions": (lambda: Partitions(survey(), 100), lambda: Partitions(survey(), 101)),
     "service": (lambda: service(1), lambda: service(2)),
-    "fused": (lambda: pldp.fuse([service(1), service(1)]), lambda: pldp.fuse([service(1), service(2)])),
+    "fused": (lambda: pldp.fuse([service(1)]), lambda: pldp.fuse([service(2)])),
     "source": (lambda: pldp.fuse([service(1)]).sources[0], None),
     "counts of outputs": (lambda: OutputCounts(np.arange(SIZE)), lambda: OutputCounts(np.ones(SIZE, np.int64))),
     "counts of bits": (
@@ -125,8 +125,8 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     ),
     "columns of items": (lambda: ItemColumns.of_rows(rows(9), SIZE), lambda: ItemColumns.of_rows(rows(8), SIZE)),
     "counts of patterns": (
-        lambda: PatternCounts.of(ItemColumns.of_rows(rows(9), SIZE), [[0, 1]]),
-        lambda: PatternCounts.of(ItemColumns.of_rows(rows(9), SIZE), [[0, 2]]),
+        lambda: PatternCounts.of_columns(ItemColumns.of_rows(rows(9), SIZE), [[0, 1]]),
+        lambda: PatternCounts.of_columns(ItemColumns.of_rows(rows(9), SIZE), [[0, 2]]),
     ),
     "fit": (
         lambda: maximum_likelihood([group(channel("krr"), OutputCounts(np.arange(SIZE)))]),
