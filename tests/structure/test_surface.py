@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 import pldp
 from pldp.budgets import Level
 from pldp.device import Ledger, Spend
+from pldp.errors import CallError, PldpError
 from pldp.estimates import HiddenReports, baskets_of, density, group, itemsets, maximum_likelihood, mean
 from pldp.mechanisms import REGISTRY, build
 from pldp.simulate import Partitions, Population, simulate
@@ -167,3 +170,105 @@ def test_everything_is_pickled_copied_and_compared(name: str) -> None:
         other = make_other()
         assert made != other
         assert not (made == other)  # noqa: SIM201 - both operators
+
+
+CALLS: dict[str, tuple[Callable[[], Any], type[PldpError], str]] = {
+    "estimate a survey": (
+        lambda: pldp.estimate(commute().survey),
+        CallError,
+        "pldp.estimate(tally, question) needs a Tally, not Survey: count reports with pldp.tally(survey, reports)",
+    ),
+    "estimate several": (
+        lambda: pldp.estimate(commute(), ["mode"]),
+        CallError,
+        "takes the name of one question, not list; without a name it gives every question",
+    ),
+    "estimate swapped": (lambda: pldp.estimate("mode", commute()), CallError, "needs a Tally, not str"),
+    "two_way swapped": (lambda: pldp.two_way("late", "mode", commute()), CallError, "needs a Tally, not str"),
+    "tally without survey": (lambda: pldp.tally([]), CallError, "pldp.tally(survey, reports) needs a Survey, not list"),
+    "tally without reports": (lambda: pldp.tally(survey()), PldpError, "reports must be many"),
+    "tally of a path": (lambda: pldp.tally("a.toml", []), CallError, "read one with pldp.Survey.load(path)"),
+    "tally swapped": (lambda: pldp.tally([], survey()), CallError, "needs a Survey, not list"),
+    "device of a path": (lambda: pldp.Device("a.toml"), CallError, "read one with pldp.Survey.load(path)"),
+    "plan of a path": (lambda: pldp.plan("a.toml", 1000), CallError, "read one with pldp.Survey.load(path)"),
+    "plan swapped": (lambda: pldp.plan(1000, survey()), CallError, "needs a Survey, not int"),
+    "plan for text": (lambda: pldp.plan(survey(), "1000"), PldpError, "at least 1, not '1000'"),
+    "simulate swapped": (lambda: simulate(1000, survey()), CallError, "needs a Survey, not int"),
+    "simulate text": (lambda: simulate(survey(), "many"), PldpError, "people must be a whole number"),
+    "audit of a path": (lambda: pldp.audit("a.toml"), PldpError, "pldp.audit(pldp.Survey.load(path))"),
+    "fuse of surveys": (lambda: pldp.fuse([survey()]), CallError, "needs a Service, not Survey"),
+    "load a dictionary": (lambda: pldp.Survey.load({}), CallError, "pldp.Survey.read(source) takes text"),
+    "read a path": (lambda: pldp.Survey.read("a.toml"), CallError, "pldp.Survey.load(path) reads a file"),
+}
+
+
+@pytest.mark.parametrize("wrong", CALLS)
+def test_a_wrong_call_gets_one_line_that_names_the_right_one(wrong: str) -> None:
+    call, error, words = CALLS[wrong]
+    with pytest.raises(error) as raised:
+        call()
+    assert words in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_survey_is_read_from_file_text_and_dictionary_alike(tmp_path) -> None:
+    whole = commute().survey
+    whole.save(tmp_path / "survey.json")
+    text = whole.canonical.decode()
+    assert pldp.Survey.load(tmp_path / "survey.json") == pldp.Survey.read(text) == pldp.Survey.read(whole.document)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("frequencies", "; use pldp.estimate(tally, question), or pldp.estimates.frequencies"),
+        ("mean", "; use pldp.estimate(tally, question), or pldp.estimates.mean"),
+        ("Estimate", "; use pldp.Result, which every estimate is"),
+        ("channel", "; use pldp.mechanisms.build(name, size, budgets)"),
+        ("Population", "; use pldp.simulate.Population"),
+        ("estimat", "; did you mean 'estimate'?"),
+        ("weather", ""),
+        ("__wrapped__", ""),
+    ],
+)
+def test_a_wrong_name_says_which_is_right(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        getattr(pldp, name)
+    assert str(raised.value) == f"module 'pldp' has no attribute {name!r}{hint}"
+
+
+def test_every_name_that_a_hint_names_exists() -> None:
+    for package, names in pldp._ELSEWHERE.items():
+        for name in names:
+            assert hasattr(getattr(pldp, package), name), f"pldp.{package}.{name}"
+
+
+def loaded(*arguments: str) -> set[str]:
+    """The modules that a fresh interpreter has after it ran this."""
+    code = f"import sys\n{arguments[0]}\nprint(*sys.modules, file=sys.stderr)"
+    run = subprocess.run([sys.executable, "-c", code, *arguments[1:]], capture_output=True, text=True, check=True)
+    return set(run.stderr.split())
+
+
+RUN = "from pldp.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
+HEAVY = {"numpy", "scipy", "pyarrow", "rich", "matplotlib", "pandas"}
+
+
+def test_one_import_reaches_every_package() -> None:
+    code = "import pldp\nfor name in ('simulate.Population', 'mechanisms.build', 'estimates.mean', 'papers.PAPERS'):\n"
+    code += "    package, inner = name.split('.')\n    getattr(getattr(pldp, package), inner)"
+    assert {"pldp.simulate", "pldp.mechanisms", "pldp.estimates", "pldp.papers"} <= loaded(code)
+    assert not loaded("import pldp") & HEAVY
+
+
+def test_a_device_loads_only_what_it_needs() -> None:
+    found = loaded("import pldp.device")
+    assert not found & (HEAVY | {"statistics", "random", "tomllib", "difflib", "pathlib", "urllib.parse", "argparse"})
+    families = {name.split(".")[2] for name in found if name.startswith("pldp.mechanisms.") and name.count(".") > 2}
+    assert families <= {"response"}  # the mechanism that hides levels
+    assert not {"pldp.show", "pldp.tallies", "pldp.estimates", "pldp.simulate"} & found
+
+
+@pytest.mark.parametrize("flag", ["--version", "--help"])
+def test_a_word_from_the_command_loads_nothing_heavy(flag: str) -> None:
+    assert not loaded(RUN, flag) & (HEAVY | {"pldp.survey", "pldp.estimates"})
