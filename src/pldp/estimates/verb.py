@@ -10,6 +10,7 @@ from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.options import Options
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
+from pldp.estimates.tables.table import Table
 from pldp.estimates.tables.two_way import two_way
 from pldp.survey import Question
 from pldp.tallies import Tally
@@ -91,7 +92,7 @@ def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> R
     return BY_KIND[question.kind].estimate(tally, question, Options(**options))
 
 
-def _table(tally: Tally, first: str, second: str, options: Mapping[str, Any]) -> Result:
+def _table(tally: Tally, first: str, second: str, options: Mapping[str, Any]) -> Table:
     chosen = Options(**options)
     found = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
     return replace(found, confidence=chosen.confidence)
