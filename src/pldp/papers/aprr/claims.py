@@ -11,9 +11,8 @@ import numpy as np
 from pldp.mechanisms import epsilon_text
 from pldp.papers.aprr.experiment import METHODS, ONE_PROBABILITY, SUPPORTS, TABLE_3, TOTAL_EPSILON, item_levels, run
 from pldp.papers.aprr.methods import aprr
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict
 from pldp.papers.report.exhibits import ILLUSTRATION, Curves, Exhibit, Result, Row, Table, words
-from pldp.papers.verdict import Verdict
 
 
 def judge(result: Result) -> list[Verdict]:
@@ -165,10 +164,8 @@ PAPER: Final = Paper(
             "Figure 3",
             "Sets overestimated (θ⁺) and underestimated (θ⁻), in percent of the frequent ones.",
             Curves(
-                "min_support",
-                ("theta_plus", "theta_minus"),
-                "least support",
-                ("θ⁺ in %", "θ⁻ in %"),
+                ("min_support", "least support"),
+                {"theta_plus": "θ⁺ in %", "theta_minus": "θ⁻ in %"},
                 _MINERS,
                 {"aprr_safe": "APRR that keeps its budgets"},
                 log=False,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
 from pldp.papers.datasets import load_counts
 from pldp.papers.febsf.experiment import DATASETS, run
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict, listing
 from pldp.papers.report.exhibits import ILLUSTRATION, Curves, Exhibit, Result, Row, Table
-from pldp.papers.verdict import Verdict, listing
 
 _TEN: Final = ("uniform", "power_law")
 _TWO: Final = ("uniform_two", "power_law_two")
@@ -120,12 +120,18 @@ def _variance_verdict(variance: Mapping[str, float]) -> Verdict:
 _METHODS: Final = {"auem": "AUEM", "emoa": "EMOA", "rcf": "RCF", "ppda": "PPDA", "apldp": "APLDP"}
 _OURS: Final = {"joint": "joint likelihood", "joint_shrunk": "joint, shrunk"}
 _PBP: Final = {"pbp": "PBP", "auem": "AUEM", "emoa": "EMOA"}
+_MEASURES: Final = {"mse": "MSE", "mae": "MAE"}
 
 
-def _by_choice(y: str, methods: dict[str, str], levels: Sequence[str], epsilon_p: float) -> Curves:
+def _by_measure(first: int, caption: str, curves: Curves) -> Iterator[Exhibit]:
+    """One figure for the squared error, and the next one for the absolute error."""
+    for number, (name, label) in enumerate(_MEASURES.items(), start=first):
+        yield Exhibit(f"Figure {number}", f"{label} {caption}", replace(curves, y={name: label}))
+
+
+def _by_choice(methods: dict[str, str], levels: Sequence[str], epsilon_p: float) -> Curves:
     where = {"levels": lambda found: found in levels, "epsilon_p": epsilon_p}
-    labels = ("choice of budgets", (y.upper(),))
-    return Curves("levels", (y,), *labels, methods, _OURS, "dataset", where, order=levels)
+    return Curves(("levels", "choice of budgets"), _MEASURES, methods, _OURS, "dataset", where, order=levels)
 
 
 def _dataset_sizes(_: Result) -> Table:
@@ -150,49 +156,25 @@ PAPER: Final = Paper(
         Exhibit(
             "Figure 2",
             "Error of AUEM by ε_p, uniform budgets.",
+            Curves(("epsilon_p", "ε_p"), _MEASURES, {"auem": "AUEM"}, _OURS, "dataset", {"levels": "uniform"}),
+        ),
+        *_by_measure(
+            3,
+            "by dataset (12, 16 and 42 values), ε_p = .3, uniform budgets.",
             Curves(
-                "epsilon_p",
-                ("mse", "mae"),
-                "ε_p",
-                ("MSE", "MAE"),
-                {"auem": "AUEM"},
+                ("dataset", "dataset"),
+                _MEASURES,
+                _METHODS,
                 _OURS,
-                "dataset",
-                {"levels": "uniform"},
+                where={"levels": "uniform", "epsilon_p": 0.3},
+                order=_BY_SIZE,
             ),
         ),
-        *(
-            Exhibit(
-                label,
-                f"{y.upper()} by dataset (12, 16 and 42 values), ε_p = .3, uniform budgets.",
-                Curves(
-                    "dataset",
-                    (y,),
-                    "dataset",
-                    (y.upper(),),
-                    _METHODS,
-                    _OURS,
-                    where={"levels": "uniform", "epsilon_p": 0.3},
-                    order=_BY_SIZE,
-                ),
-            )
-            for label, y in (("Figure 3", "mse"), ("Figure 4", "mae"))
+        *_by_measure(
+            5,
+            "with two budgets (.1, .2) and ε_p = .1, uniform and by a power law.",
+            _by_choice(_PBP, _TWO, 0.1),
         ),
-        *(
-            Exhibit(
-                label,
-                f"{y.upper()} with two budgets (.1, .2) and ε_p = .1, uniform and by a power law.",
-                _by_choice(y, _PBP, _TWO, 0.1),
-            )
-            for label, y in (("Figure 5", "mse"), ("Figure 6", "mae"))
-        ),
-        *(
-            Exhibit(
-                label,
-                f"{y.upper()} with ten budgets and ε_p = .3, uniform and by a power law.",
-                _by_choice(y, _METHODS, _TEN, 0.3),
-            )
-            for label, y in (("Figure 7", "mse"), ("Figure 8", "mae"))
-        ),
+        *_by_measure(7, "with ten budgets and ε_p = .3, uniform and by a power law.", _by_choice(_METHODS, _TEN, 0.3)),
     ),
 )

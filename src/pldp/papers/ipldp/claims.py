@@ -12,9 +12,12 @@ import numpy as np
 from pldp.mechanisms import epsilon_text
 from pldp.papers.ipldp import methods
 from pldp.papers.ipldp.experiment import DATASETS, LOSS_BUDGETS, LOSS_SHARES, ZIPF_ITEMS, Cell, run
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict, listing, span
 from pldp.papers.report.exhibits import ILLUSTRATION, Exhibit, Panel, Result, Row, Table, lines, words
-from pldp.papers.verdict import Verdict, listing, span
+
+Numbers = tuple[int, ...]
+Who = tuple[str, str]
+"""Method and estimator."""
 
 
 class _Table:
@@ -25,16 +28,8 @@ class _Table:
         self._rows = {(*(row[name] for name in names), row["method"], row["estimator"]): row for row in rows}
         self.cells: list[Cell] = sorted({key[:4] for key in self._rows})
 
-    def ratios(
-        self,
-        numbers: tuple[int, ...],
-        over: tuple[str, str],
-        under: tuple[str, str],
-        *,
-        dataset: str = "",
-        metric: str = "mse",
-    ) -> list[float]:
-        """Metric of (method, estimator) over that of another one in every cell of these experiments that has both."""
+    def ratios(self, numbers: Numbers, over: Who, under: Who, dataset: str = "", metric: str = "mse") -> list[float]:
+        """Metric of one over that of another one in every cell of these experiments that has both."""
         pairs = [
             (self._rows.get((*cell, *over)), self._rows.get((*cell, *under)))
             for cell in self.cells
@@ -42,7 +37,7 @@ class _Table:
         ]
         return [one[metric] / two[metric] for one, two in pairs if one is not None and two is not None]
 
-    def curve(self, number: int, dataset: str, who: tuple[str, str], metric: str) -> list[float]:
+    def curve(self, number: int, dataset: str, who: Who, metric: str) -> list[float]:
         """Metric along the varied ratio of one experiment."""
         cells = [cell for cell in self.cells if cell[:2] == (number, dataset)]
         return [self._rows[(*cell, *who)][metric] for cell in cells if (*cell, *who) in self._rows]
@@ -50,8 +45,6 @@ class _Table:
 
 _NS, _MLE = methods.ESTIMATORS
 _IDUE: Final = ("idue_opt0", "idue_opt1", "idue_opt2")
-
-
 _span = partial(span, form=".3g")
 
 
@@ -59,7 +52,7 @@ def _by_estimator(found: dict[str, list[float]]) -> str:
     return ", ".join(f"{name} {_span(numbers)}" for name, numbers in found.items())
 
 
-def _against(table: _Table, numbers: tuple[int, ...], rival: str, metric: str = "mse") -> dict[str, list[float]]:
+def _against(table: _Table, numbers: Numbers, rival: str, metric: str = "mse") -> dict[str, list[float]]:
     """The rival's metric over IPRR's, by estimator."""
     return {e: table.ratios(numbers, (rival, e), ("iprr", e), metric=metric) for e in methods.ESTIMATORS}
 
@@ -248,7 +241,7 @@ def _items(names: dict[str, str], numbers: Sequence[int], x: str, x_label: str) 
                 where = {"experiment": number, "dataset": dataset, "estimator": estimator}
                 own = [row for row in result["rows"] if where.items() <= row.items()]
                 labels = {method: f"{label} ({short})" for method, label in names.items()}
-                series += lines(own, x, measure, labels, ours=False)
+                series += lines(own, x, measure, labels)
             panels.append(Panel(f"#{number}, {words(dataset)}", x_label, measure.upper(), series))
         return panels
 

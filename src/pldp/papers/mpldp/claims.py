@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from pldp.papers.mpldp.experiment import run
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict, span
 from pldp.papers.report.exhibits import ILLUSTRATION, NOTATION, Curves, Exhibit, Result, Table
-from pldp.papers.verdict import Verdict, span
 
 
 def judge(result: Result) -> list[Verdict]:
@@ -65,22 +64,13 @@ _TABLE_3: Final = {
 
 def _allocation(result: Result) -> Table:
     heads = ("n", "ε", "printed", "their sum", "k^⅓ shares of ε/2", "optimum")
-    rows = [
-        (
-            row["n"],
-            row["epsilon"],
-            _decimals(row["printed"]),
-            row["sum_of_printed"],
-            _decimals(row["cube_root_of_half"]),
-            _decimals(row["optimum"]),
-        )
-        for row in result["table_2"]
-    ]
+    names = ("n", "epsilon", "printed", "sum_of_printed", "cube_root_of_half", "optimum")
+    rows = [[_decimals(row[name]) for name in names] for row in result["table_2"]]
     return Table(heads, rows)
 
 
-def _decimals(numbers: Iterable[float]) -> str:
-    return " ".join(f"{number:.4f}" for number in numbers)
+def _decimals(numbers: float | Sequence[float]) -> Any:
+    return " ".join(f"{number:.4f}" for number in numbers) if isinstance(numbers, Sequence) else numbers
 
 
 def _largest_errors(result: Result) -> Table:
@@ -114,7 +104,7 @@ PAPER: Final = Paper(
             Exhibit(
                 label,
                 "Squared error of all counts per person.",
-                Curves("epsilon", ("log10_nse",), "total ε", ("log10 NSE",), methods, {}, "n", log=False),
+                Curves(("epsilon", "total ε"), {"log10_nse": "log10 NSE"}, methods, panel="n", log=False),
             )
             for label, methods in (("Figure 3", _OC), ("Figure 4", _OP))
         ),

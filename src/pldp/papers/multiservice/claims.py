@@ -10,9 +10,8 @@ import numpy as np
 
 from pldp.mechanisms.continuous import Continuous, Hybrid, Laplace, Piecewise, StochasticRounding
 from pldp.papers.multiservice.experiment import REAL, run
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict, listing, span
 from pldp.papers.report.exhibits import ILLUSTRATION, Exhibit, Panel, Result, Row, Series, Table, words
-from pldp.papers.verdict import Verdict, listing, span
 
 _MEANS: Final = tuple(f"{figure} mean" for figure in range(4, 9))
 _DISTRIBUTIONS: Final = tuple(f"{figure} distribution" for figure in range(4, 9))
