@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -14,7 +14,6 @@ from pldp.collector.problems import Problem, ProblemError
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Headers = Iterable[tuple[bytes, bytes]]
 
 BODY: Final = "pldp.body"
 """Extension of the scope: the body, where it came whole with the header."""
@@ -117,11 +116,7 @@ def json_response(content: Any) -> Response:
 
 async def respond(send: Send, response: Response, *, with_body: bool = True) -> None:
     """Send a response."""
-    headers = [
-        (b"content-type", response.kind.encode()),
-        (b"content-length", b"%d" % len(response.body)),
-        *SAFE,
-    ]
+    headers = [(b"content-type", response.kind.encode()), (b"content-length", b"%d" % len(response.body)), *SAFE]
     if response.headers:
         names = {name for name, _ in response.headers}
         headers = [*(header for header in headers if header[0] not in names), *response.headers]
@@ -149,4 +144,4 @@ def problem_response(error: ProblemError) -> Response:
         headers.append((b"www-authenticate", b"Bearer"))
     if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
         headers.append((b"connection", b"close"))
-    return Response(encode_json(error.document()), "application/problem+json", error.status, tuple(headers))
+    return Response(encode_json(error.document()), "application/problem+json", error.problem.status, tuple(headers))

@@ -14,28 +14,12 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True)
 class Route:
-    """One address and method.
+    """One address and method: what it does in words, and who answers a request.
 
-    Attributes
-    ----------
-    method, path
-        Where it is; a part of the path in braces is a parameter, the last of which may contain slashes.
-    summary
-        What it does, in words.
-    handler
-        Answers a request.
-    scope
-        What a token must allow; empty: none is needed.
-    takes, gives
-        Media types of the body and of the answer.
-    body
-        Name of the schema that the body has; empty: it is described in words.
-    query
-        Names of whole numbers from 1 on that may stand in the query.
-    tagged
-        Whether the answer has an ETag, and is 304 to who has it.
-    problems
-        What can go wrong, apart from what can go wrong everywhere.
+    A part of the path in braces is a parameter, the last of which may contain slashes. `scope` is what a token must
+    allow (empty: none is needed), `takes` and `gives` are the media types of body and answer, `body` names the schema
+    of the body, `query` the whole numbers from 1 on that may stand in the query. An answer that is `tagged` has an
+    ETag, and is 304 to who has it. `problems` are those that cannot happen everywhere.
     """
 
     method: str
