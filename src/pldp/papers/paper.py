@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ class Paper:
     citation: str
     datasets: Sequence[str]
     run: Callable[..., dict[str, Any]]
-    judge: Callable[[Result], Sequence[Verdict]]
+    judge: Callable[[Result], Iterable[Verdict]]
     exhibits: Sequence[Exhibit]
     notes: Callable[[Result], Sequence[str]] = lambda _: ()
 

@@ -48,32 +48,29 @@ def judge(result: Result) -> list[Verdict]:
     return [*_rival_verdicts(errors), *_setting_verdicts(errors), _variance_verdict(result["theorem_5_3"])]
 
 
-def _rival_verdicts(errors: _Errors) -> list[Verdict]:
+def _rival_verdicts(errors: _Errors) -> Iterator[Verdict]:
     """EMOA and AUEM beside PBP, RCF and PPDA."""
     close, joint_close = errors.ratios("emoa", "rcf"), errors.ratios("joint", "rcf")
     gains = {method: listing(errors.gain_over_pbp(method), ".0%") for method in ("emoa", "joint", "joint_shrunk")}
     auem, emoa = errors.ratios("auem", "ppda"), errors.ratios("emoa", "ppda")
-    return [
-        Verdict(
-            "EMOA improves the MSE by 87 % over PBP (two budgets, uniform)",
-            max(errors.gain_over_pbp("emoa").values()) >= 0.87,
-            f"EMOA as printed {gains['emoa']}; joint likelihood {gains['joint']}; "
-            f"joint, shrunk {gains['joint_shrunk']}",
-        ),
-        Verdict(
-            "EMOA is close to RCF and APLDP (here: MSE at most 1.5 times RCF's)",
-            max(close) <= 1.5,
-            f"EMOA as printed / RCF: {_by_cell(close)}; joint / RCF: {_by_cell(joint_close)}; "
-            f"joint, shrunk / RCF: {_by_cell(errors.ratios('joint_shrunk', 'rcf'))}",
-        ),
-        Verdict("AUEM is better than PPDA everywhere", max(auem) < 1, f"MSE of AUEM / PPDA: {_by_cell(auem)}"),
-        Verdict(
-            "EMOA is better than PPDA everywhere", max(emoa) < 1, f"MSE of EMOA as printed / PPDA: {_by_cell(emoa)}"
-        ),
-    ]
+    yield Verdict(
+        "EMOA improves the MSE by 87 % over PBP (two budgets, uniform)",
+        max(errors.gain_over_pbp("emoa").values()) >= 0.87,
+        f"EMOA as printed {gains['emoa']}; joint likelihood {gains['joint']}; joint, shrunk {gains['joint_shrunk']}",
+    )
+    yield Verdict(
+        "EMOA is close to RCF and APLDP (here: MSE at most 1.5 times RCF's)",
+        max(close) <= 1.5,
+        f"EMOA as printed / RCF: {_by_cell(close)}; joint / RCF: {_by_cell(joint_close)}; "
+        f"joint, shrunk / RCF: {_by_cell(errors.ratios('joint_shrunk', 'rcf'))}",
+    )
+    yield Verdict("AUEM is better than PPDA everywhere", max(auem) < 1, f"MSE of AUEM / PPDA: {_by_cell(auem)}")
+    yield Verdict(
+        "EMOA is better than PPDA everywhere", max(emoa) < 1, f"MSE of EMOA as printed / PPDA: {_by_cell(emoa)}"
+    )
 
 
-def _setting_verdicts(errors: _Errors) -> list[Verdict]:
+def _setting_verdicts(errors: _Errors) -> Iterator[Verdict]:
     """What ε_p, hiding, the choice of budgets and the size of the domain change."""
     flat = [errors.mse(*cell, 0.4, "auem") / errors.mse(*cell, 1.0, "auem") for cell in _CELLS]
     hidden = errors.ratios("joint", "rcf")
@@ -82,29 +79,27 @@ def _setting_verdicts(errors: _Errors) -> list[Verdict]:
         for name, method in product(DATASETS, ("auem", "ppda", "rcf", "apldp"))
     }
     sizes = [errors.mse(name, "uniform", 0.3, "rcf") for name in _BY_SIZE]
-    return [
-        Verdict(
-            "The error of AUEM is flat beyond ε_p = .4 (here: within 1.5 times that at 1.0)",
-            max(flat) <= 1.5,
-            f"MSE at .4 / at 1.0: {_by_cell(flat)}",
-        ),
-        Verdict(
-            "A scheme that hides budgets can only approach RCF and APLDP, never be better",
-            min(hidden) >= 1,
-            f"MSE of joint likelihood, budgets hidden / RCF with exact budgets: {_by_cell(hidden)}; "
-            f"/ RCF with recycling: {_by_cell(errors.ratios('joint', 'rcf_recycled'))}",
-        ),
-        Verdict(
-            "All methods do worse under a power law than under uniform levels",
-            min(skewed.values()) > 1,
-            f"MSE power law / uniform: {listing(skewed, '.2f')}",
-        ),
-        Verdict(
-            "The error grows with the size of the domain",
-            sizes[0] < sizes[1] < sizes[2],
-            f"MSE of RCF: job (12 values) {sizes[0]:.1e}, education (16) {sizes[1]:.1e}, country (42) {sizes[2]:.1e}",
-        ),
-    ]
+    yield Verdict(
+        "The error of AUEM is flat beyond ε_p = .4 (here: within 1.5 times that at 1.0)",
+        max(flat) <= 1.5,
+        f"MSE at .4 / at 1.0: {_by_cell(flat)}",
+    )
+    yield Verdict(
+        "A scheme that hides budgets can only approach RCF and APLDP, never be better",
+        min(hidden) >= 1,
+        f"MSE of joint likelihood, budgets hidden / RCF with exact budgets: {_by_cell(hidden)}; "
+        f"/ RCF with recycling: {_by_cell(errors.ratios('joint', 'rcf_recycled'))}",
+    )
+    yield Verdict(
+        "All methods do worse under a power law than under uniform levels",
+        min(skewed.values()) > 1,
+        f"MSE power law / uniform: {listing(skewed, '.2f')}",
+    )
+    yield Verdict(
+        "The error grows with the size of the domain",
+        sizes[0] < sizes[1] < sizes[2],
+        f"MSE of RCF: job (12 values) {sizes[0]:.1e}, education (16) {sizes[1]:.1e}, country (42) {sizes[2]:.1e}",
+    )
 
 
 def _variance_verdict(variance: Mapping[str, float]) -> Verdict:
@@ -171,9 +166,7 @@ PAPER: Final = Paper(
             ),
         ),
         *_by_measure(
-            5,
-            "with two budgets (.1, .2) and ε_p = .1, uniform and by a power law.",
-            _by_choice(_PBP, _TWO, 0.1),
+            5, "with two budgets (.1, .2) and ε_p = .1, uniform and by a power law.", _by_choice(_PBP, _TWO, 0.1)
         ),
         *_by_measure(7, "with ten budgets and ε_p = .3, uniform and by a power law.", _by_choice(_METHODS, _TEN, 0.3)),
     ),
