@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -58,13 +57,8 @@ class Request:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
         self.address: str = client[0] if client else ""
-        self._raw_path: bytes = scope.get("raw_path") or quote(self.path, errors="replace").encode()
         self._receive = receive
         self._whole: bytes | None = scope.get("extensions", {}).get(BODY)
-
-    def segments(self) -> list[str]:
-        """Return the parts of the path; each is decoded on its own, so that an escaped slash separates nothing."""
-        return [unquote(segment) for segment in self._raw_path.decode("latin-1").split("/")]
 
     def content_type(self) -> str:
         """Return the media type of the body; a compressed body is none that is taken."""
