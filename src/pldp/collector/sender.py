@@ -42,7 +42,6 @@ class Sender:
     _connection: HTTPConnection | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no address."""
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError("the address of a collector must look like https://example.org or http://127.0.0.1:8300")

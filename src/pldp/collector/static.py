@@ -40,15 +40,11 @@ def assets() -> dict[str, Asset]:
     >>> {"/", "/pages/survey.js", "/pages/device/mechanisms/registry.js"} <= assets().keys()
     True
     """
-    return {_path_of(name): _read(file) for name, file in _all_files()}
-
-
-def _all_files() -> Iterator[tuple[str, Traversable]]:
-    """Give the pages and the JavaScript device: below them in a wheel, with the other clients in the source tree."""
     pages = files("pldp.collector") / "pages"
-    yield from _files_in(pages)
-    if not (pages / "device").is_dir():
-        yield from _files_in(Path(__file__).parents[3] / "clients" / "js" / "src", "device/")
+    found = dict(_files_in(pages))
+    if not (pages / "device").is_dir():  # a wheel has the JavaScript device there, the source tree with other clients
+        found |= _files_in(Path(__file__).parents[3] / "clients" / "js" / "src", "device/")
+    return {_path_of(name): _read(file) for name, file in found.items()}
 
 
 def _files_in(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:

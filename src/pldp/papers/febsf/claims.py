@@ -25,7 +25,6 @@ class _Errors:
         self._found = {(row["dataset"], row["levels"], row["epsilon_p"], row["method"]): row["mse"] for row in rows}
 
     def mse(self, dataset: str, levels: str, label: float, method: str) -> float:
-        """One error."""
         return float(self._found[dataset, levels, label, method])
 
     def ratios(self, method: str, other: str) -> list[float]:
