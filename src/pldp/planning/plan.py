@@ -20,6 +20,7 @@ from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE, Given
 from pldp.show import Table, panel
 from pldp.survey import Question, Survey
+from pldp.usage import require
 
 LevelMix = Mapping[str, float]
 
@@ -256,8 +257,9 @@ def plan(
     >>> planned.designs[0].ask                    # of the two questions, with the same total ε for each person
     1
     """
+    require(survey, Survey, "pldp.plan(survey, people)")
     if type(people) is not int or people < 1:
-        raise PlanError(f"people must be a whole number of at least 1, not {people}")
+        raise PlanError(f"people must be a whole number of at least 1, not {people!r}")
     for option, given, what, known in (
         ("level_mix", level_mix, "levels", survey.levels),
         ("shares", shares, "questions", survey.questions),

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.estimates.shares.personal import checked_epsilons
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import ChannelArrays, Outputs, arrays, label_arrays, personal_arrays
 from pldp.tallies import BitCounts, Counts, OutputCounts
@@ -75,7 +74,7 @@ def perturb_personal(
     """
     form = personal_arrays(mechanism, size)
     indices = form.checked_values(values)
-    return form.draw_personal(indices, checked_epsilons(epsilon, len(indices)), generator)
+    return form.draw_personal(indices, form.checked_epsilons(epsilon, len(indices)), generator)
 
 
 def perturb_counts(channel: Channel, people: npt.ArrayLike, generator: np.random.Generator) -> Counts:

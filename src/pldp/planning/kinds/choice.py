@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.estimates.shares.hidden import HiddenReports
-from pldp.estimates.shares.joint import expected_covariance
+from pldp.estimates import HiddenReports, expected_covariance
 from pldp.mechanisms import Bits, Channel, PureChannel, names
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, normalise, order_shares

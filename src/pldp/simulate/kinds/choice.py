@@ -20,6 +20,10 @@ class SimulatedChoice(SimulatedKind[Choice]):
         """Look up each label."""
         return np.array([question.value_index(label) for label in answers], places(len(question.values)).dtype)
 
+    def label_index(self, question: Choice, label: str) -> int:
+        """Return the place of a label."""
+        return question.value_index(label)
+
     def truth(self, question: Choice, shares: FloatArray) -> dict[str, Any]:
         """Return the true share of each label."""
         return label_truth(question.values, shares)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pldp.estimates.numbers.number import QUANTILES
+from pldp.estimates import QUANTILES
 from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values
 from pldp.simulate.numbers import to_buckets
 from pldp.survey import Number
