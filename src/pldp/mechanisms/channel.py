@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 
 from pldp.epsilon import MICRO, Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -68,7 +68,8 @@ class Channel(ABC):
     @classmethod
     def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Channel:
         """Build the channel for so many values with one budget in micro-ε, or with one per value."""
-        raise NotImplementedError
+        of: Any = getattr(cls, "of")  # noqa: B009 - abstract channels have none
+        return cast("Channel", of(each_budget(size, budgets)) if cls.per_value else of(size, one_budget(cls, budgets)))
 
     @classmethod
     def ideal_variance(cls, size: int, epsilon: float) -> float:  # noqa: ARG003 - others know it

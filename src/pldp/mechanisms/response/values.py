@@ -19,7 +19,7 @@ from pldp.epsilon import (
     share_rounded_up,
 )
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel, check_other_weights, each_budget
+from pldp.mechanisms.channel import CategoricalChannel, check_other_weights
 from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
 from pldp.mechanisms.form import Output, as_int
 
@@ -62,11 +62,6 @@ class ValueResponse(CategoricalChannel):
         check_other_weights(self.size, self.other_weights)
         if max(self.other_weights) * self.size >= TOTAL:
             raise EpsilonError("other_weights must leave the truth the most likely output: nothing could be estimated")
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Self:
-        """Build it from a budget per value."""
-        return cls.of(each_budget(size, budgets))
 
     @classmethod
     def of(cls, micro_epsilons: Sequence[Micro]) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, one_budget, require_same_form
+from pldp.mechanisms.channel import Channel, Odds, PureChannel, require_same_form
 from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes
 from pldp.mechanisms.form import Bits, Output, as_int
 
@@ -50,11 +50,6 @@ class UnaryEncoding(PureChannel):
             raise EpsilonError(f"size must be at least 2 values, not {self.size}")
         if not 0 < self.other_weight < self.truth_weight < BIT_TOTAL:
             raise EpsilonError("weights must satisfy 0 < other < truth < 2^32")
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Self:
-        """Build it from one budget."""
-        return cls.of(size, one_budget(cls, budgets))
 
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> Self:
