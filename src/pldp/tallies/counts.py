@@ -12,13 +12,14 @@ import numpy.typing as npt
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form, Integers
 from pldp.mechanisms.arrays import BIT_OF_BYTE, ByteArray, IntArray
+from pldp.records import Record
 
 LARGEST_TABLE: Final = 2**27
 """Outputs that are counted one by one, at most."""
 
 
-@dataclass(frozen=True, eq=False)
-class OutputCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class OutputCounts(Record):
     """How often each integer output came: all that any estimate needs from a channel with integer outputs."""
 
     counts: IntArray
@@ -75,8 +76,8 @@ class OutputCounts:
         return {"counts": self.counts}
 
 
-@dataclass(frozen=True, eq=False)
-class BitCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class BitCounts(Record):
     """How often each bit was 1, and, if asked for, which packed rows came how often.
 
     The ones are enough for unbiased shares; the likelihood needs whole rows (`patterns`).

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import IntArray, LabelArrays, arrays, label_arrays
+from pldp.records import Record
 from pldp.survey import Survey
 
 LARGEST_TABLE: Final = 1 << 22
@@ -26,8 +27,8 @@ PairCell = tuple[tuple[str, str], tuple[str, str]]
 _ROWS_AT_ONCE = 1 << 13
 
 
-@dataclass(frozen=True, eq=False)
-class PairCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairCounts(Record):
     """Reports that answer both questions at one pair of levels.
 
     Attributes
