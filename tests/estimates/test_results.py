@@ -312,3 +312,15 @@ def test_the_picture_of_a_skewed_number_is_as_high_as_its_curve_needs() -> None:
 
 def test_the_types_of_options_are_those_of_the_options() -> None:
     assert get_type_hints(GivenOptions) == get_type_hints(Options)
+
+
+def test_a_method_of_one_kind_is_no_reason_to_lose_another_and_is_noted() -> None:
+    survey = Survey.load("examples/shopping.toml")
+    counted = tally(survey, simulate_reports(survey, Population.of_shares(survey, 3000, seed=1), seed=1))
+    results = estimate(counted, method="likelihood")
+    assert not results.missing
+    assert "likelihood" in results["reason"].method
+    for name in ("basket", "spent"):
+        assert "other-method" in {note.code for note in results[name].notes}
+    with pytest.raises(EstimateError, match="method must be one of average, fitted, likelihood"):
+        estimate(counted, method="guess")

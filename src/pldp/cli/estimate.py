@@ -12,8 +12,7 @@ from pldp import __version__, show
 from pldp.cli.arguments import add_pair_option
 from pldp.cli.output import PICTURES, add_json_option, console_for, emit_json, progress_bar, show_result
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates import Result, Results, estimate, two_way
-from pldp.estimates.kinds import BY_KIND
+from pldp.estimates import Result, Results, applies, estimate, two_way
 from pldp.tallies import Tally
 
 OPTIONS: Final = ("method", "pool", "target", "min_support", "largest")
@@ -100,7 +99,7 @@ def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
 
 def _name_unaffected(tally: Tally, options: Mapping[str, Any]) -> None:
     """Say which questions an option says nothing about; one that applies to no question at all is refused."""
-    for name in options:
-        others = [each.name for each in tally.survey.questions if name not in BY_KIND[each.kind].OPTIONS]
+    for name, value in options.items():
+        others = [each.name for each in tally.survey.questions if not applies(each, name, value)]
         if others and len(others) < len(tally.survey.questions):
             sys.stderr.write(f"pldp: --{name.replace('_', '-')} does not apply to {', '.join(others)}\n")
