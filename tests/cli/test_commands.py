@@ -206,7 +206,7 @@ def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None
     [
         (["demo", "--seed", "-1"], "--seed must not be negative"),
         (["survey", "check", "none.toml"], "none.toml: there is no such file"),
-        (["simulate", SURVEY, "--people", "-1", "--out", "OUT"], "people must not be negative"),
+        (["simulate", SURVEY, "--people", "-1", "--out", "OUT"], "people must be a whole number of at least 0"),
         (["simulate", SURVEY, "--people", "5", "--level-mix", "x", "--out", "OUT"], "--level-mix must look like"),
         (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "unknown level"),
         (["simulate", SURVEY, "--counts", "none.csv", "--out", "OUT"], "none.csv: No such file"),

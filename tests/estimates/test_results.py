@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import replace
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -61,6 +62,15 @@ def choice(mechanism: str = "krr", *, hidden: bool = False) -> Tally:
 
 
 @cache
+def other_kind(mechanism: str) -> Tally:
+    """Reports of a mechanism for sets or for numbers."""
+    question = {"name": "q", "text": "Which?", "kind": "number", "low": 0, "high": 10, "buckets": 32}
+    if mechanism in names("sets"):
+        question = {"name": "q", "text": "Which?", "kind": "choices", "values": ["a", "b", "c"]}
+    return counted({"questions": [{**question, "mechanism": mechanism}]})
+
+
+@cache
 def shopping() -> Tally:
     survey = Survey.load("examples/shopping.toml")
     return tally(survey, simulate_reports(survey, Population.of_shares(survey, 5000, seed=1), seed=1))
@@ -101,6 +111,7 @@ ASKED = {
     **{
         f"fit of {name}": lambda name=name: estimate(choice(name), "q", method="likelihood") for name in names("labels")
     },
+    **{f"by {name}": lambda name=name: estimate(other_kind(name), "q") for name in names("sets") + names("numbers")},
     "hidden levels, moments": lambda: estimate(choice(hidden=True), "q", method="unbiased"),
     "hidden levels, fit": lambda: estimate(choice(hidden=True), "q"),
     "respondents": lambda: estimate(choice(), "q", target="respondents"),
@@ -123,6 +134,7 @@ def test_every_result_is_plain_data_with_one_surface(asked: str) -> None:
     found = ASKED[asked]()
     restored, copied = through_pickle(found), copy.deepcopy(found)
     assert restored == found == copied
+    assert found != replace(found, method="another")
     assert repr(restored) == repr(found)
     for row in found.rows(0.9):
         assert isinstance(row, Row)
