@@ -186,8 +186,9 @@ def test_a_whole_tally_has_every_question_or_the_reason_why_not() -> None:
     assert len(empty) == 0
     assert [each["name"] for each in empty.to_mapping()["missing"]] == ["basket", "reason", "spent"]
     assert all("has no reports" in each["reason"] for each in empty.to_mapping()["missing"])
-    with pytest.raises(EstimateError, match="'spent' has no reports"):
+    with pytest.raises(KeyError, match="'spent' has no reports"):
         empty["spent"]
+    assert empty.get("spent") is None
     with pytest.raises(KeyError):
         results["colour"]
 
@@ -196,6 +197,8 @@ def test_tables_of_tallied_pairs_come_with_the_results() -> None:
     (table,) = estimate(commute()).tables
     assert table.question == "late × mode"
     assert table.rows()[1].label == (table.margins[0].values[0], table.margins[1].values[1])
+    for library in ("pandas", "polars"):
+        assert list(table.to_frame(library=library).columns)[:3] == ["late", "mode", "estimate"]
     (own,) = estimate(commute(), target="respondents", confidence=0.9).tables
     assert own.standard_error.sum() < table.standard_error.sum()
     assert (own.target, own.confidence) == ("respondents", 0.9)

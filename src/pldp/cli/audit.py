@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate
-from pldp.auditing.result import write_epsilon
+from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate, write_epsilon
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
 from pldp.errors import AuditError, SurveyError, UsageError
 from pldp.survey import load

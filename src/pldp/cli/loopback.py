@@ -16,8 +16,7 @@ from urllib.parse import urlsplit
 
 from pldp.cli.output import progress_bar
 from pldp.cli.simulate import with_new_ids
-from pldp.collector.sender import Sender
-from pldp.collector.settings import Settings
+from pldp.collector import Sender, Settings
 from pldp.errors import ReportError
 from pldp.reports import Report
 from pldp.reports.columns import from_batch

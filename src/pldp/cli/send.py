@@ -10,7 +10,7 @@ from typing import Any
 
 from pldp.cli.arguments import TOKEN_HELP, read_lines, upload_token
 from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
-from pldp.collector.sender import Sender
+from pldp.collector import Sender
 from pldp.reports import Report
 from pldp.reports.columns import from_batch, read_parquet, survey_of_parquet
 

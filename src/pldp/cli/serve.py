@@ -11,7 +11,7 @@ from dataclasses import fields
 from typing import Any
 
 from pldp.cli.arguments import with_extra
-from pldp.collector.settings import PREFIX, Settings
+from pldp.collector import PREFIX, Settings
 
 
 def add_to(verbs: Any) -> None:

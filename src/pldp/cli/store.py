@@ -11,7 +11,7 @@ from typing import Any
 from pldp.budgets import micro_epsilon
 from pldp.cli.arguments import with_extra
 from pldp.cli.serve import add_settings
-from pldp.collector.settings import Settings
+from pldp.collector import Settings
 from pldp.errors import UsageError
 
 

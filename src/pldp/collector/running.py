@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from pldp.collector.packing import ID_BYTES, Packing
-from pldp.tallies import Tally, tally
-from pldp.tallies.pairs import Pair
+from pldp.tallies import Pair, Tally, tally
 
 MOST_GONE: Final = 10_000
 """Withdrawn rows that wait to be taken out of the tally; beyond, all reports are counted again."""

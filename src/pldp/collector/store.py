@@ -24,8 +24,7 @@ from pldp.collector.running import Running
 from pldp.errors import StoreError
 from pldp.reports import Rejection
 from pldp.survey import Survey
-from pldp.tallies import Tally
-from pldp.tallies.pairs import Pair
+from pldp.tallies import Pair, Tally
 
 STEP: Final = 1 << 20
 """Reports that are counted in one look at the database: it is never held for long."""

@@ -18,6 +18,7 @@ from pldp.errors import AnswerError, DeviceStateError
 from pldp.mechanisms import LARGEST_TOTAL, Channel, RandomBytes, epsilon_text
 from pldp.reports import Answer, Report
 from pldp.survey import Question, Survey
+from pldp.usage import require
 
 ID_BYTES = 16
 
@@ -85,6 +86,7 @@ class Device:
         cap: float | str | Decimal | None = None,
         random: RandomBytes = os.urandom,
     ) -> None:
+        require(survey, Survey, "pldp.Device(survey)")
         self.survey = survey
         self._random = random
         most = None if cap is None else micro_epsilon(cap, largest=LARGEST_TOTAL)

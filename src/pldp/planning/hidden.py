@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.estimates.shares.hidden import HiddenReports
-from pldp.estimates.shares.joint import expected_covariance
+from pldp.estimates import HiddenReports, expected_covariance
 from pldp.mechanisms import Bits, PureChannel
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.simulate import perturb
-from pldp.tallies.counts import BitCounts, OutputCounts
+from pldp.tallies import BitCounts, OutputCounts
 
 SAMPLED_REPORTS = 20_000
 """Unary reports drawn to average the information of hidden levels: their rows cannot be listed."""

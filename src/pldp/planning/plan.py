@@ -20,6 +20,7 @@ from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE, Given
 from pldp.show import Table, panel
 from pldp.survey import Question, Survey
+from pldp.usage import require
 
 LevelMix = Mapping[str, float]
 
@@ -287,8 +288,9 @@ def plan(
     >>> planned.designs[0].ask                    # of the two questions, with the same total ε for each person
     1
     """
+    require(survey, Survey, "pldp.plan(survey, people)")
     if type(people) is not int or people < 1:
-        raise PlanError(f"people must be a whole number of at least 1, not {people}")
+        raise PlanError(f"people must be a whole number of at least 1, not {people!r}")
     unknown = set(level_mix or ()) - {level.name for level in survey.levels}
     if unknown:
         raise PlanError(f"level_mix must name levels of the survey; {min(unknown)[:40]!r} is none")

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.mechanisms import ItemSet, item_places, places_of
-from pldp.mechanisms.arrays import arrays
-from pldp.mechanisms.sets.arrays import SetArrays
+from pldp.mechanisms.arrays import SetArrays, arrays
 
 PACKED = 1 << 14
 """Baskets packed at a time."""

@@ -8,8 +8,7 @@ import numpy.typing as npt
 from pldp.errors import SimulationError
 from pldp.mechanisms import Channel, Grid
 from pldp.mechanisms.arrays import FloatArray, NumberArrays, arrays
-from pldp.mechanisms.continuous import CONTINUOUS
-from pldp.mechanisms.continuous.arrays import draw_continuous
+from pldp.mechanisms.continuous import CONTINUOUS, draw_continuous
 
 Outputs = npt.NDArray[np.int32]
 

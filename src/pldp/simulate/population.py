@@ -16,9 +16,13 @@ from pldp.simulate.kinds import BY_KIND
 from pldp.simulate.kinds.kind import distribution
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
+from pldp.usage import require
 
 LevelMix = Mapping[str, float] | Mapping[str, Mapping[str, float]] | None
 """Weight of each level; or, per label, such weights (a choice that depends on the value); or equal weights."""
+
+Shares = Mapping[str, Sequence[float] | Mapping[str, float]]
+"""Per question the share of each value, in their order or by label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,21 +97,23 @@ class Population:
         cls,
         survey: Survey,
         people: int,
-        shares: Mapping[str, Sequence[float]] | None = None,
+        shares: Shares | None = None,
         *,
         level_mix: LevelMix = None,
         seed: int = 0,
     ) -> Population:
         """Draw people at random from the shares of each question (a falling 1/rank pattern where none are given).
 
-        For `choices` these are the shares of people who have each label, independently; for `number`, of each bucket.
+        Shares are in the order of the labels, or by label. For `choices` they are the shares of people who have each
+        label, independently; for `number`, of each bucket.
         """
-        if people < 0:
-            raise SimulationError(f"people must not be negative, not {people}")
+        require(survey, Survey, "pldp.simulate.simulate(survey, people)")
+        if not isinstance(people, int | np.integer) or people < 0:
+            raise SimulationError(f"people must be a whole number of at least 0, not {people!r:.40}")
         generator = np.random.default_rng([seed, 1])
         values = {}
         for question in survey.questions if shares is None else map(survey.question, shares):
-            given = None if shares is None else np.asarray(shares[question.name], np.float64)
+            given = None if shares is None else BY_KIND[question.kind].weights(question, shares[question.name])
             values[question.name] = BY_KIND[question.kind].draw(question, people, given, generator)
         return cls._choosing(survey, values, level_mix, generator)
 
@@ -123,6 +129,45 @@ class Population:
             name: _choose_levels(survey.question(name), array, level_mix, generator) for name, array in values.items()
         }
         return cls(values, levels)
+
+
+def simulate(
+    survey: Survey,
+    people: int,
+    *,
+    shares: Shares | None = None,
+    level_mix: LevelMix = None,
+    seed: int = 0,
+) -> pa.Table:
+    """Return the reports that so many simulated people would send, as an Arrow table that `pldp.tally` takes.
+
+    Parameters
+    ----------
+    survey
+        What they are asked.
+    people
+        How many of them.
+    shares
+        Shares of the values of each question, by label or in their order; of a number, of each bucket. A question that
+        is not named is not answered. Without shares all are answered, with shares that fall like 1/rank.
+    level_mix
+        Weight of each level, or per label such weights, where the choice of a level depends on the answer.
+    seed
+        The same seed gives the same reports.
+
+    For populations larger than memory, or to keep the truth, see `Population` and `simulate_reports`.
+
+    Examples
+    --------
+    >>> import pldp
+    >>> survey = pldp.Survey.load("examples/commute.toml")
+    >>> reports = pldp.simulate.simulate(survey, 10_000, shares={"late": {"yes": 0.3, "no": 0.7}}, seed=1)
+    >>> low, high = pldp.estimate(pldp.tally(survey, reports), "late").interval()
+    >>> bool(low[0] < 0.3 < high[0])
+    True
+    """
+    population = Population.of_shares(survey, people, shares, level_mix=level_mix, seed=seed)
+    return pa.Table.from_batches(simulate_reports(survey, population, seed=seed), schema(survey))
 
 
 def truth_mapping(survey: Survey, shares: Mapping[str, npt.NDArray[np.float64]]) -> list[dict[str, Any]]:

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.estimates.shares.personal import checked_epsilons
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import ChannelArrays, Outputs, arrays, personal_arrays
 
@@ -74,4 +73,4 @@ def perturb_personal(
     """
     form = personal_arrays(mechanism, size)
     indices = form.checked_values(values)
-    return form.draw_personal(indices, checked_epsilons(epsilon, len(indices)), generator)
+    return form.draw_personal(indices, form.checked_epsilons(epsilon, len(indices)), generator)

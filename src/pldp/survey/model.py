@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import Any, Final
 
 from pldp.budgets import Level, epsilon_text
-from pldp.errors import AnswerError
+from pldp.errors import AnswerError, CallError
 from pldp.mechanisms import Micro, PureChannel, level_leak, value_and_level_epsilon
 from pldp.survey.question import Question, canonical, hash_of
 from pldp.words import unknown
@@ -60,6 +61,9 @@ class Survey:
         """Read a survey file (TOML or JSON); with `trusted_key`, accept it only if that key signed it."""
         from pldp.survey.file import load  # noqa: PLC0415 - the reader builds this class
 
+        if not isinstance(path, str | PathLike):
+            other = "pldp.Survey.read(source) takes text or a dictionary"
+            raise CallError(f"pldp.Survey.load(path) needs a path, not {type(path).__name__}: {other}")
         return load(path, trusted_key=trusted_key)
 
     @staticmethod
@@ -73,6 +77,9 @@ class Survey:
         """
         from pldp.survey.file import loads, survey_from_document  # noqa: PLC0415 - the reader builds this class
 
+        if not isinstance(source, str | Mapping) or (isinstance(source, str) and _is_path(source)):
+            other = "pldp.Survey.load(path) reads a file"
+            raise CallError(f"pldp.Survey.read(source) needs the text of a survey or a dictionary: {other}")
         if isinstance(source, str):
             return loads(source, trusted_key=trusted_key)
         return survey_from_document(dict(source), trusted_key=trusted_key)
@@ -174,6 +181,11 @@ class Survey:
     def save(self, path: str | Path) -> None:
         """Write the spelled-out document as JSON, for devices and other languages."""
         Path(path).write_bytes(self.canonical + b"\n")
+
+
+def _is_path(text: str) -> bool:
+    """Say whether a text is one line that is no JSON: no survey is."""
+    return bool(text.strip()) and "\n" not in text.strip() and not text.lstrip().startswith("{")
 
 
 def _level_document(level: Level) -> dict[str, str]:

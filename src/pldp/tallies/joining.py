@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel
 from pldp.tallies.fusion import CellArray, Fused, IntArray, Service, Source, distinct
+from pldp.usage import require
 
 OUTSIDE: Final = ("refuse", "skip", "clip")
 """What `fuse` may do with outputs that the channel cannot make."""
@@ -49,6 +50,7 @@ def fuse(services: Sequence[Service], *, outside: str = "refuse") -> Fused:
     """
     columns = []
     for service in services:
+        require(service, Service, "pldp.fuse([service, …])")
         keys, outputs = _array(service.keys), _array(service.outputs)
         if len(keys) != len(outputs):
             raise TallyError(

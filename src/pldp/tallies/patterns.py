@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import TallyError
-from pldp.mechanisms.arrays import ByteArray, IntArray
-from pldp.mechanisms.sets.arrays import WordArray, bit_columns
+from pldp.mechanisms.arrays import ByteArray, IntArray, WordArray, bit_columns
 
 LARGEST_SET = 16
 """Items of one set at most: its patterns are a table of 2^m counts."""

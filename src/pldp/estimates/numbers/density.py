@@ -26,7 +26,7 @@ from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.fusion import FusedLikelihood, em
 from pldp.estimates.numbers.log_density import DensityProgress, LogDensity
 from pldp.estimates.result import CONFIDENCE, Interval, normal_reach
-from pldp.tallies.fusion import Fused
+from pldp.tallies import Fused
 
 SPLINES: Final = (24, 48, 96, 192, 384)
 """Numbers of splines tried, up to half the number of buckets; those above 96 only where 96 is the best so far."""

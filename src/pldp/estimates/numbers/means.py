@@ -31,7 +31,7 @@ from pldp.estimates.numbers.log_density import spline_basis
 from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Row, normal_reach
 from pldp.mechanisms.arrays import Pieces, piecewise_arrays
-from pldp.tallies.fusion import ABSENT, Fused
+from pldp.tallies import ABSENT, Fused
 
 MeanMethod = Literal["weights", "average", "posterior", "fitted"]
 MEAN_METHODS: Final[tuple[str, ...]] = get_args(MeanMethod)

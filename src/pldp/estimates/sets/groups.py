@@ -24,9 +24,8 @@ from pldp.estimates.notes import TEST_LEVEL
 from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
 from pldp.estimates.result import Homogeneity
 from pldp.mechanisms import ItemSet
-from pldp.mechanisms.arrays import ByteArray, IntArray
-from pldp.mechanisms.sets.arrays import SetArrays
-from pldp.tallies.patterns import Columns, ItemColumns
+from pldp.mechanisms.arrays import ByteArray, IntArray, SetArrays
+from pldp.tallies import Columns, ItemColumns
 
 
 class Supports(NamedTuple):

@@ -16,8 +16,8 @@ from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.rules import Rule, rules_within
 from pldp.estimates.sets.search import Search, SetPart
 from pldp.estimates.sets.supports import Baskets, SetSupports, circumstances
-from pldp.mechanisms.sets.channel import item_places
-from pldp.tallies.patterns import LARGEST_SET
+from pldp.mechanisms import item_places
+from pldp.tallies import LARGEST_SET
 
 Control = Literal["any", "each"]
 

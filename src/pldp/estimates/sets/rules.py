@@ -11,7 +11,7 @@ import numpy as np
 from pldp.estimates.groups import FloatArray
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.search import SetPart
-from pldp.tallies.patterns import patterns_of
+from pldp.tallies import patterns_of
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pldp.estimates.notes import search_ended_early
 from pldp.estimates.result import Note
 from pldp.estimates.sets.groups import ItemGroups, Supports
 from pldp.mechanisms.arrays import IntArray
-from pldp.tallies.patterns import patterns_of
+from pldp.tallies import patterns_of
 
 MOST_CANDIDATES = 5_000_000
 """Sets of one size that a search counts at most."""

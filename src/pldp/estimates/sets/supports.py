@@ -15,12 +15,10 @@ from pldp.estimates.notes import levels_disagree
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, make_rows, normal_interval
 from pldp.estimates.sets.groups import ItemGroups, Supports
+from pldp.mechanisms import ItemSet, item_places
 from pldp.mechanisms.arrays import ByteArray, IntArray
-from pldp.mechanisms.sets.channel import ItemSet, item_places
 from pldp.survey import Choices
-from pldp.tallies import Tally
-from pldp.tallies.counts import BitCounts
-from pldp.tallies.patterns import LARGEST_SET, Columns
+from pldp.tallies import LARGEST_SET, BitCounts, Columns, Tally
 
 Baskets = Sequence[tuple[ItemSet, ByteArray | Columns]]
 """Groups of reports: the channel and the packed rows of each, or whatever counts them (`pldp.tallies.spark`)."""

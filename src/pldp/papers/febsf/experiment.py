@@ -15,11 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from pldp.estimates import group, norm_sub
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.shares.hidden import HiddenReports, moments
-from pldp.estimates.shares.joint import joint_likelihood
+from pldp.estimates import HiddenReports, group, joint_likelihood, moments, norm_sub
 from pldp.mechanisms import MICRO, PureChannel, RandomizedResponse, SymmetricUnaryEncoding
+from pldp.mechanisms.arrays import FloatArray
 from pldp.papers.datasets import load_counts
 from pldp.papers.febsf import methods
 from pldp.papers.running import Progress, in_parallel, mean_and_error, track

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from pldp.budgets import LEVEL_FRACTIONS, allocate, cube_root_rule, fraction_levels, unary_cost
 from pldp.estimates import Group, frequencies, group
-from pldp.estimates.groups import FloatArray
 from pldp.mechanisms import MICRO, SymmetricUnaryEncoding
+from pldp.mechanisms.arrays import FloatArray
 from pldp.papers.datasets import data_file
 from pldp.papers.datasets.published import ADULT_COLUMNS, ADULT_NUMBERS
 from pldp.papers.mpldp import methods

@@ -26,14 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates import Fit, FusedLikelihood
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.numbers.fusion import centres, em
-from pldp.estimates.numbers.means import posterior_weights
+from pldp.estimates import Fit, FusedLikelihood, centres, em, posterior_weights
 from pldp.mechanisms import DiscreteLaplace, NumberChannel
-from pldp.mechanisms.arrays import piecewise_arrays
-from pldp.tallies import Fused
-from pldp.tallies.fusion import ABSENT
+from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
+from pldp.tallies import ABSENT, Fused
 
 _TUPLES_AT_ONCE: Final = 4096
 

@@ -24,6 +24,10 @@ class SimulatedChoice(SimulatedKind[Choice]):
         """Draw labels from their shares."""
         return draw_places(question, people, shares, generator)
 
+    def label_index(self, question: Choice, label: str) -> int:
+        """Return the place of a label."""
+        return question.value_index(label)
+
     def count(self, question: Choice, values: Values) -> npt.NDArray[np.int64]:
         """Return how many people have each label."""
         return np.bincount(values, minlength=len(question.values))

@@ -38,6 +38,20 @@ class SimulatedKind(ABC, Generic[Q]):
     def truth(self, question: Q, shares: FloatArray) -> dict[str, Any]:
         """Return the truth behind these shares as plain data: rows as results have them."""
 
+    def label_index(self, question: Q, label: str) -> int:
+        """Return the place of a label."""
+        del label
+        raise SimulationError(f"question {question.name!r} is of kind {question.kind} and has no labels")
+
+    def weights(self, question: Q, given: Sequence[float] | Mapping[str, float]) -> FloatArray:
+        """Return shares in the order of labels or buckets; labels that are left out have none."""
+        if not isinstance(given, Mapping):
+            return np.asarray(given, np.float64)
+        ordered = np.zeros(question.size)
+        for label, share in given.items():
+            ordered[self.label_index(question, label)] = share
+        return ordered
+
     def repeat(self, question: Q, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return the values of exactly so many people of each label, in order."""
         del counts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pldp.estimates.numbers.number import QUANTILES
+from pldp.estimates import QUANTILES
 from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places
 from pldp.simulate.numbers import to_buckets
 from pldp.survey import Number
