@@ -11,9 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
+from pldp.records import Record
 from pldp.reports.columns import Forms, batch_rows, schema
 from pldp.simulate.kinds import BY_KIND
-from pldp.simulate.kinds.kind import distribution
+from pldp.simulate.kinds.kind import Values, distribution
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.usage import require
@@ -25,8 +26,8 @@ Shares = Mapping[str, Sequence[float] | Mapping[str, float]]
 """Per question the share of each value, in their order or by label."""
 
 
-@dataclass(frozen=True, eq=False)
-class Population:
+@dataclass(frozen=True, eq=False, repr=False)
+class Population(Record):
     """What is true of some people: per question each one's value and the level chosen, both as places in the survey.
 
     A value is the index of a label, for `choices` a row of packed bits (bit i for label i), for `number` a bucket.
@@ -38,7 +39,7 @@ class Population:
     (100, array([0.3, 0.7]))
     """
 
-    values: Mapping[str, npt.NDArray[Any]]
+    values: Mapping[str, Values]
     levels: Mapping[str, npt.NDArray[Any]]
 
     def __post_init__(self) -> None:
@@ -70,10 +71,9 @@ class Population:
     ) -> Population:
         """Make exactly so many people of each value, in random order; several questions are independent."""
         generator = np.random.default_rng([seed, 1])
-        values = {}
-        for name, given in counts.items():
-            question = survey.question(name)
-            values[name] = generator.permutation(BY_KIND[question.kind].repeat(question, given))
+        questions = [survey.question(name) for name in counts]
+        people = ((each.name, BY_KIND[each.kind].repeat(each, counts[each.name])) for each in questions)
+        values = {name: generator.permutation(array) for name, array in people}
         return cls._choosing(survey, values, level_mix, generator)
 
     @classmethod
@@ -119,15 +119,10 @@ class Population:
 
     @classmethod
     def _choosing(
-        cls,
-        survey: Survey,
-        values: Mapping[str, npt.NDArray[Any]],
-        level_mix: LevelMix,
-        generator: np.random.Generator,
+        cls, survey: Survey, values: Mapping[str, Values], level_mix: LevelMix, generator: np.random.Generator
     ) -> Population:
-        levels = {
-            name: _choose_levels(survey.question(name), array, level_mix, generator) for name, array in values.items()
-        }
+        questions = map(survey.question, values)
+        levels = {each.name: _choose_levels(each, values[each.name], level_mix, generator) for each in questions}
         return cls(values, levels)
 
 
@@ -201,12 +196,11 @@ def simulate_reports(
 
 def _batch(survey: Survey, population: Population, part: slice, generator: np.random.Generator) -> pa.RecordBatch:
     rows = part.stop - part.start
+    ids = generator.bytes(16 * rows)
     columns: dict[str, pa.Array] = {
         "schema": pa.array(np.full(rows, SCHEMA, np.uint8)),
         "survey": pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [survey.hash]),
-        "id": pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(16), rows, [None, pa.py_buffer(generator.bytes(16 * rows))]
-        ),
+        "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(ids)]),
     }
     fields = schema(survey)
     asked = _asked(survey, rows, generator)
@@ -219,10 +213,9 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
             own = asked[:, place]
             some = _question_columns(survey, question, values[own], level[own], generator)
             columns |= {name: _spread(array, own) for name, array in some.items()}
-    arrays = [columns.get(field.name, None) for field in fields]
     filled = [
-        pa.nulls(rows, field.type) if array is None else array.cast(field.type)
-        for field, array in zip(fields, arrays, strict=True)
+        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
+        for field in fields
     ]
     return pa.RecordBatch.from_arrays(filled, schema=fields)
 
@@ -244,11 +237,7 @@ def _spread(array: pa.Array, rows: npt.NDArray[np.bool_]) -> pa.Array:
 
 
 def _question_columns(
-    survey: Survey,
-    question: Question,
-    values: npt.NDArray[Any],
-    level: npt.NDArray[Any],
-    generator: np.random.Generator,
+    survey: Survey, question: Question, values: Values, level: npt.NDArray[Any], generator: np.random.Generator
 ) -> dict[str, pa.Array]:
     shown = level if survey.level_channel is None else perturb(survey.level_channel, level, generator)
     names = [each.name for each in question.levels]
@@ -265,31 +254,25 @@ def _question_columns(
         chosen = level == place
         target = outputs if forms.limits[place] else rows
         target[chosen] = perturb(channel, values[chosen], generator)
-    packed = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(bits.bytes), len(rows), [_validity(is_bits), pa.py_buffer(rows)]
-    )
-    columns[f"{question.name}.bits"] = packed
+    valid = None if is_bits.all() else pa.py_buffer(np.packbits(is_bits, bitorder="little"))
+    packed = [valid, pa.py_buffer(rows)]
+    columns[f"{question.name}.bits"] = pa.FixedSizeBinaryArray.from_buffers(pa.binary(bits.bytes), len(rows), packed)
     if forms.integers:
         columns[f"{question.name}.output"] = pa.array(outputs, mask=is_bits)
     return columns
 
 
-def _validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
-    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-
-
 def _choose_levels(
-    question: Question, values: npt.NDArray[Any], mix: LevelMix, generator: np.random.Generator
+    question: Question, values: Values, mix: LevelMix, generator: np.random.Generator
 ) -> npt.NDArray[np.uint8]:
-    size = len(question.levels)
+    offered = np.arange(len(question.levels), dtype=np.uint8)
     if mix is None:
-        return generator.integers(0, size, len(values), dtype=np.uint8)
+        return generator.integers(0, len(offered), len(values), dtype=np.uint8)
     if not any(isinstance(weight, Mapping) for weight in mix.values()):
-        return generator.choice(np.arange(size, dtype=np.uint8), len(values), p=_level_weights(question, mix))
+        return generator.choice(offered, len(values), p=_level_weights(question, mix))
     levels = np.empty(len(values), np.uint8)
     for chosen, weights in BY_KIND[question.kind].split(question, values, mix):
-        probabilities = _level_weights(question, weights)
-        levels[chosen] = generator.choice(np.arange(size, dtype=np.uint8), int(chosen.sum()), p=probabilities)
+        levels[chosen] = generator.choice(offered, int(chosen.sum()), p=_level_weights(question, weights))
     return levels
 
 
