@@ -52,7 +52,8 @@ def _run(args: argparse.Namespace) -> None:
     for row, share in zip(content["questions"][0]["rows"], truth, strict=True):
         row["true"] = float(share)
     cost = _cost_of_one_level(survey, result, truth, args.seed)
-    covered = _covered(result, truth)
+    low, high = result.interval(0.95)
+    covered = int(((low <= truth) & (truth <= high)).sum())
     verdict = _verdict(covered, len(truth), cost)
     mapping = {
         "people": result.reports,
@@ -113,11 +114,6 @@ def _cost_of_one_level(survey: Survey, result: Result, truth: Any, seed: int) ->
         "personalised_mean_standard_error": float(np.mean(result.standard_error)),
         "personalised_mean_squared_error": float(np.mean((result.estimates - truth) ** 2)),
     }
-
-
-def _covered(result: Result, truth: Any) -> int:
-    low, high = result.interval(0.95)
-    return int(((low <= truth) & (truth <= high)).sum())
 
 
 def _figures(collected: Collected | None) -> dict[str, Any] | None:

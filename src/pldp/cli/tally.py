@@ -115,9 +115,8 @@ def _load_tally(path: str, survey: Survey | None, args: argparse.Namespace) -> T
         raise UsageError(f"{path}: is a tally of another survey")
     for pair in map(tuple, args.pair):
         if pair not in loaded.paired:
-            raise UsageError(
-                f"--pair: {path} was counted without the pair {pair[0]}, {pair[1]}; count its reports again"
-            )
+            missing = f"the pair {', '.join(pair)}"
+            raise UsageError(f"--pair: {path} was counted without {missing}; count its reports again")
     if args.patterns and not all(counts.has_cells for counts in loaded.counts.values() if counts.reports):
         raise UsageError(f"--patterns: {path} was counted without whole rows; count its reports again")
     return loaded
