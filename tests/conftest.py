@@ -1,4 +1,4 @@
-"""Shared by all tests: where we are, a few surveys, and the false-alarm rate of statistical tests."""
+"""Shared by all tests: where we are, a few surveys, and what is started for a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from helpers.claims import runs  # noqa: F401 - some tests still take it from here
 from pldp.survey import Survey, loads
 
 ROOT = Path(__file__).parent.parent

@@ -13,6 +13,10 @@ class PldpError(Exception):
     """Base of every error below."""
 
 
+class CallError(PldpError, TypeError):
+    """An argument of the wrong type, or in the wrong place; the message names the right call."""
+
+
 class EpsilonError(PldpError, ValueError):
     """An ε that is not a number, not positive, absurdly large, or that no integer weights can keep."""
 

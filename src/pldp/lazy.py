@@ -11,21 +11,50 @@ __all__ = ["lazy_exports"]
 
 
 def lazy_exports(
-    package: str, names: Mapping[str, Iterable[str]]
+    package: str,
+    names: Mapping[str, Iterable[str]],
+    *,
+    packages: Iterable[str] = (),
+    hints: Mapping[str, str] | None = None,
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__all__`, `__getattr__` and `__dir__` of a package, given the names that each module exports.
 
+    Parameters
+    ----------
+    package
+        The package itself.
+    names
+        What it exports, by the modules that have it.
+    packages
+        Packages inside it that need no import of their own.
+    hints
+        What to use instead of names that one could look for here.
+
+    Examples
+    --------
     >>> exported, load, _ = lazy_exports("pldp", {"pldp.errors": ["PldpError"]})
     >>> exported, load("PldpError").__name__
     (['PldpError'], 'PldpError')
     """
     homes = {name: module for module, exported in names.items() for name in exported}
+    inside = frozenset(packages)
 
     def load(name: str) -> Any:
+        if name in inside:
+            return import_module(f"{package}.{name}")
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{_hint(name)}", name=name)
         found = getattr(import_module(homes[name]), name)
         setattr(modules[package], name, found)
         return found
 
-    return sorted(homes), load, lambda: sorted(homes)
+    def _hint(name: str) -> str:
+        if name.startswith("_"):  # asked by Python itself
+            return ""
+        if hints and name in hints:
+            return f"; use {hints[name]}"
+        from pldp.words import suggest  # noqa: PLC0415 - only errors need it
+
+        return suggest(name, [*homes, *inside])
+
+    return sorted(homes), load, lambda: sorted({*homes, *inside})

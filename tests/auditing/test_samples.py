@@ -172,11 +172,8 @@ def test_the_continuous_laplace_of_the_papers_shows_its_value_in_the_last_digits
     assert row.sampled.epsilon > 3
 
 
-def test_ten_million_samples_of_each_value_take_seconds() -> None:
-    start = time.process_time()
-    samples = runs(10**6, 10**7)
-    (row,) = audit(response(1), [0, 1], epsilon=1, samples=samples, vectorised=True).rows
-    assert time.process_time() - start <= 20 * samples / 10**7 + 1
+def test_a_million_samples_find_nearly_the_whole_epsilon() -> None:
+    (row,) = audit(response(1), [0, 1], epsilon=1, samples=runs(10**6, 10**7), vectorised=True).rows
     assert 0.98 <= row.sampled.epsilon <= 1
 
 

@@ -54,7 +54,7 @@ def run(*command: str | Path, folder: Path = CLIENT) -> str:
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_bytes_give_the_same_reports(case: str, node: str, tmp_path: Path) -> None:
     """100,000 of 100,000 in the long form; also refusals, states, explanations, hashes, and altered surveys."""
-    reports = 100_000 if LONG else 100
+    reports = 100_000 if LONG else 60
     path = tmp_path / "vectors.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for vectors in (make_vectors(case, reports), make_mutants(case, reports // (10 if LONG else 1))):

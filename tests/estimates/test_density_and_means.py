@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from helpers.claims import Z, mean_is, runs
+from helpers.claims import Z, mean_is, rate_is, runs
 from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
 from pldp.estimates.numbers.fusion import centres, em
@@ -16,8 +16,7 @@ from pldp.mechanisms import Channel, Grid, build, names
 from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.papers.multiservice import js
 from pldp.papers.multiservice.experiment import Setting, collect, numbers
-from pldp.simulate import perturb_numbers, to_buckets
-from pldp.simulate.sampling import perturb
+from pldp.simulate import perturb, to_buckets
 from pldp.tallies import Fused, Service, fuse
 
 SIZE = 64
@@ -31,10 +30,8 @@ def collected(
     services = []
     for place, each in enumerate(channels):
         here = np.ones(len(values), bool) if give is None else give[:, place]
-        draw = perturb if each.mechanism in {"krr", "lh"} else perturb_numbers
-        services.append(
-            Service(f"{each.mechanism}{place}", each, keys[here], draw(each, values[here], generator), (0, 1))
-        )
+        outputs = perturb(each, values[here], generator)
+        services.append(Service(f"{each.mechanism}{place}", each, keys[here], outputs, (0, 1)))
     return fuse(services)
 
 
@@ -288,8 +285,8 @@ def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None
         wrong.append((found.value - 1 / 3) / found.standard_error)
         low, high = found.interval()
         assert low < found.value < high
-    covered = (np.abs(errors) <= 1.96).mean()
-    assert abs(covered - 0.95) <= Z * np.sqrt(0.05 * 0.95 / len(errors))
+    assert rate_is(np.abs(errors) <= 1.96, 0.95)
+    assert not rate_is(np.abs(errors) <= 0.5, 0.95)
     assert abs(np.mean(np.square(errors)) - 1) <= Z * np.sqrt(2 / len(errors))
     assert mean_is(errors, 0.0)
     assert not mean_is(wrong, 0.0)

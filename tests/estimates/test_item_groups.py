@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -162,18 +161,16 @@ def test_one_value_that_everybody_names_is_certain() -> None:
     assert separable_maximum([group(built, OutputCounts(np.array([50, 0, 0])))]).tolist() == [1, 0, 0]
 
 
-def test_ten_thousand_items_and_a_million_people_in_seconds() -> None:
-    start = time.process_time()
+def test_ten_thousand_items_and_a_million_people_need_no_search() -> None:
     generator = np.random.default_rng(1)
     size, people = 10_000, 1_000_000
     built = ItemResponse.of([math.inf] * 5000 + [1_000_000] * 2500 + [100_000] * 2500)
     values = generator.choice(size, people, p=zipf(size))
     found = group(built, counted(built, perturb(built, values, generator)))
     fit = maximum_likelihood([found])
-    assert fit.converged
+    assert (fit.converged, fit.steps) == (True, 0)
     assert found.shares().sum() == pytest.approx(1)
     assert np.isfinite(found.variance(found.shares())).all()
-    assert time.process_time() - start < 5
 
 
 def test_an_open_value_that_never_came_is_no_certainty() -> None:

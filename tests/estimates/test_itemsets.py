@@ -303,13 +303,17 @@ def rules_of(seed: int) -> dict[str, tuple[float, float, float, float]]:
 
 
 def test_confidence_and_lift_have_the_errors_that_they_state() -> None:
-    found = [rules_of(seed) for seed in range(300)]
+    found = [rules_of(seed) for seed in range(runs(150, 1500))]
     confidence, lift = POPULATION[1] / POPULATION[0], POPULATION[1] / POPULATION[0] ** 2
-    for name, truth in (("confidence", confidence), ("lift", lift)):
-        z = np.array([(getattr(rule, name) - truth) / getattr(rule, f"{name}_error") for rule in found])
+    for name, truth, independent in (("confidence", confidence, POPULATION[0]), ("lift", lift, 1.0)):
+        errors = np.array([getattr(rule, f"{name}_error") for rule in found])
+        z, wrong = (
+            np.array([getattr(rule, name) - value for rule in found]) / errors for value in (truth, independent)
+        )
         assert mean_is(z, 0)
         assert mean_is(z**2, 1)
-        assert not mean_is((1.5 * z) ** 2, 1)
+        assert not mean_is(wrong, 0)
+        assert not mean_is(wrong**2, 1)
 
 
 def test_groups_that_differ_are_named_and_pooling_by_size_is_right() -> None:

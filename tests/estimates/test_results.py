@@ -6,7 +6,7 @@ import copy
 import json
 import pickle
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from pldp.estimates import (
     supports,
 )
 from pldp.estimates.kinds import BY_KIND
+from pldp.estimates.options import GivenOptions, Options
 from pldp.mechanisms import names
 from pldp.simulate import Population, perturb_personal, simulate_reports
 from pldp.survey import loads
@@ -186,8 +187,9 @@ def test_a_whole_tally_has_every_question_or_the_reason_why_not() -> None:
     assert len(empty) == 0
     assert [each["name"] for each in empty.to_mapping()["missing"]] == ["basket", "reason", "spent"]
     assert all("has no reports" in each["reason"] for each in empty.to_mapping()["missing"])
-    with pytest.raises(EstimateError, match="'spent' has no reports"):
+    with pytest.raises(KeyError, match="'spent' has no reports"):
         empty["spent"]
+    assert empty.get("spent") is None
     with pytest.raises(KeyError):
         results["colour"]
 
@@ -196,6 +198,8 @@ def test_tables_of_tallied_pairs_come_with_the_results() -> None:
     (table,) = estimate(commute()).tables
     assert table.question == "late × mode"
     assert table.rows()[1].label == (table.margins[0].values[0], table.margins[1].values[1])
+    for library in ("pandas", "polars"):
+        assert list(table.to_frame(library=library).columns)[:3] == ["late", "mode", "estimate"]
     (own,) = estimate(commute(), target="respondents", confidence=0.9).tables
     assert own.standard_error.sum() < table.standard_error.sum()
     assert (own.target, own.confidence) == ("respondents", 0.9)
@@ -304,3 +308,7 @@ def test_the_picture_of_a_skewed_number_is_as_high_as_its_curve_needs() -> None:
     assert highest < axes.get_ylim()[1] <= 2 * highest
     assert "grey: the band reaches above the picture" in axes.get_title(loc="left")
     assert "grey" not in found(generator.uniform(0, 1000, 20_000)).plot().get_title(loc="left")
+
+
+def test_the_types_of_options_are_those_of_the_options() -> None:
+    assert get_type_hints(GivenOptions) == get_type_hints(Options)

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.claims import mean_is_at_most, runs
-from helpers.samples import counted
+from helpers.samples import hidden_counts
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub, shrink
 from pldp.estimates.shares import shrinkage
 from pldp.estimates.shares.hidden import HiddenReports
 from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
 from pldp.mechanisms import RandomizedResponse, build
-from pldp.simulate import perturb
 from pldp.tallies import OutputCounts
 
 ZIPF = 1 / np.arange(1, 41)
@@ -25,13 +24,9 @@ LEVELS = np.array([0.4, 0.35, 0.25])
 
 def fitted(size: int, people: int, label: int, seed: int, shares: np.ndarray) -> HiddenFit:
     """A joint fit of k-RR reports at hidden levels 0.5, 1, 2."""
-    generator = np.random.default_rng(seed)
     channels = [build("krr", size, micro) for micro in (500_000, 1_000_000, 2_000_000)]
-    level = generator.choice(3, people, p=LEVELS)
-    outputs = perturb(channels, generator.choice(size, people, p=shares), generator, level=level)
     label_channel = RandomizedResponse.of(3, label)
-    shown = perturb(label_channel, level, generator)
-    counts = [counted(each, outputs[shown == place]) for place, each in enumerate(channels)]
+    counts = hidden_counts(channels, label_channel, shares, LEVELS, people, np.random.default_rng(seed))
     return joint_likelihood(HiddenReports.of(channels, label_channel, counts), starts=1)
 
 

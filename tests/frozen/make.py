@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from frozen.cases import FILES, FOLDER, SURVEYS, Cases, arithmetic, frozen_reports, simulated
+from frozen.cases import FILES, arithmetic
+from frozen.counts import FOLDER, SURVEYS, Cases, frozen_reports, simulated
 
 
 def plain(found: Any) -> Any:

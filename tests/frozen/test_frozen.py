@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from frozen.cases import FILES, FOLDER, arithmetic
+from frozen.cases import FILES, arithmetic
+from frozen.counts import FOLDER
 from frozen.make import plain
 
 pytestmark = pytest.mark.xdist_group("frozen")  # cases share tallies

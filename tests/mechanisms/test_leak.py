@@ -14,8 +14,10 @@ from pldp.mechanisms import (
     LinearHashing,
     RandomizedResponse,
     build,
+    hideable,
     level_leak,
     micro_epsilon_of_ratio,
+    names,
     value_and_level_epsilon,
 )
 from pldp.survey import loads
@@ -24,9 +26,7 @@ EPSILONS = (100_000, 500_000, 1_000_000)
 
 
 def channels_of(mechanism: str, size: int) -> list[Channel]:
-    if mechanism == "lh":
-        return [LinearHashing.of(size, micro, 3) for micro in EPSILONS]
-    return [build(mechanism, size, micro) for micro in EPSILONS]
+    return list(next(hideable(mechanism, size, EPSILONS)))
 
 
 def enumerated(channels: list[Channel], label: Channel | None = None) -> tuple[int, int]:
@@ -76,7 +76,7 @@ def test_only_one_channel_for_all_levels_leaks_nothing() -> None:
     same = build("krr", 5, 700_000)
     assert level_leak([same, same]) == 0
     assert level_leak([same]) == 0
-    for mechanism in ("krr", "sue", "oue", "lh"):
+    for mechanism in names("labels", per_value=False):
         assert level_leak(channels_of(mechanism, 5)) > 0
 
 

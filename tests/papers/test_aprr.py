@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -51,7 +52,8 @@ def test_a_rebuilt_one_is_what_bayes_rule_gives(kept: float, raised: float) -> N
 def test_the_published_channel_breaks_the_budgets_and_the_safe_one_uses_them_up() -> None:
     levels = [0, 1, 2, 3, 4]
     theirs, safe = aprr.aprr(levels, 9_000_000), aprr.aprr_safe(levels, 9_000_000)
-    promised = [(None, None), (1_200_000, 2_400_000), (900_000, 1_800_000), (600_000, 1_200_000), (300_000, 600_000)]
+    open_ = (math.inf, math.inf)
+    promised = [open_, (1_200_000, 2_400_000), (900_000, 1_800_000), (600_000, 1_200_000), (300_000, 600_000)]
     assert [safe.item_micro_epsilon(item) for item in levels] == promised
     assert all(theirs.item_micro_epsilon(item).present > promised[item][0] for item in levels[1:])
     assert theirs.micro_epsilon == math.inf
@@ -99,7 +101,7 @@ def test_reproduce_prints_rows_and_verdicts(with_data: bool, capsys, monkeypatch
     assert {(row["min_support"], row["method"]) for row in result["rows"]} == {
         (least, method) for least in SUPPORTS for method in ("aprr", "aprr_safe", "gr_ppfm", "mask")
     }
-    assert [verdict.to_mapping() for verdict in load_paper("aprr").judge(result)] == result["verdicts"]
+    assert [asdict(verdict) for verdict in load_paper("aprr").judge(result)] == result["verdicts"]
     verdicts = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
     assert not verdicts["LDP-APRR satisfies ε-LDP: value i keeps its budget ε_i (Lemma 1)"]
     assert not verdicts["avgPrivacy of GR-PPFM is 35.9 %"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from helpers.claims import mean_is
 from pldp.cli import main
+from pldp.epsilon import Micro
 from pldp.errors import EstimateError
 from pldp.estimates import group
 from pldp.papers import ipldp, load_paper
@@ -26,8 +28,8 @@ from pldp.simulate import perturb_counts
 BUDGETS = (100_000, 500_000, 1_000_000, math.inf, math.inf)
 SHARES = np.array([0.05, 0.1, 0.15, 0.3, 0.4])
 PEOPLE = 20_000
-BUDGET_LISTS = st.lists(st.one_of(st.none(), st.integers(10_000, 8_000_000)), min_size=3, max_size=12).filter(
-    lambda budgets: sum(micro is not None for micro in budgets) >= 2
+BUDGET_LISTS = st.lists(st.one_of(st.just(math.inf), st.integers(10_000, 8_000_000)), min_size=3, max_size=12).filter(
+    lambda budgets: sum(micro < math.inf for micro in budgets) >= 2
 )
 
 
@@ -46,7 +48,7 @@ def test_theorem_3_gives_the_losses_that_simulation_sees() -> None:
     found = losses("iprr", BUDGETS)
     assert mean_is(found[:, 0], ipldp.l2_loss(BUDGETS, SHARES, PEOPLE))
     assert mean_is(found[:, 1], ipldp.l1_loss(BUDGETS, SHARES, PEOPLE))
-    weaker = [None if micro is None else micro * 21 // 20 for micro in BUDGETS]
+    weaker = [micro if micro == math.inf else micro * 21 // 20 for micro in BUDGETS]
     assert not mean_is(found[:, 0], ipldp.l2_loss(weaker, SHARES, PEOPLE))
 
 
@@ -57,7 +59,7 @@ def test_the_formula_covers_urr_and_k_rr() -> None:
 
 
 @given(BUDGET_LISTS, st.integers(0, 1000))
-def test_no_shares_lose_more_than_theorem_4_says(budgets: list[int | None], seed: int) -> None:
+def test_no_shares_lose_more_than_theorem_4_says(budgets: list[Micro], seed: int) -> None:
     worst = ipldp.worst_shares(budgets)
     assert ipldp.l2_bound(budgets, 7) == pytest.approx(ipldp.l2_loss(budgets, worst, 7))
     assert ipldp.l1_bound(budgets, 7) == pytest.approx(ipldp.l1_loss(budgets, worst, 7))
@@ -67,13 +69,13 @@ def test_no_shares_lose_more_than_theorem_4_says(budgets: list[int | None], seed
 
 
 @given(BUDGET_LISTS)
-def test_theorem_6_bounds_every_loss(budgets: list[int | None]) -> None:
+def test_theorem_6_bounds_every_loss(budgets: list[Micro]) -> None:
     assert ipldp.l2_bound(budgets, 7) <= ipldp.low_privacy_l2(budgets, 7) * (1 + 1e-12)
     assert ipldp.l1_bound(budgets, 7) <= ipldp.low_privacy_l1(budgets, 7) * (1 + 1e-12)
 
 
 def test_theorem_6_is_reached_by_equal_budgets_above_its_limit_and_not_by_unequal_ones() -> None:
-    equal = [1_200_000] * 4 + [None] * 2  # above ln 3
+    equal = [1_200_000] * 4 + [math.inf] * 2  # above ln 3
     assert ipldp.low_privacy_l2(equal, 7) == pytest.approx(ipldp.l2_bound(equal, 7))
     assert ipldp.low_privacy_l1(equal, 7) == pytest.approx(ipldp.l1_bound(equal, 7))
     unequal = [100_000, 10_000_000, 10_000_000]  # all above ln 1
@@ -84,18 +86,18 @@ def test_theorem_5_is_the_limit_of_small_budgets_but_its_absolute_loss_only_a_bo
     budgets = [1000, 4000, 20_000, 100_000, math.inf, math.inf]
     assert ipldp.l2_bound(budgets, 7) == pytest.approx(ipldp.high_privacy_l2(budgets, 7), rel=0.1)
     assert ipldp.l1_bound(budgets, 7) < 0.95 * ipldp.high_privacy_l1(budgets, 7)
-    equal = [1000] * 4 + [None] * 2
+    equal = [1000] * 4 + [math.inf] * 2
     assert ipldp.l1_bound(equal, 7) == pytest.approx(ipldp.high_privacy_l1(equal, 7), rel=0.02)
 
 
 @given(BUDGET_LISTS, st.integers(0, 1000))
-def test_lemma_1_is_printed_the_wrong_way_round(budgets: list[int | None], seed: int) -> None:
+def test_lemma_1_is_printed_the_wrong_way_round(budgets: list[Micro], seed: int) -> None:
     shares = np.random.default_rng(seed).dirichlet(np.ones(len(budgets)))
-    larger = [None if micro is None else 2 * micro for micro in budgets]
+    larger = [2 * micro for micro in budgets]
     assert ipldp.l2_loss(larger, shares, 1) < ipldp.l2_loss(budgets, shares, 1)
     assert ipldp.l1_loss(larger, shares, 1) < ipldp.l1_loss(budgets, shares, 1)
-    sensitive = [micro for micro in budgets if micro is not None]
-    urr = [None if micro is None else min(sensitive) for micro in budgets]
+    sensitive = [micro for micro in budgets if micro < math.inf]
+    urr = [micro if micro == math.inf else min(sensitive) for micro in budgets]
     assert ipldp.l2_loss(budgets, shares, 1) <= ipldp.l2_loss(urr, shares, 1) * (1 + 1e-12)
 
 
@@ -105,12 +107,12 @@ def test_rivals_are_those_of_the_paper() -> None:
     assert set(every) == {"iprr", "krr", "urr", "idue_opt0", "idue_opt1", "idue_opt2"}
     assert every["krr"].micro_epsilon == 100_000
     with pytest.raises(EstimateError, match="at least one item, not none"):
-        ipldp.item_channels([None, None])
+        ipldp.item_channels([math.inf, math.inf])
 
 
 def test_levels_share_the_items_evenly() -> None:
     budgets = ipldp.level_budgets(100, 100_000, 1_000_000, non_sensitive=0.5)
-    assert budgets[:50] == (None,) * 50
+    assert budgets[:50] == (math.inf,) * 50
     assert [budgets.count(micro) for micro in (1_000_000, 700_000, 400_000, 100_000)] == [13, 13, 12, 12]
 
 
@@ -169,7 +171,7 @@ def test_reproduce_gives_all_rows_and_a_verdict_on_every_claim(capsys) -> None:
     for dataset in ("zipf", "kosarak_parts"):
         assert {(5, dataset, method, e) for method in methods - {"krr", "urr"} for e in ("norm_sub", "mle")} <= rows
     assert result["left_out"] == ["idue with mle for more than 100,000 people"]
-    assert [verdict.to_mapping() for verdict in load_paper("ipldp").judge(result)] == result["verdicts"]
+    assert [asdict(verdict) for verdict in load_paper("ipldp").judge(result)] == result["verdicts"]
     for claim, holds in FOUND.items():
         (verdict,) = [each for each in result["verdicts"] if each["claim"].startswith(claim)]
         assert verdict["holds"] is holds, verdict

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from helpers.claims import follows, mean_is
+from helpers.samples import PERSONAL
 from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError, SimulationError
-from pldp.mechanisms import Channel, build, names
+from pldp.mechanisms import Channel, build, hideable, names
 from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
 
 PEOPLE = 200_000
@@ -43,9 +44,7 @@ def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_each_level_uses_its_own_channel(mechanism: str) -> None:
-    channels = [build(mechanism, 5, micro) for micro in (300_000, 2_000_000)]
-    if mechanism == "lh":
-        channels[1] = build("lh", 5, 350_000)  # the same number of buckets, so that outputs have one form
+    channels = next(hideable(mechanism, 5, (300_000, 2_000_000)))
     generator = np.random.default_rng(2)
     level = generator.integers(0, 2, PEOPLE)
     outputs = perturb(channels, np.full(PEOPLE, 4), generator, level=level)
@@ -53,7 +52,7 @@ def test_each_level_uses_its_own_channel(mechanism: str) -> None:
         assert fits(tested, outputs[level == place], 4)
 
 
-@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue"])
+@pytest.mark.parametrize("mechanism", PERSONAL)
 def test_each_person_has_an_epsilon_of_their_own(mechanism: str) -> None:
     """Two interleaved budgets must give each half its own channel."""
     epsilon = np.where(np.arange(PEOPLE) % 2, 0.4, 1.7)

@@ -168,8 +168,12 @@ def test_continuous_outputs_are_put_on_the_grid(mechanism: str) -> None:
     spoilt = np.concatenate([numbers[:-2], [np.nan, np.inf]])
     skipped = fuse([Service.of_numbers("a", made, np.arange(1000), spoilt)], outside="skip")
     assert skipped.sources[0].skipped == {"impossible": 2}
-    if mechanism == "sr":
-        assert fuse([Service.of_numbers("a", made, [1, 2], [numbers[0], 0.1])], outside="skip").people == 1
+
+
+def test_a_number_between_the_two_outputs_of_rounding_is_impossible() -> None:
+    made = build("sr", 64, 1_000_000)
+    possible = perturb_continuously("sr", 1.0, np.array([0.4]), np.random.default_rng(1))[0]
+    assert fuse([Service.of_numbers("a", made, [1, 2], [possible, 0.1])], outside="skip").people == 1
 
 
 SURVEY = """

@@ -12,7 +12,7 @@ from pldp.auditing.certificate import certificate_page, write_certificate
 from pldp.auditing.devices import JavaScript
 from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds
 from pldp.auditing.law import sampler_fault
-from pldp.auditing.result import Audit, Row
+from pldp.auditing.result import Audit, Row, write_epsilon
 from pldp.auditing.sampled import Bound, lower_bound, ratio_bound, smallest_detectable
 from pldp.auditing.settings import AuditSettings
 from pldp.auditing.tables import Table, read_table
@@ -43,4 +43,5 @@ __all__ = [
     "sampler_fault",
     "smallest_detectable",
     "write_certificate",
+    "write_epsilon",
 ]

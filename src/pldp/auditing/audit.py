@@ -91,11 +91,9 @@ def audit(
         columns = columns_of(called.observations(timed=settings.timed))
         bound = lower_bound(columns, count, len(values), epsilon, confidence=settings.confidence)
         timing = compare_times(called.times) if settings.timed else None
-    notes = (
-        () if bound.conclusive else (f"{TOO_FEW} to conclude: ε below {bound.detectable:.3g} would not have been seen",)
-    )
-    words = words_against(bound, timing)
-    row = Row(name, "", "", "callable", float(epsilon), None, bound, timing, words, notes)
+    few = f"{TOO_FEW} to conclude: ε below {bound.detectable:.3g} would not have been seen"
+    notes = () if bound.conclusive else (few,)
+    row = Row(name, "", "", "callable", float(epsilon), None, bound, timing, words_against(bound, timing), notes)
     return Audit(name, "", (row,))
 
 
@@ -114,9 +112,8 @@ def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, 
     if isinstance(target, Mapping):
         return Audit(str(target.get("title", "survey")), "", tuple(audit_document(target)))
     if target is not None and not isinstance(target, str):
-        raise AuditError(
-            f"target must be a survey, the name of a mechanism, or a function, not {type(target).__name__}"
-        )
+        kind = type(target).__name__
+        raise AuditError(f"target must be a survey, the name of a mechanism, or a function, not {kind}")
     rows: list[Row] = []
     for name in NAMES if target is None else (target,):
         found = audit_survey(mechanism_survey(name), samples, replace(settings, progress=None))

@@ -59,7 +59,7 @@ def call(
     random.Random(seed).shuffle(order)  # noqa: S311 - the order of calls protects nobody
     outputs: list[list[Any]] = [[] for _ in values]
     times: list[list[int]] = [[] for _ in values]
-    failed: list[BaseException] = []
+    failed: list[tuple[Exception, int]] = []
     finished = threading.Event()
     done = [0]
 
@@ -73,21 +73,17 @@ def call(
                 outputs[place].append(output)
                 done[0] += 1
         except Exception as error:  # noqa: BLE001 - whatever the mechanism raises is a finding
-            failed.extend((error, IndexError(place)))
+            failed.append((error, place))
         finally:
             finished.set()
 
     threading.Thread(target=work, daemon=True, name="audited mechanism").start()
     _watch(finished, done, len(order), timeout, progress)
-    if failed:
-        error, place = failed[0], failed[1].args[0]
+    for error, place in failed:
         if isinstance(error, PldpError):
             raise error
         raise AuditError(f"the mechanism raised {type(error).__name__} for value number {place}")
-    return Called(
-        tuple(tuple(each[-samples:]) for each in outputs),
-        tuple(tuple(each[-samples:]) for each in times),
-    )
+    return Called(*(tuple(tuple(each[-samples:]) for each in kept) for kept in (outputs, times)))
 
 
 def _watch(finished: threading.Event, done: list[int], total: int, timeout: float, progress: Progress | None) -> None:

@@ -7,8 +7,7 @@ from typing import Any, Final
 from pldp.auditing.kinds import BY_KIND
 from pldp.errors import AuditError
 from pldp.mechanisms import REGISTRY, family
-from pldp.survey import Survey
-from pldp.survey.file import survey_from_mapping
+from pldp.survey import Survey, survey_from_mapping
 
 LABEL: Final = "label"
 """The mechanism that hides the level."""
@@ -27,7 +26,8 @@ def mechanism_survey(name: str, epsilon: str = "1") -> Survey:
     'oue'
     """
     if name not in NAMES:
-        raise AuditError(f"mechanism must be one of {', '.join(NAMES)}, not {name[:40]!r}")
+        known = f"mechanism must be one of {', '.join(NAMES)}, not {name[:40]!r}"
+        raise AuditError(f"{known}; a survey file is audited by pldp.audit(pldp.Survey.load(path))")
     document: dict[str, Any] = {"pldp": 1, "title": f"Audit of {name}", "levels": {"one": epsilon}}
     if name == LABEL:
         document |= {"levels": {"strict": "0.5", "one": epsilon}, "hide_level": {"epsilon": "0.5"}}

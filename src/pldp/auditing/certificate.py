@@ -11,6 +11,7 @@ from pldp.auditing.result import Audit, Row, write_epsilon
 from pldp.errors import AuditError
 from pldp.show import page, paragraph
 
+_HEADS = ("question", "level", "mechanism", "device", "claimed ε", "exact ε", "sampled ε ≥", "detectable ε", "verdict")
 _LIMITS = (
     "An audit only ever rejects. What holds was not refuted by this one; ε of a channel with public weights is exact.",
     "It says nothing about a device that runs other code than the one that was audited, about what people tell "
@@ -29,9 +30,8 @@ def write_certificate(found: Audit, path: str | Path) -> tuple[Path, Path]:
     """
     target = Path(path)
     if target.suffix != ".json":
-        raise AuditError(
-            f"the certificate's file must end in .json (the page is written beside it), not {target.name!r}"
-        )
+        name = target.name
+        raise AuditError(f"the certificate's file must end in .json (the page is written beside it), not {name!r}")
     readable = target.with_suffix(".html")
     target.write_text(json.dumps(found.to_mapping(), ensure_ascii=False, indent=1, allow_nan=False) + "\n", "utf-8")
     readable.write_text(certificate_page(found), encoding="utf-8")
@@ -40,7 +40,6 @@ def write_certificate(found: Audit, path: str | Path) -> tuple[Path, Path]:
 
 def certificate_page(found: Audit) -> str:
     """Return the page: no script, no outside resource, every text escaped."""
-    title = f"Privacy audit: {found.target}"
     refuted = sum(not row.holds for row in found.rows)
     verdict = f"{refuted} of {len(found.rows)} promises are refuted." if refuted else "No promise was refuted."
     survey = f"<p>Survey <code>{found.survey_hash}</code></p>" if found.survey_hash else ""
@@ -59,32 +58,20 @@ def certificate_page(found: Audit) -> str:
         *map(paragraph, (*_LIMITS, chance)),
         paragraph(f"Made by {versions}.", "note"),
     )
-    return page(title, body)
+    return page(f"Privacy audit: {found.target}", body)
 
 
 def _table(rows: Sequence[Row]) -> str:
-    heads = (
-        "question",
-        "level",
-        "mechanism",
-        "device",
-        "claimed ε",
-        "exact ε",
-        "sampled ε ≥",
-        "detectable ε",
-        "verdict",
-    )
-    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    head = "".join(f'<th scope="col">{name}</th>' for name in _HEADS)
     body = "".join(map(_row, rows))
     return f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _row(row: Row) -> str:
-    words = (row.question or "–", row.level or "–", row.mechanism, row.device)
     bound = row.sampled
     sampled = (None, None) if bound is None else (round(bound.epsilon, 3), round(bound.detectable, 3))
     numbers = (row.claimed, row.exact, *sampled)
-    cells = "".join(f"<td>{escape(word)}</td>" for word in words)
+    cells = "".join(f"<td>{escape(word)}</td>" for word in row.words)
     cells += "".join(f'<td class="number">{write_epsilon(number)}</td>' for number in numbers)
     kind = "holds" if row.holds else "fails"
     return f'<tr>{cells}<td class="{kind}">{escape(row.verdict)}</td></tr>'

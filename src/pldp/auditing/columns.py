@@ -115,9 +115,7 @@ def _split(path: str, contents: list[Any]) -> Iterator[tuple[str, list[Any]]]:
     """Yield every part of the observations under a path of its own, absent where one lacks it."""
     kinds = set(map(type, contents))
     if any(issubclass(kind, np.generic | np.ndarray) for kind in kinds):
-        contents = [
-            content.tolist() if isinstance(content, np.generic | np.ndarray) else content for content in contents
-        ]
+        contents = [each.tolist() if isinstance(each, np.generic | np.ndarray) else each for each in contents]
         kinds = set(map(type, contents))
     strange = [kind.__name__ for kind in kinds if not issubclass(kind, _KNOWN)]
     if strange:
@@ -138,10 +136,8 @@ def _split(path: str, contents: list[Any]) -> Iterator[tuple[str, list[Any]]]:
 
 def _split_tables(path: str, contents: list[Mapping[Any, Any]]) -> Iterator[tuple[str, list[Any]]]:
     orders = [tuple(content) for content in contents]
-    yield (
-        f"keys of {path}",
-        [",".join(map(str, order)) for order in orders] if len(set(orders)) > 1 else [""] * len(orders),
-    )
+    if len(set(orders)) > 1:
+        yield f"keys of {path}", [",".join(map(str, order)) for order in orders]
     for key in dict.fromkeys(key for order in dict.fromkeys(orders) for key in order):
         yield from _split(f"{path}.{key}" if path else str(key), [content.get(key, _ABSENT) for content in contents])
 
@@ -213,7 +209,7 @@ def _codes(contents: Sequence[object]) -> Codes | None:
 def _integer_codes(numbers: npt.NDArray[Any]) -> Codes:
     low, high = int(numbers.min()), int(numbers.max())
     if high - low < MOST_KINDS:
-        return (numbers.astype(np.int64) - low) if low else numbers.astype(np.int64)
+        return numbers.astype(np.int64) - low
     return _equal_parts(numbers.astype(np.float64))
 
 

@@ -56,12 +56,7 @@ def changes_when_asked_again(survey: Survey, values: dict[str, Any], level: str,
 class JavaScript:
     """The JavaScript client, run by Node as a process of its own.
 
-    Attributes
-    ----------
-    node
-        The program.
-    folder
-        The client's folder (`clients/js` of the project).
+    `folder` is the client's (`clients/js` of the project).
     """
 
     node: str
@@ -71,9 +66,8 @@ class JavaScript:
     def find(folder: str | Path | None = None) -> JavaScript | None:
         """Return the client in this folder, or the one beside the sources; nothing if Node or it is missing."""
         node = shutil.which("node")
-        places = [Path(folder)] if folder is not None else [Path(__file__).parents[3] / "clients" / "js"]
-        found = next((place for place in places if (place / SCRIPT).exists()), None)
-        return None if node is None or found is None else JavaScript(node, found)
+        place = Path(__file__).parents[3] / "clients" / "js" if folder is None else Path(folder)
+        return JavaScript(node, place) if node is not None and (place / SCRIPT).exists() else None
 
     def call(self, survey: Survey, people: Sequence[tuple[dict[str, Any], str]], samples: int) -> Called:
         """Let so many new people of each kind answer, in random order; outputs and times as `calls.call` gives them."""

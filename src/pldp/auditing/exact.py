@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pldp.auditing.tables import Direct, Ratio, Sets, Table, plain_odds, read_table
+from pldp.auditing.tables import Direct, Ratio, Sets, Table, read_table
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
+from pldp.records import Brief
 
 SHOWN = 32
 """Values and outputs for which numbers are listed one by one."""
@@ -19,8 +20,8 @@ SHOWN_PAIRS = 8
 """Values between which numbers are listed pair by pair."""
 
 
-@dataclass(frozen=True)
-class Exact:
+@dataclass(frozen=True, repr=False)
+class Exact(Brief):
     """What one channel promises and keeps, in micro-ε rounded up; `math.inf` without a limit.
 
     Attributes
@@ -64,7 +65,7 @@ def exact_epsilon(mechanism: str, size: int, weights: Mapping[str, Any]) -> Micr
     >>> exact_epsilon("oue", 1000, built.weights())
     1000000
     """
-    return _plain(read_table(mechanism, size, weights))
+    return micro_of(read_table(mechanism, size, weights).plain())
 
 
 def audit_channel(
@@ -80,18 +81,16 @@ def audit_channel(
     wrong = table.check()
     if wrong is not None:
         return Exact(claimed, math.inf, math.inf, (), (), (), (wrong,))
-    by_output = _by_output(table)
-    plain = _plain(table)
+    plain = micro_of(table.plain())
     bounds = list(budgets) or [claimed] * size
     if isinstance(table, Sets):
-        by_value = [micro_of(table.item_odds(item)) for item in range(size)]
+        by_value = [micro_of([table.item_odds(item)]) for item in range(size)]
         kept, what = by_value, "about item number"
     elif budgets and table.by_output and isinstance(table, Direct):
-        by_value = [_of_column(table, output) for output in range(size)]
+        by_value = [micro_of([table.column(output)]) for output in range(size)]
         kept, what = by_value, "as output number"
     else:
-        listed = range(size) if size <= SHOWN or budgets else range(0)
-        by_value = [_of_value(table, value) for value in listed]
+        by_value = [_of_value(table, value) for value in range(size if size <= SHOWN or budgets else 0)]
         kept, what = (by_value, "about value number") if budgets else ([plain], "")
     broken = [
         f"a report tells {epsilon_text(found)}{f' {what} {place}' if what else ''}, above the claimed "
@@ -105,24 +104,9 @@ def audit_channel(
             broken.append(f"a report tells {epsilon_text(plain)} about the set, above the sum {epsilon_text(charge)}")
     found = max((micro for micro, bound in zip(kept, bounds, strict=False) if bound < math.inf), default=0)
     by_pair = () if isinstance(table, Sets) else _by_pair(table)
-    return Exact(claimed, found, plain, tuple(by_output), tuple(by_value[:SHOWN]), by_pair, tuple(broken))
-
-
-def _plain(table: Table) -> Micro:
-    if isinstance(table, Sets):
-        return micro_of(table.set_odds())
-    return micro_of([plain_odds(table)])
-
-
-def _of_column(table: Direct, output: int) -> Micro:
-    least, most = table.column(output)
-    return micro_of([(most, least, 1)])
-
-
-def _by_output(table: Table) -> list[Micro]:
-    if not isinstance(table, Direct) or table.outputs > SHOWN:
-        return []
-    return [_of_column(table, output) for output in range(table.outputs)]
+    outputs = map(table.column, range(table.outputs)) if isinstance(table, Direct) and table.outputs <= SHOWN else ()
+    by_output = tuple(micro_of([odds]) for odds in outputs)
+    return Exact(claimed, found, plain, by_output, tuple(by_value[:SHOWN]), by_pair, tuple(broken))
 
 
 def _by_pair(table: Table) -> tuple[tuple[Micro, ...], ...]:

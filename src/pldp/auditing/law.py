@@ -42,7 +42,7 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
     try:
         if isinstance(table, Direct):
             for value in table.kinds():
-                _check_numbers(value, lambda number, own=value: draw(own, _numbers(number)), table)  # type: ignore[misc]
+                _check_numbers(value, _by_number(draw, value), table)
         elif isinstance(table, Hashed):
             _check_hashes(draw, table)
         elif isinstance(table, Bits):
@@ -52,9 +52,9 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
     return None
 
 
-def _numbers(number: int, vector: bytes = b"") -> RandomBytes:
-    """Random bytes that make a sampler draw this number below 2⁵³, after these bytes of a hash function."""
-    answers = iter([part for part in (vector, (number << SPARE_BITS).to_bytes(7, "little")) if part])
+def _exactly(*parts: bytes) -> RandomBytes:
+    """Random bytes that are these, part by part."""
+    answers = iter(parts)
 
     def random(count: int) -> bytes:
         found = next(answers, b"")
@@ -63,6 +63,11 @@ def _numbers(number: int, vector: bytes = b"") -> RandomBytes:
         return found
 
     return random
+
+
+def _by_number(draw: Draw, value: int, *before: bytes) -> Callable[[int], Output]:
+    """The output as a function of the number below 2⁵³ that the sampler draws, after the bytes of a hash function."""
+    return lambda number: draw(value, _exactly(*before, (number << SPARE_BITS).to_bytes(7, "little")))
 
 
 def _check_numbers(value: int, drawn: Callable[[int], Output], table: Direct) -> None:
@@ -110,13 +115,13 @@ def _check_hashes(draw: Draw, table: Hashed) -> None:
     """For some functions: the bucket's law given the function, which the output shows."""
     buckets = table.buckets.size
     for place in (0, 1, 2, 0x80, 0xFF):
-        vector = bytes([place]) * 16
         for value in table.kinds():
+            drawn = _by_number(draw, value, bytes([place]) * 16)
             counted: Counter[int] = Counter()
             start = 0
             while start < NUMBER and len(counted) <= buckets:
-                output = as_int(draw(value, _numbers(start, vector)))
-                end = _end(lambda number, own=value, way=vector: draw(own, _numbers(number, way)), start, output, 0)  # type: ignore[misc]
+                output = as_int(drawn(start))
+                end = _end(drawn, start, output, 0)
                 counted[output] += end - start
                 start = end
             weights = sorted(counted.values())
@@ -148,12 +153,3 @@ def _check_bits(draw: Draw, table: Bits, values: Iterable[int], *, sets: bool) -
 def _digits(number: int, length: int) -> bytes:
     """Random bytes in which every bit's 32 digits say this number: a digit 0 is drawn as a 1, lowest digit first."""
     return b"".join((b"\x00" if number >> digit & 1 else b"\xff") * length for digit in range(32))
-
-
-def _exactly(noise: bytes) -> RandomBytes:
-    def random(count: int) -> bytes:
-        if count != len(noise):
-            raise Wrong(f"the sampler asks for {count} random bytes where {len(noise)} are expected")
-        return noise
-
-    return random

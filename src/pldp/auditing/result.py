@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from pldp.auditing.sampled import Bound
 from pldp.auditing.timing import Timing
-from pldp.epsilon import MICRO, Micro
 from pldp.show import Table, panel
 
 TIMING_ALARM: Final = 7e-6
@@ -29,16 +28,12 @@ class Row:
 
     Attributes
     ----------
-    mechanism, question, level, device
-        What was audited; `device` is `python`, `javascript` or `callable`.
-    claimed
-        ε as promised.
+    device
+        `python`, `javascript` or `callable`.
     exact
         ε by enumeration of the published weights, infinite where it is; `None` where there is nothing to enumerate.
-    sampled
-        The lower bound from samples, where samples were taken.
-    timing
-        The comparison of times, where they were taken.
+    sampled, timing
+        The lower bound from samples, and the comparison of times, where they were taken.
     refutations
         What was found against the promise, in words.
     notes
@@ -67,6 +62,11 @@ class Row:
         return f"<{self}>"
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """What was audited, for a table: question, level, mechanism and device."""
+        return self.question or "–", self.level or "–", self.mechanism, self.device
+
+    @property
     def holds(self) -> bool:
         """Whether nothing was found against the promise."""
         return not self.refutations
@@ -85,10 +85,7 @@ class Row:
         """Return plain data; an infinite ε is the word."""
         bound, timing = self.sampled, self.timing
         return {
-            "mechanism": self.mechanism,
-            "question": self.question,
-            "level": self.level,
-            "device": self.device,
+            **{name: getattr(self, name) for name in ("mechanism", "question", "level", "device")},
             "claimed": number(self.claimed),
             "exact": None if self.exact is None else number(self.exact),
             "sampled_lower_bound": None if bound is None else bound.epsilon,
@@ -109,14 +106,7 @@ class Row:
 class Audit:
     """The rows of one audit, with what was audited by what.
 
-    Attributes
-    ----------
-    target
-        The survey's title, or the mechanism's name.
-    survey_hash
-        Hash of the audited survey; empty where there is none.
-    rows
-        What was found.
+    `target` is the survey's title, or the mechanism's name; `survey_hash` is empty where there is no survey.
     """
 
     target: str
@@ -142,22 +132,13 @@ class Audit:
     @property
     def versions(self) -> dict[str, str]:
         """What the audit was made with."""
-        own = import_module(
-            "pldp"
-        ).__version__  # the package's first page names this module, so not the other way round
-        return {"pldp": own, "python": platform.python_version(), "system": platform.system()}
+        own = import_module("pldp")  # the package's first page names this module, so not the other way round
+        return {"pldp": own.__version__, "python": platform.python_version(), "system": platform.system()}
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain data."""
-        return {
-            "target": self.target,
-            "survey_hash": self.survey_hash,
-            "versions": self.versions,
-            "holds": self.holds,
-            "conclusive": self.conclusive,
-            "false_alarm": self.false_alarm,
-            "rows": [row.to_mapping() for row in self.rows],
-        }
+        names = ("target", "survey_hash", "versions", "holds", "conclusive", "false_alarm")
+        return {**{name: getattr(self, name) for name in names}, "rows": [row.to_mapping() for row in self.rows]}
 
     def __repr__(self) -> str:
         refuted = [f"  {row}" for row in self.rows if not row.holds]
@@ -167,25 +148,13 @@ class Audit:
     def _repr_html_(self) -> str:
         """Show what was found in notebooks."""
         heads = ("question", "level", "mechanism", "device", "claimed ε", "exact ε", "verdict")
-        rows = [
-            (
-                row.question or "–",
-                row.level or "–",
-                row.mechanism,
-                row.device,
-                write_epsilon(row.claimed),
-                write_epsilon(row.exact),
-                row.verdict,
-            )
-            for row in self.rows
-        ]
+        rows = [(*row.words, write_epsilon(row.claimed), write_epsilon(row.exact), row.verdict) for row in self.rows]
         findings = [text for row in self.rows for text in (*row.refutations, *row.notes)]
         return panel(str(self), Table("", heads, rows, left=4), *findings)
 
     def __str__(self) -> str:
         refuted = sum(not row.holds for row in self.rows)
-        words = f"{refuted or 'none'} of {len(self.rows)} promises refuted"
-        return f"{self.target}: {words}"
+        return f"{self.target}: {refuted or 'none'} of {len(self.rows)} promises refuted"
 
 
 def number(epsilon: float) -> float | str:
@@ -198,8 +167,3 @@ def write_epsilon(number: float | None) -> str:
     if number is None:
         return "–"
     return "∞" if math.isinf(number) else f"{number:.6f}".rstrip("0").rstrip(".")
-
-
-def from_micro(micro: Micro) -> float:
-    """Return micro-ε as ε."""
-    return micro / MICRO

@@ -22,6 +22,7 @@ from scipy import stats
 
 from pldp.auditing.columns import Columns
 from pldp.errors import AuditError
+from pldp.records import Brief
 
 CONFIDENCE: Final = 1 - 1e-6
 """An audit of a mechanism that keeps its promise refutes it once in a million times at most."""
@@ -43,8 +44,8 @@ Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(Brief):
     """What samples say about ε.
 
     Attributes
@@ -55,12 +56,8 @@ class Bound:
         Places of the two values in the list that was audited: the event is more likely from the first.
     event
         Which columns the event looks at.
-    seen
-        How often it came from each of the two, in the tested half.
-    samples
-        Samples of each value in the tested half.
-    confidence
-        Probability that the bound is right, at least.
+    seen, samples
+        How often it came from each of the two, in so many samples of each in the tested half.
     claimed
         ε that is claimed between the two values.
     detectable
@@ -97,20 +94,15 @@ class Bound:
 
 
 class _Look(NamedTuple):
-    """Something that scores an observation: a sum of tables over (joined) columns."""
+    """Something that scores an observation: a sum of tables over (joined) columns of these sizes."""
 
     columns: tuple[tuple[int, ...], ...]
     tables: tuple[Floats, ...]
-    strides: tuple[tuple[int, ...], ...]
+    sizes: tuple[tuple[int, ...], ...]
 
 
 def lower_bound(
-    columns: Columns,
-    samples: int,
-    values: int,
-    claims: npt.ArrayLike,
-    *,
-    confidence: float = CONFIDENCE,
+    columns: Columns, samples: int, values: int, claims: npt.ArrayLike, *, confidence: float = CONFIDENCE
 ) -> Bound:
     """Return the bound for the event that the first half of the samples chooses.
 
@@ -120,8 +112,6 @@ def lower_bound(
         Observations of all values, one value after the other, `samples` each, in the order in which they were made.
     claims
         ε that is claimed between any two values: a number, or a matrix of values × values, infinite where none is.
-    confidence
-        Probability that the bound is right, at least.
 
     Examples
     --------
@@ -152,25 +142,26 @@ def lower_bound(
                     gain, threshold = _threshold(sign * own, sign * other, confidence)
                     gain -= matrix[first, second]
                     if best is None or gain > best[0]:
-                        best = gain, first, second, _signed(look, sign), threshold
+                        tables = tuple(sign * table for table in look.tables)
+                        best = gain, first, second, look._replace(tables=tables), threshold
     if best is None:
         raise AuditError("there are no two values between which something is claimed")
     _, first, second, look, threshold = best
-    seen = tuple(int((_scores(columns, look, sides[side][2]) >= threshold).sum()) for side in (first, second))
+    often, seldom = (int((_scores(columns, look, sides[side][2]) >= threshold).sum()) for side in (first, second))
     tested = samples - half
     names = [" and ".join(columns.names[column] for column in joined) for joined in look.columns]
     event = names[0] if len(names) == 1 else f"{', '.join(names[:_NAMED])} and {len(names)} parts in all, weighed"
     claim = float(matrix[first, second])
     return Bound(
-        epsilon=ratio_bound(seen[0], seen[1], tested, confidence),
+        epsilon=ratio_bound(often, seldom, tested, confidence),
         one=first,
         two=second,
         event=event,
-        seen=(seen[0], seen[1]),
+        seen=(often, seldom),
         samples=tested,
         confidence=confidence,
         claimed=claim,
-        detectable=smallest_detectable((seen[0] + 0.5) / (tested + 1), tested, claim, confidence),
+        detectable=smallest_detectable((often + 0.5) / (tested + 1), tested, claim, confidence),
     )
 
 
@@ -245,28 +236,27 @@ def _counts(first: Codes, second: Codes) -> tuple[Floats, Floats]:
 
 def _joined(columns: Columns, groups: tuple[tuple[int, ...], ...], one: slice, two: slice) -> _Look | None:
     """Learn the table of each group of columns: the logarithm of how much more often a cell came from `one`."""
-    tables, strides = [], []
+    tables, sizes = [], []
     for group in groups:
-        sizes = [1 + max(int(columns.codes(column, side).max(initial=0)) for side in (one, two)) for column in group]
-        if math.prod(sizes) > _MOST_CELLS:
+        own = tuple(1 + max(int(columns.codes(column, side).max(initial=0)) for side in (one, two)) for column in group)
+        if math.prod(own) > _MOST_CELLS:
             return None
-        steps = tuple(math.prod(sizes[place + 1 :]) for place in range(len(sizes)))
-        first, second = (_cells(columns, group, steps, sizes, side) for side in (one, two))
-        counts = [np.bincount(cells, minlength=math.prod(sizes) + 1) for cells in (first, second)]
-        tables.append(np.log(counts[0] + 0.5) - np.log(counts[1] + 0.5))
+        cells = (_cells(columns, group, own, side) for side in (one, two))
+        first, second = (np.bincount(each, minlength=math.prod(own) + 1) for each in cells)
+        tables.append(np.log(first + 0.5) - np.log(second + 0.5))
         tables[-1][-1] = 0.0  # what the first quarter never saw
-        strides.append((*steps, *sizes))
-    return _Look(groups, tuple(tables), tuple(strides))
+        sizes.append(own)
+    return _Look(groups, tuple(tables), tuple(sizes))
 
 
-def _cells(columns: Columns, group: tuple[int, ...], steps: Sequence[int], sizes: Sequence[int], rows: slice) -> Codes:
+def _cells(columns: Columns, group: tuple[int, ...], sizes: Sequence[int], rows: slice) -> Codes:
     """The number of each row's cell; the last one for codes that were not seen while learning."""
     cells: Codes = np.zeros(rows.stop - rows.start, np.int64)
     unseen = np.zeros(len(cells), bool)
-    for column, step, size in zip(group, steps, sizes, strict=True):
+    for column, size in zip(group, sizes, strict=True):
         codes = columns.codes(column, rows)
         unseen |= codes >= size
-        cells += codes * step
+        cells = cells * size + codes
     cells[unseen] = math.prod(sizes)
     return cells
 
@@ -274,13 +264,9 @@ def _cells(columns: Columns, group: tuple[int, ...], steps: Sequence[int], sizes
 def _scores(columns: Columns, look: _Look, rows: slice) -> Floats:
     """Add up the tables."""
     total = np.zeros(rows.stop - rows.start)
-    for group, table, stride in zip(look.columns, look.tables, look.strides, strict=True):
-        total += table[_cells(columns, group, stride[: len(group)], stride[len(group) :], rows)]
+    for group, table, sizes in zip(*look, strict=True):
+        total += table[_cells(columns, group, sizes, rows)]
     return total
-
-
-def _signed(look: _Look, sign: int) -> _Look:
-    return look._replace(tables=tuple(sign * table for table in look.tables))
 
 
 def _threshold(own: Floats, other: Floats, confidence: float) -> tuple[float, float]:

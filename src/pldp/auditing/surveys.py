@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -14,13 +13,13 @@ from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds,
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import claims_between
 from pldp.auditing.law import sampler_fault
-from pldp.auditing.result import Row, from_micro
+from pldp.auditing.result import Row, number
 from pldp.auditing.sampled import Bound, lower_bound
 from pldp.auditing.settings import AuditSettings
 from pldp.auditing.tables import read_table
 from pldp.auditing.timing import Timing, compare_times
+from pldp.epsilon import MICRO, Micro
 from pldp.errors import AuditError
-from pldp.mechanisms import Micro
 from pldp.survey import Question, Survey
 
 SAMPLES: Final = 2_000
@@ -70,26 +69,25 @@ def audit_document(document: Mapping[str, Any]) -> Iterator[Row]:
                 exact = audit_channel(question["mechanism"][level], size, weights, int(claimed), budgets)
                 yield _row(question["mechanism"][level], question["name"], level, "document", exact)
     except (KeyError, TypeError, AttributeError) as error:
-        raise AuditError(
-            f"survey must be spelled out with weights, as `pldp survey compile` writes it ({error!r})"
-        ) from None
+        rule = "survey must be spelled out with weights, as `pldp survey compile` writes it"
+        raise AuditError(f"{rule} ({error!r})") from None
 
 
 def _row(mechanism: str, question: str, level: str, device: str, exact: Exact, **found: Any) -> Row:
     words = (*exact.broken, *found.pop("refutations", ()))
     details = {
         "plain": _text(exact.plain),
-        "by_output": [_text(micro) for micro in exact.by_output],
-        "by_value": [_text(micro) for micro in exact.by_value],
-        "by_pair": [[_text(micro) for micro in row] for row in exact.by_pair],
+        "by_output": list(map(_text, exact.by_output)),
+        "by_value": list(map(_text, exact.by_value)),
+        "by_pair": [list(map(_text, row)) for row in exact.by_pair],
         **found.pop("details", {}),
     }
-    claimed, kept = from_micro(exact.claimed), from_micro(exact.found)
+    claimed, kept = exact.claimed / MICRO, exact.found / MICRO
     return Row(mechanism, question, level, device, claimed, kept, refutations=words, details=details, **found)
 
 
 def _text(micro: Micro) -> float | str:
-    return "infinite" if micro == math.inf else from_micro(micro)
+    return number(micro / MICRO)
 
 
 def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings) -> Iterator[Row]:
@@ -99,14 +97,12 @@ def _level_rows(survey: Survey, question: Question, level: int, samples: int, se
     budgets = promises if len(promises) > 1 else ()
     exact = audit_channel(channel.mechanism, channel.size, channel.weights(), claimed, budgets)
     table = read_table(channel.mechanism, channel.size, channel.weights())
-    fault = sampler_fault(channel.draw, table, sets=channel.domain == "sets")
+    words = [sampler_fault(channel.draw, table, sets=channel.domain == "sets")]
     alone = only(survey, question)
     compared = kind.compare(question, level)
     people = [({question.name: answer}, name) for answer in compared.answers]
-    words = [fault] if fault else []
     if samples and people:
-        changed = changes_when_asked_again(alone, *people[0], ROUNDS)
-        words += [changed] if changed else []
+        words.append(changes_when_asked_again(alone, *people[0], ROUNDS))
     shared = (channel.mechanism, question.name, name)
     details = {"manipulation": channel.manipulation}
     for device, found in _sampled(alone, people, compared.claims, compared.timed, samples, settings):
@@ -114,8 +110,8 @@ def _level_rows(survey: Survey, question: Question, level: int, samples: int, se
         yield _row(*shared, device, exact, **_with_words(found, own), details=details)
 
 
-def _with_words(found: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    return {**found, "refutations": (*words, *found.get("refutations", ()))}
+def _with_words(found: dict[str, Any], words: Sequence[str | None]) -> dict[str, Any]:
+    return {**found, "refutations": (*filter(None, words), *found.get("refutations", ()))}
 
 
 def _sampled(
@@ -127,23 +123,20 @@ def _sampled(
     settings: AuditSettings,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield for each device what its samples say; the Python device comes also where nothing is sampled."""
-    if len(people) < 2:
-        yield "python", {"notes": ("fewer than two protected values: nothing to sample",)}
-        return
-    if not samples:
-        yield "python", {}
+    if len(people) < 2 or not samples:
+        few = {"notes": ("fewer than two protected values: nothing to sample",)}
+        yield "python", few if len(people) < 2 else {}
         return
     found = _judge(call(python_device(survey), people, samples), claims, timed, settings)
-    if settings.javascript is None:
-        yield "python", found
-        return
+    called = None
     try:
-        called = settings.javascript.call(survey, people, max(LEAST_JAVASCRIPT, samples // JAVASCRIPT_SHARE))
+        if settings.javascript is not None:
+            called = settings.javascript.call(survey, people, max(LEAST_JAVASCRIPT, samples // JAVASCRIPT_SHARE))
     except AuditError as error:
-        yield "python", {**found, "notes": (str(error),)}
-        return
+        found["notes"] = (str(error),)
     yield "python", found
-    yield "javascript", _judge(called, claims, timed, settings)
+    if called is not None:
+        yield "javascript", _judge(called, claims, timed, settings)
 
 
 def _judge(called: Called, claims: Claims, timed: Sequence[int], settings: AuditSettings) -> dict[str, Any]:
@@ -185,18 +178,17 @@ def _hidden_rows(survey: Survey, question: Question, samples: int, settings: Aud
     ]
     answer = BY_KIND[question.kind].compare(question, 0).answers[0]
     people = [({question.name: answer}, level.name) for level in question.levels]
-    claims = from_micro(leak)
     fault = sampler_fault(label.draw, shown)
     details = {"value_and_level": _text(both), "label": _text(label_found)}
-    for device, found in _sampled(alone, people, claims, range(len(people)), samples, settings):
-        own = (*broken, *([fault] if fault and device == "python" else []))
+    for device, found in _sampled(alone, people, leak / MICRO, range(len(people)), samples, settings):
+        own = [*broken, fault if device == "python" else None]
         yield Row(
             f"{question.channels[0].mechanism} with label",
             question.name,
             HIDDEN,
             device,
-            from_micro(leak),
-            from_micro(exact),
+            leak / MICRO,
+            exact / MICRO,
             details=details,
             **_with_words(found, own),
         )

@@ -11,7 +11,8 @@ of two levels and one value it is what a report tells about the level.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
@@ -52,6 +53,11 @@ class Table(ABC):
         """All values where they are few, else some of each kind."""
         return range(self.size) if self.size <= FEW else self.kinds()
 
+    def plain(self) -> list[Ratio]:
+        """The most that a report tells between any two values, as factors."""
+        pairs = product(self.values(), repeat=2)
+        return [reduce(_larger, (self.odds(one, self, two)[0] for one, two in pairs if one != two))]
+
     def check(self) -> str | None:
         """Say what is wrong with the integers themselves, if anything: probabilities that do not sum to 1."""
         return None
@@ -75,17 +81,18 @@ class Direct(Table):
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
         """Look at the outputs one by one."""
         assert isinstance(other, Direct)  # noqa: S101 - tables of one question and form
-        worst = (1, 1)
-        for output in self.telling((one, two)):
-            more, less = self.weight(one, output), other.weight(two, output)
-            if more * worst[1] > worst[0] * less:
-                worst = (more, less)
-        return [(*worst, 1)]
+        outputs = self.telling((one, two))
+        ratios = ((self.weight(one, output), other.weight(two, output), 1) for output in outputs)
+        return [reduce(_larger, ratios, (1, 1, 1))]
 
-    def column(self, output: int) -> tuple[int, int]:
-        """The least and the most likely value's weight of one output: what seeing it tells between any two values."""
+    def column(self, output: int) -> Ratio:
+        """What seeing one output tells between the values that are most and least likely to give it."""
         weights = [self.weight(value, output) for value in self._in_column(output)]
-        return min(weights), max(weights)
+        return max(weights), min(weights), 1
+
+    def plain(self) -> list[Ratio]:
+        """Look at the outputs one by one."""
+        return [reduce(_larger, map(self.column, self.telling(self.values())))]
 
     def _in_column(self, output: int) -> Iterable[int]:
         return self.values() if self.size <= FEW else {*self.kinds(), min(output, self.size - 1)}
@@ -113,12 +120,7 @@ class Response(Direct):
 
     @cached_property
     def _kinds(self) -> list[int]:
-        found: dict[tuple[int, int], list[int]] = {}
-        for value, pair in enumerate(zip(self.truth, self.other, strict=True)):
-            known = found.setdefault(pair, [])
-            if len(known) < 2:
-                known.append(value)
-        return sorted({value for known in found.values() for value in known} | {0, self.size - 1})
+        return _two_of_each(self.truth, self.other)
 
     def kinds(self) -> list[int]:
         """Two values of each pair of weights."""
@@ -204,7 +206,7 @@ class Bits(Table):
 
     def kinds(self) -> list[int]:
         """Two values of each pair of weights."""
-        return Response(self.size, self.size, self.kept, self.raised, by_output=True).kinds()
+        return _two_of_each(self.kept, self.raised)
 
     def one(self, value: int, bit: int) -> int:
         """2³² times the probability that this bit is 1, where the value is one of the bits."""
@@ -216,10 +218,7 @@ class Bits(Table):
         if other is self:
             first, second = (bit_odds(self.one(one, bit), self.one(two, bit)) for bit in (one, two))
             return [(first[0] * second[0], first[1] * second[1], 1)]
-        found: dict[tuple[int, int], int] = {}
-        for bit in range(self.size):
-            pair = self.one(one, bit), other.one(two, bit)
-            found[pair] = found.get(pair, 0) + 1
+        found = Counter((self.one(one, bit), other.one(two, bit)) for bit in range(self.size))
         return [(*bit_odds(*pair)[:2], count) for pair, count in found.items()]
 
 
@@ -227,13 +226,13 @@ class Bits(Table):
 class Sets(Bits):
     """One bit per item of a set."""
 
-    def item_odds(self, item: int) -> list[Ratio]:
+    def item_odds(self, item: int) -> Ratio:
         """What a report tells about the presence of one item of a set, for it and against it, the larger."""
-        return [_larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))]
+        return _larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))
 
-    def set_odds(self) -> list[Ratio]:
+    def plain(self) -> list[Ratio]:
         """What a report tells between a set and the set of all other items."""
-        return [self.item_odds(item)[0] for item in range(self.size)]
+        return [self.item_odds(item) for item in range(self.size)]
 
 
 @dataclass(frozen=True)
@@ -268,6 +267,16 @@ def _larger(first: Ratio, second: Ratio) -> Ratio:
     return first if first[0] * second[1] >= second[0] * first[1] else second
 
 
+def _two_of_each(truth: Sequence[int], other: Sequence[int]) -> list[int]:
+    """Two values of each pair of weights, where there are two, and the first and the last value."""
+    seen, found = Counter[tuple[int, int]](), {0, len(truth) - 1}
+    for value, pair in enumerate(zip(truth, other, strict=True)):
+        seen[pair] += 1
+        if seen[pair] <= 2:
+            found.add(value)
+    return sorted(found)
+
+
 def read_table(mechanism: str, size: int, weights: Mapping[str, Any]) -> Table:
     """Read the integers of one channel.
 
@@ -284,8 +293,7 @@ def read_table(mechanism: str, size: int, weights: Mapping[str, Any]) -> Table:
 
 
 def _krr(size: int, weights: Mapping[str, Any]) -> Response:
-    other = int(weights["other"])
-    return Response(size, size, (NUMBER - (size - 1) * other,) * size, (other,) * size, by_output=False)
+    return _aprr(size, {"other": [int(weights["other"])] * size})
 
 
 def _iprr(size: int, weights: Mapping[str, Any]) -> Response:
@@ -303,20 +311,8 @@ def _unary(size: int, weights: Mapping[str, Any]) -> Bits:
     return Bits(size, (weights["truth"],) * size, (weights["other"],) * size)
 
 
-def _hashed(size: int, weights: Mapping[str, Any]) -> Hashed:
-    return Hashed(size, _krr(weights["buckets"], weights))
-
-
 def _window(size: int, weights: Mapping[str, Any]) -> Number:
     return Number(size, size + weights["width"] - 1, weights["width"], weights["inside"], weights["outside"])
-
-
-def _rounding(size: int, weights: Mapping[str, Any]) -> Number:
-    return Number(size, 2, first=weights["first"], step=weights["step"])
-
-
-def _hybrid(size: int, weights: Mapping[str, Any]) -> Number:
-    return Number(size, size + weights["width"] + 1, **dict(weights))
 
 
 def _laplace(size: int, weights: Mapping[str, Any]) -> Number:
@@ -330,32 +326,22 @@ def _laplace(size: int, weights: Mapping[str, Any]) -> Number:
     return Number(size, size, noise=tuple(noise), tails=tuple(tails))
 
 
-_READERS: Final = {
+_READERS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "krr": _krr,
     "sue": _unary,
     "oue": _unary,
-    "lh": _hashed,
+    "lh": lambda size, weights: Hashed(size, _krr(weights["buckets"], weights)),
     "iprr": _iprr,
     "idue": lambda size, weights: Bits(size, tuple(weights["truth"]), tuple(weights["other"])),
     "aprr": _aprr,
     "prr": _aprr,
     "item_set": lambda size, weights: Sets(size, tuple(weights["kept"]), tuple(weights["raised"])),
     "laplace": _laplace,
-    "sr": _rounding,
+    "sr": lambda size, weights: Number(size, 2, first=weights["first"], step=weights["step"]),
     "pm": _window,
-    "hm": _hybrid,
+    "hm": lambda size, weights: Number(size, size + weights["width"] + 1, **weights),
     "sw": _window,
 }
 
 MECHANISMS: Final = tuple(_READERS)
 """Names of the mechanisms that an audit knows."""
-
-
-def plain_odds(table: Table) -> Ratio:
-    """The most that a report tells between any two values."""
-    if isinstance(table, Direct):
-        found = ((most, least, 1) for least, most in map(table.column, table.telling(table.values())))
-    else:
-        values = table.values()
-        found = (table.odds(one, table, two)[0] for one, two in product(values, values) if one != two)
-    return reduce(_larger, found)

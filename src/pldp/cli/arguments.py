@@ -65,7 +65,7 @@ def connected(args: argparse.Namespace) -> Any:
             raise UsageError(f"--conf must look like spark.executor.memory=4g, not {setting[:60]!r}")
         settings[name] = value
     with with_extra("spark"):
-        from pldp.tallies.spark.cluster import connect  # noqa: PLC0415 - only those who use Spark install it
+        from pldp.tallies.spark import connect  # noqa: PLC0415 - only those who use Spark install it
     return connect(args.master or "local[*]", settings)
 
 

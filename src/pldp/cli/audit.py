@@ -10,8 +10,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate
-from pldp.auditing.result import write_epsilon
+from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate, write_epsilon
 from pldp.cli.output import PLAIN, Words, add_json_option, emit, make_table, progress_bar
 from pldp.errors import AuditError, SurveyError, UsageError
 from pldp.survey import load

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pldp.cli.simulate import send_people
-from pldp.collector.sender import Sender
-from pldp.collector.settings import Settings
+from pldp.collector import Sender, Settings
 from pldp.errors import ReportError
 from pldp.reports import Report
 from pldp.simulate import Population

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pldp.cli.arguments import TOKEN_HELP, read_lines, upload_token
 from pldp.cli.output import add_json_option, emit, progress_bar
-from pldp.collector.sender import Sender
+from pldp.collector import Sender
 from pldp.reports import Report
 from pldp.reports.columns import from_batch, read_parquet, survey_of_parquet
 

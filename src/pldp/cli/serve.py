@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 
 from pldp.cli.arguments import with_extra
-from pldp.collector.settings import PREFIX, Settings
+from pldp.collector import PREFIX, Settings
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

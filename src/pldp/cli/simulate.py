@@ -25,7 +25,7 @@ from pldp.cli.arguments import (
 )
 from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.cli.send import outcomes_in_words
-from pldp.collector.sender import Sender
+from pldp.collector import Sender
 from pldp.errors import UsageError
 from pldp.reports.columns import from_batch, write_parquet
 from pldp.simulate import Partitions, Population, simulate_reports, truth_mapping

@@ -12,7 +12,7 @@ from pldp import collector
 from pldp.budgets import micro_epsilon
 from pldp.cli.arguments import with_extra
 from pldp.cli.serve import add_settings
-from pldp.collector.settings import Settings
+from pldp.collector import Settings
 from pldp.errors import UsageError
 
 

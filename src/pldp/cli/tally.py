@@ -13,8 +13,7 @@ from pldp.errors import ReportError, UnreadableError, UsageError
 from pldp.reports import Rejection
 from pldp.reports.columns import parquet_files, rows_of_parquet, survey_of_parquet
 from pldp.survey import Survey, load
-from pldp.tallies import Tally, tally
-from pldp.tallies.tally import unreadable_reports
+from pldp.tallies import Tally, tally, unreadable_reports
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

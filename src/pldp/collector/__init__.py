@@ -4,56 +4,36 @@ Needs the extra `collector`: `pip install 'pldp[collector]'`. Names are loaded w
 works without it.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pldp.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from pldp.collector.app import Collector
-    from pldp.collector.database import open_database
-    from pldp.collector.packing import Packed, Packing
-    from pldp.collector.problems import Problem
-    from pldp.collector.sender import Sender
-    from pldp.collector.server import serve
-    from pldp.collector.settings import Settings
-    from pldp.collector.store import Outcome, Round, Store
-    from pldp.collector.tokens import Tokens
+    from pldp.collector.app import Collector as Collector
+    from pldp.collector.database import open_database as open_database
+    from pldp.collector.packing import Packed as Packed
+    from pldp.collector.packing import Packing as Packing
+    from pldp.collector.problems import Problem as Problem
+    from pldp.collector.sender import Sender as Sender
+    from pldp.collector.server import serve as serve
+    from pldp.collector.settings import PREFIX as PREFIX
+    from pldp.collector.settings import Settings as Settings
+    from pldp.collector.store import Outcome as Outcome
+    from pldp.collector.store import Round as Round
+    from pldp.collector.store import Store as Store
+    from pldp.collector.tokens import Tokens as Tokens
 
-__all__ = [
-    "Collector",
-    "Outcome",
-    "Packed",
-    "Packing",
-    "Problem",
-    "Round",
-    "Sender",
-    "Settings",
-    "Store",
-    "Tokens",
-    "open_database",
-    "serve",
-]
-
-_HOMES = {
-    "Collector": "app",
-    "Outcome": "store",
-    "Packed": "packing",
-    "Packing": "packing",
-    "Problem": "problems",
-    "Round": "store",
-    "Sender": "sender",
-    "Settings": "settings",
-    "Store": "store",
-    "Tokens": "tokens",
-    "open_database": "database",
-    "serve": "server",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'pldp.collector' has no attribute {name!r}")
-    return getattr(import_module(f"pldp.collector.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = lazy_exports(
+    __name__,
+    {
+        "pldp.collector.app": ("Collector",),
+        "pldp.collector.database": ("open_database",),
+        "pldp.collector.packing": ("Packed", "Packing"),
+        "pldp.collector.problems": ("Problem",),
+        "pldp.collector.sender": ("Sender",),
+        "pldp.collector.server": ("serve",),
+        "pldp.collector.settings": ("PREFIX", "Settings"),
+        "pldp.collector.store": ("Outcome", "Round", "Store"),
+        "pldp.collector.tokens": ("Tokens",),
+    },
+)

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pldp.budgets import micro_epsilon
 from pldp.device.explain import explain_level
@@ -18,6 +17,10 @@ from pldp.errors import AnswerError, DeviceStateError
 from pldp.mechanisms import LARGEST_TOTAL, Channel, RandomBytes, epsilon_text
 from pldp.reports import Answer, Report
 from pldp.survey import Question, Survey
+from pldp.usage import require
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ID_BYTES = 16
 
@@ -85,6 +88,7 @@ class Device:
         cap: float | str | Decimal | None = None,
         random: RandomBytes = os.urandom,
     ) -> None:
+        require(survey, Survey, "pldp.Device(survey)")
         self.survey = survey
         self._random = random
         most = None if cap is None else micro_epsilon(cap, largest=LARGEST_TOTAL)

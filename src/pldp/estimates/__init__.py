@@ -3,9 +3,9 @@
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.groups import Group, group
 from pldp.estimates.numbers.density import Density, density
-from pldp.estimates.numbers.fusion import FusedLikelihood, likelihood_fit
-from pldp.estimates.numbers.means import Mean, mean, mean_bound
-from pldp.estimates.numbers.number import NumberResult
+from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
+from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
+from pldp.estimates.numbers.number import QUANTILES, NumberResult
 from pldp.estimates.options import Options
 from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Results, Row
 from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, itemsets
@@ -13,7 +13,10 @@ from pldp.estimates.sets.rules import Rule
 from pldp.estimates.sets.sets import Sets
 from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
 from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.joint import expected_covariance, joint_likelihood
 from pldp.estimates.shares.personal import personal_frequencies
+from pldp.estimates.shares.pooling import pooled_shares, precision_weights, size_weights
 from pldp.estimates.shares.shares import GroupShares, Shares
 from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
@@ -23,6 +26,7 @@ from pldp.estimates.verb import estimate
 
 __all__ = [
     "PLAIN_RATES",
+    "QUANTILES",
     "Baskets",
     "Density",
     "Fit",
@@ -30,6 +34,7 @@ __all__ = [
     "Group",
     "GroupReports",
     "GroupShares",
+    "HiddenReports",
     "Homogeneity",
     "Interval",
     "Itemsets",
@@ -49,19 +54,28 @@ __all__ = [
     "Table",
     "base_cut",
     "baskets_of",
+    "centres",
     "density",
+    "em",
     "estimate",
+    "expected_covariance",
     "frequencies",
     "group",
     "itemsets",
+    "joint_likelihood",
     "likelihood_fit",
     "maximum_likelihood",
     "mean",
     "mean_bound",
+    "moments",
     "norm_cut",
     "norm_sub",
     "personal_frequencies",
+    "pooled_shares",
+    "posterior_weights",
+    "precision_weights",
     "shrink",
+    "size_weights",
     "supports",
     "two_way",
     "with_margins",

@@ -7,14 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import NormalDist
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
+from pldp.records import Record
 from pldp.show import card, results_body, sentence, snippet
+
+if TYPE_CHECKING:
+    from pldp.estimates.tables.table import Table
 
 CONFIDENCE = 0.95
 """Confidence of intervals where nobody asks for another."""
@@ -71,8 +75,8 @@ class Homogeneity:
     rejected: bool
 
 
-@dataclass(frozen=True, eq=False)
-class GroupReports:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupReports(Record):
     """The reports of one level, and their part in the result.
 
     Attributes
@@ -267,12 +271,12 @@ class Results(Mapping[str, Result]):
     reports: int
     rejections: Mapping[str, int]
     results: Mapping[str, Result]
-    tables: tuple[Result, ...] = ()
+    tables: tuple[Table, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, question: str) -> Result:
         if question in self.missing:
-            raise EstimateError(self.missing[question])
+            raise KeyError(self.missing[question])
         return self.results[question]
 
     def __iter__(self) -> Iterator[str]:

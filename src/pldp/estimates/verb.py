@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
-from pldp.errors import EstimateError, TallyError
+from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.options import Options
+from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
+from pldp.estimates.tables.table import Table
 from pldp.estimates.tables.two_way import two_way
 from pldp.survey import Question
 from pldp.tallies import Tally
+from pldp.usage import require
 
 
 @overload
-def estimate(tally: Tally, question: None = None, **options: Any) -> Results: ...
+def estimate(tally: Tally, question: None = None, **options: Unpack[GivenOptions]) -> Results: ...
 
 
 @overload
-def estimate(tally: Tally, question: str, **options: Any) -> Result: ...
+def estimate(tally: Tally, question: str, **options: Unpack[GivenOptions]) -> Result: ...
 
 
-def estimate(tally: Tally, question: str | None = None, **options: Any) -> Result | Results:
+def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenOptions]) -> Result | Results:
     """Return the result of one question, or of every question and tallied pair, whatever their kinds.
 
     Parameters
@@ -50,8 +52,12 @@ def estimate(tally: Tally, question: str | None = None, **options: Any) -> Resul
     >>> results["basket"].rows()[0].label
     'bread'
     """
+    require(tally, Tally, "pldp.estimate(tally, question)")
     check_confidence(options.get("confidence", CONFIDENCE))
     if question is not None:
+        if not isinstance(question, str):
+            one = f"takes the name of one question, not {type(question).__name__}"
+            raise CallError(f"pldp.estimate(tally, question) {one}; without a name it gives every question")
         asked = tally.survey.question(question)
         _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
         return _estimate(tally, asked, options)
@@ -86,7 +92,7 @@ def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> R
     return BY_KIND[question.kind].estimate(tally, question, Options(**options))
 
 
-def _table(tally: Tally, first: str, second: str, options: Mapping[str, Any]) -> Result:
+def _table(tally: Tally, first: str, second: str, options: Mapping[str, Any]) -> Table:
     chosen = Options(**options)
     found = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
     return replace(found, confidence=chosen.confidence)

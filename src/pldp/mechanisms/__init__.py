@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.unary.channel import SymmetricUnaryEncoding as SymmetricUnaryEncoding
     from pldp.mechanisms.unary.channel import UnaryEncoding as UnaryEncoding
     from pldp.mechanisms.unary.items import ItemUnaryEncoding as ItemUnaryEncoding
+    from pldp.mechanisms.unary.optimum import IDUE_MODELS as IDUE_MODELS
     from pldp.mechanisms.unary.optimum import idue_error as idue_error
     from pldp.mechanisms.unary.optimum import idue_optimum as idue_optimum
     from pldp.mechanisms.window.channel import PiecewiseMechanism as PiecewiseMechanism
@@ -113,7 +114,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
         "pldp.mechanisms.unary.channel": ("OptimisedUnaryEncoding", "SymmetricUnaryEncoding", "UnaryEncoding"),
         "pldp.mechanisms.unary.items": ("ItemUnaryEncoding",),
-        "pldp.mechanisms.unary.optimum": ("idue_error", "idue_optimum"),
+        "pldp.mechanisms.unary.optimum": ("IDUE_MODELS", "idue_error", "idue_optimum"),
         "pldp.mechanisms.window.channel": ("PiecewiseMechanism", "SquareWave", "WindowChannel"),
     },
 )

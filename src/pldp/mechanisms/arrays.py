@@ -17,16 +17,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pldp.epsilon import MICRO
+from pldp.epsilon import LARGEST_EPSILON, MICRO
 from pldp.errors import EstimateError, SimulationError
+from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.form import Bits
 from pldp.mechanisms.registry import build, names
+
+if TYPE_CHECKING:
+    from pldp.mechanisms.sets.arrays import SetArrays as SetArrays
+    from pldp.mechanisms.sets.arrays import WordArray as WordArray
+    from pldp.mechanisms.sets.arrays import bit_columns as bit_columns
+
+__getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "WordArray", "bit_columns")})[1]
 
 FloatArray = npt.NDArray[np.float64]
 ByteArray = npt.NDArray[np.uint8]
@@ -363,6 +371,18 @@ class PersonalArrays(LabelArrays):
     def total(self) -> int:
         """What weights are counted in."""
         return self.channel.total
+
+    def checked_epsilons(self, epsilon: npt.ArrayLike, people: int) -> FloatArray:
+        """Return one ε per person, all above 0 and not absurd."""
+        budgets = np.asarray(epsilon, np.float64)
+        if budgets.shape != (people,):
+            raise EstimateError(
+                f"epsilon must hold one number per person, {people:,} in all, not shape {budgets.shape}"
+            )
+        # NaN fails the comparison as well.
+        if people and not (float(budgets.min()) >= 1 / MICRO and float(budgets.max()) <= LARGEST_EPSILON):
+            raise EstimateError(f"epsilon must be above 0 and at most {LARGEST_EPSILON} for every person; some are not")
+        return budgets
 
     def personal_weights(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return each person's p and q in whole weights, rounded towards more noise; as floats they are exact."""

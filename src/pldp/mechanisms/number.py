@@ -11,19 +11,18 @@ Rounding moves a number by at most half a bucket, (high − low) / (2·size) in 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from pldp.epsilon import Micro
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Domain, one_budget
+from pldp.mechanisms.channel import Channel, Domain
 from pldp.mechanisms.form import Form, Integers, Output
+from pldp.records import Brief
 
 
-@dataclass(frozen=True)
-class Grid:
+@dataclass(frozen=True, repr=False)
+class Grid(Brief):
     """Equal buckets between two public bounds.
 
     Attributes
@@ -66,7 +65,7 @@ class Grid:
         return self.low + (index + 0.5) * self.width
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NumberChannel(Channel):
     """A channel whose values are the buckets of a grid on [−1, 1] and whose outputs are integers."""
 
@@ -79,11 +78,6 @@ class NumberChannel(Channel):
     def centre(self, value: int) -> Fraction:
         """The number that a bucket stands for, on [−1, 1]."""
         return Fraction(2 * value + 1 - self.size, self.size)
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Channel:
-        """Build it from one budget."""
-        return cls.of(size, one_budget(cls, budgets))
 
     @classmethod
     @abstractmethod

@@ -6,21 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from pldp.budgets import Cost, allocate, variance_cost
 from pldp.mechanisms import AUTO, LARGEST_EPSILON, MICRO, epsilon_text
+from pldp.records import Brief
 from pldp.survey import Question, Survey, survey_from_mapping
 
 
-@dataclass(frozen=True)
-class Design:
-    """One way to spend the total.
+@dataclass(frozen=True, repr=False)
+class Design(Brief):
+    """One way to spend the total, where each person answers `ask` questions.
 
     Attributes
     ----------
-    ask
-        Questions that each person answers.
     split
         `optimal` (least summed variance), `equal`, or `given` (the survey as it is).
     budgets
@@ -47,14 +44,14 @@ def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, fl
     costs = [variance_cost(AUTO, question.channels[0].size) for question in survey.questions]
     pooled = [_pooled(cost, question, mix) for cost, question, mix in zip(costs, survey.questions, mixes, strict=True)]
     everybody = len(survey.questions)
-    splits = [(everybody, "optimal", _capped(allocate(total, pooled))), (asked, "given", given)]
-    splits += [(ask, "equal", _capped([total // ask] * everybody)) for ask in range(1, everybody + 1)]
-    found = [_judge(survey, people, *split, pooled) for split in splits]
+    splits = [(everybody, "optimal", allocate(total, pooled)), (asked, "given", given)]
+    splits += [(ask, "equal", [total // ask] * everybody) for ask in range(1, everybody + 1)]
+    found = []
+    for ask, split, parts in splits:
+        budgets = tuple(min(part, LARGEST_EPSILON * MICRO) for part in parts)
+        error = sum(cost(budget / MICRO) for cost, budget in zip(pooled, budgets, strict=True))
+        found.append(Design(ask, split, budgets, float(error / (people * ask / everybody))))
     return tuple(sorted(found, key=lambda design: design.squared_error))
-
-
-def _capped(budgets: Sequence[int]) -> list[int]:
-    return [min(budget, LARGEST_EPSILON * MICRO) for budget in budgets]
 
 
 def _pooled(cost: Cost, question: Question, mix: Mapping[str, float]) -> Cost:
@@ -64,37 +61,23 @@ def _pooled(cost: Cost, question: Question, mix: Mapping[str, float]) -> Cost:
     return lambda epsilon: 1 / sum(share / cost(fraction * epsilon) for share, fraction in parts)
 
 
-def _judge(survey: Survey, people: int, ask: int, split: str, budgets: Sequence[int], pooled: Sequence[Cost]) -> Design:
-    reports = people * ask / len(survey.questions)
-    error = sum(cost(budget / MICRO) for cost, budget in zip(pooled, budgets, strict=True)) / reports
-    return Design(ask, split, tuple(budgets), float(np.float64(error)))
-
-
 def redesigned(survey: Survey, design: Design) -> Survey:
     """Return the same survey with the budgets and the number of questions asked of another design."""
-    questions: list[dict[str, Any]] = []
-    for question, budget in zip(survey.document["questions"], design.budgets, strict=True):
-        own = survey.question(question["name"])
-        most = own.levels[-1].micro_epsilon
-        levels = {level.name: epsilon_text(level.micro_epsilon * budget // most) for level in own.levels}
-        kept = {key: entry for key, entry in question.items() if key not in {"mechanism", "weights"}}
-        questions.append({**kept, "levels": levels})
-    return survey_from_mapping({**_without_label_weights(survey), "questions": questions, "ask": design.ask})
+    questions = list(map(_without_channels, survey.document["questions"]))
+    document = {**survey.document, "questions": questions, "ask": design.ask}
+    if "hide_level" in document:
+        document["hide_level"] = _without_channels(document["hide_level"])
+    for entry, question, budget in zip(questions, survey.questions, design.budgets, strict=True):
+        most = question.levels[-1].micro_epsilon
+        entry["levels"] = {each.name: epsilon_text(each.micro_epsilon * budget // most) for each in question.levels}
+    return survey_from_mapping(document)
 
 
 def hiding(survey: Survey, epsilon: float | str) -> Survey:
     """Return the same survey with levels hidden behind a label of this ε."""
-    kept = [
-        {key: entry for key, entry in question.items() if key not in {"mechanism", "weights"}}
-        for question in survey.document["questions"]
-    ]
-    return survey_from_mapping({**survey.document, "questions": kept, "hide_level": {"epsilon": str(epsilon)}})
+    questions = list(map(_without_channels, survey.document["questions"]))
+    return survey_from_mapping({**survey.document, "questions": questions, "hide_level": {"epsilon": str(epsilon)}})
 
 
-def _without_label_weights(survey: Survey) -> dict[str, Any]:
-    document = dict(survey.document)
-    if "hide_level" in document:
-        document["hide_level"] = {
-            key: entry for key, entry in document["hide_level"].items() if key in {"epsilon", "leak_cap"}
-        }
-    return document
+def _without_channels(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in {"mechanism", "weights"}}

@@ -16,17 +16,8 @@ from pldp.survey import Question
 
 @dataclass(frozen=True, eq=False)
 class LevelPool:
-    """The reports of several levels put together: Σ_g w_g z_g with w_g ∝ n_g/V_g, row by row.
+    """The expected reports of several levels, some of each, put together: Σ_g w_g z_g with w_g ∝ n_g/V_g, row by row.
 
-    Attributes
-    ----------
-    levels
-        What one report of each level says.
-    reports
-        The expected number of reports of each level, above 0.
-
-    Examples
-    --------
     >>> report = OneReport(np.array([4.0]), 4.0, 2.0)
     >>> LevelPool([report, report], np.array([100.0, 300.0])).variance
     array([0.01])

@@ -18,8 +18,10 @@ from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.expected import alone, pool_levels
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE, Given
+from pldp.records import Brief, Record
 from pldp.show import Table, panel
 from pldp.survey import Question, Survey
+from pldp.usage import require
 
 LevelMix = Mapping[str, float]
 
@@ -27,14 +29,12 @@ _SHOWN = 3
 """Questions in the short form of a plan."""
 
 
-@dataclass(frozen=True)
-class LevelPlan:
+@dataclass(frozen=True, repr=False)
+class LevelPlan(Brief):
     """One level of a question.
 
     Attributes
     ----------
-    level, epsilon, mechanism
-        The level and the channel that the survey gives it.
     reports
         Expected number of reports.
     standard_error
@@ -58,14 +58,12 @@ class LevelPlan:
         return next(iter(self.mechanisms))
 
 
-@dataclass(frozen=True, eq=False)
-class QuestionPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class QuestionPlan(Record):
     """What to expect of one question.
 
     Attributes
     ----------
-    question, kind
-        Its name and kind.
     unit, reach
         What rows are measured in (`share`, or the unit of a number), and how far apart two values can be.
     shares
@@ -81,8 +79,6 @@ class QuestionPlan:
         labels that tell the level; 1 where levels show.
     manipulation
         People that one forged report can count as; for a mean, how many times the largest true number.
-    levels
-        The levels on offer.
     """
 
     question: str
@@ -122,43 +118,21 @@ class QuestionPlan:
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return plain data."""
         widths = self.interval_width(confidence)
+        names = ("question", "kind", "unit", "reports", "hiding_cost", "manipulation")
+        of_level = ("level", "epsilon", "mechanism", "best", "reports", "standard_error", "mechanisms")
         return {
-            "question": self.question,
-            "kind": self.kind,
-            "unit": self.unit,
-            "reports": self.reports,
-            "hiding_cost": self.hiding_cost,
-            "manipulation": self.manipulation,
+            **{name: getattr(self, name) for name in names},
             "rows": [
                 {"label": label, "assumed": value, "standard_error": float(error), "interval_width": float(width)}
                 for (label, value), error, width in zip(self.rows.items(), self.standard_error, widths, strict=True)
             ],
-            "levels": [
-                {
-                    "level": level.level,
-                    "epsilon": level.epsilon,
-                    "mechanism": level.mechanism,
-                    "best": level.best,
-                    "reports": level.reports,
-                    "standard_error": level.standard_error,
-                    "mechanisms": dict(level.mechanisms),
-                }
-                for level in self.levels
-            ],
+            "levels": [{name: getattr(level, name) for name in of_level} for level in self.levels],
         }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
-    """Errors to expect from a survey of so many people, and the designs that spend the same total ε.
-
-    Attributes
-    ----------
-    survey, people, level_mix
-        What was planned.
-    questions
-        What to expect of each question.
-    """
+class Plan(Record):
+    """Errors to expect from a survey of so many people, and the designs that spend the same total ε."""
 
     survey: Survey
     people: int
@@ -207,11 +181,8 @@ class Plan:
                 f"error must be one of shares; question {other.question!r} is a number: compare plans of different "
                 "numbers of people instead"
             )
-        z = _z(confidence)
-        return {
-            each.question: math.ceil(self.people * (z * float(each.standard_error.max()) / error) ** 2)
-            for each in self.questions
-        }
+        wanted = {each.question: _z(confidence) * float(each.standard_error.max()) / error for each in self.questions}
+        return {name: math.ceil(self.people * ratio**2) for name, ratio in wanted.items()}
 
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return the plan as plain data; `no_designs` says why there are no designs where there are none."""
@@ -287,14 +258,16 @@ def plan(
     >>> planned.designs[0].ask                    # of the two questions, with the same total ε for each person
     1
     """
+    require(survey, Survey, "pldp.plan(survey, people)")
     if type(people) is not int or people < 1:
-        raise PlanError(f"people must be a whole number of at least 1, not {people}")
-    unknown = set(level_mix or ()) - {level.name for level in survey.levels}
-    if unknown:
-        raise PlanError(f"level_mix must name levels of the survey; {min(unknown)[:40]!r} is none")
-    unknown = set(shares or ()) - {question.name for question in survey.questions}
-    if unknown:
-        raise PlanError(f"shares must name questions of the survey; {min(unknown)[:40]!r} is none")
+        raise PlanError(f"people must be a whole number of at least 1, not {people!r}")
+    for option, given, what, known in (
+        ("level_mix", level_mix, "levels", survey.levels),
+        ("shares", shares, "questions", survey.questions),
+    ):
+        unknown = set(given or ()) - {each.name for each in known}
+        if unknown:
+            raise PlanError(f"{option} must name {what} of the survey; {min(unknown)[:40]!r} is none")
     planned = survey if hide_level is None else hiding(survey, hide_level)
     questions = tuple(
         _question_plan(planned, each, people, level_mix, (shares or {}).get(each.name)) for each in planned.questions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, build
 from pldp.planning.expected import pool_levels
 from pldp.planning.kinds.kind import SHARE
 from pldp.survey import Question
@@ -40,20 +40,17 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
         error = _half_width(each, confidence)
         left.plot(people, error * np.sqrt(plan.people / people), color=colour, label=_label(each))
         right.plot(SCALES, [error * _relative(plan, each, scale) for scale in SCALES], color=colour)
-    left.axvline(plan.people, color="#9aa0a6", linewidth=0.8, linestyle="--")
-    right.axvline(1, color="#9aa0a6", linewidth=0.8, linestyle="--")
-    left.set_xscale("log")
-    left.set_xlabel("people")
-    right.set_xscale("log")
+    for axes, planned, words in ((left, plan.people, "people"), (right, 1, "all ε multiplied by")):
+        axes.axvline(planned, color="#9aa0a6", linewidth=0.8, linestyle="--")
+        axes.set_xscale("log")
+        axes.set_xlabel(words)
+        axes.grid(color="#e4e7ec")
+        axes.spines[["top", "right"]].set_visible(False)
     right.set_xticks([0.25, 0.5, 1, 2, 4], ["¼", "½", "as planned", "2", "4"])
     right.minorticks_off()
-    right.set_xlabel("all ε multiplied by")
     left.set_yscale("log")
     left.yaxis.set_major_formatter(PercentFormatter(1.0))
     left.set_ylabel(f"widest {confidence:.0%} interval, ±")
-    for axes in (left, right):
-        axes.grid(color="#e4e7ec")
-        axes.spines[["top", "right"]].set_visible(False)
     asked = len(plan.questions)
     cut = f", the {MOST_LINES} least accurate of {asked} questions" if asked > MOST_LINES else ""
     figure.suptitle(f"{plan.survey.title}: {plan.people:,} people{cut}", x=0.01, ha="left", fontsize=11)
@@ -92,10 +89,9 @@ def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
 
 def _scale_channel(question: Question, level: int, factor: float) -> Channel:
     """Build the channel of a level again with all its budgets scaled; what has no limit has none then, too."""
-    own, budgets = question.channels[level], question.promises(level)
-
-    def scale(micro: Micro) -> Micro:
-        return micro if micro == math.inf else min(LARGEST_EPSILON * MICRO, max(1000, round(micro * factor)))
-
-    scaled = tuple(map(scale, budgets))
+    own, most = question.channels[level], LARGEST_EPSILON * MICRO
+    scaled = tuple(
+        micro if micro == math.inf else min(most, max(1000, round(micro * factor)))
+        for micro in question.promises(level)
+    )
     return build(own.mechanism, own.size, scaled if len(scaled) > 1 else scaled[0])

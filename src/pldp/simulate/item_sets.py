@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.mechanisms import ItemSet, item_places, places_of
-from pldp.mechanisms.arrays import arrays
-from pldp.mechanisms.sets.arrays import SetArrays
+from pldp.mechanisms.arrays import SetArrays, arrays
 
 PACKED = 1 << 14
 """Baskets packed at a time."""
@@ -47,19 +46,10 @@ def _packed(baskets: Sequence[Sequence[str]], places: Mapping[str, int], length:
 def perturb_item_sets(
     channel: ItemSet, rows: npt.NDArray[np.uint8], generator: np.random.Generator
 ) -> npt.NDArray[np.uint8]:
-    """Draw one report per set: every bit with the weights that devices use.
+    """Draw one report per set (packed bits as of `pack_baskets`): every bit with the weights that devices use.
 
-    Parameters
-    ----------
-    channel
-        The channel of everybody in `rows`; perturb groups with different channels one by one.
-    rows
-        True sets as packed bits (see `pack_baskets`).
-    generator
-        A seeded NumPy generator.
+    Groups of people with different channels are perturbed one by one.
 
-    Examples
-    --------
     >>> import math
     >>> rows = pack_baskets([["a", "c"]] * 3, ["a", "b", "c"])
     >>> perturb_item_sets(ItemSet.of([math.inf] * 3), rows, np.random.default_rng(1)).tolist()

@@ -8,10 +8,7 @@ import numpy.typing as npt
 from pldp.errors import SimulationError
 from pldp.mechanisms import Channel, Grid
 from pldp.mechanisms.arrays import FloatArray, NumberArrays, arrays
-from pldp.mechanisms.continuous import CONTINUOUS
-from pldp.mechanisms.continuous.arrays import draw_continuous
-
-Outputs = npt.NDArray[np.int32]
+from pldp.mechanisms.continuous import CONTINUOUS, draw_continuous
 
 
 def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
@@ -27,20 +24,9 @@ def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
     return np.minimum((array - grid.low) / grid.width, grid.size - 1).astype(np.int32)
 
 
-def perturb_numbers(channel: Channel, values: npt.ArrayLike, generator: np.random.Generator) -> Outputs:
-    """Draw one output per person from the integer weights of the channel.
+def perturb_numbers(channel: Channel, values: npt.ArrayLike, generator: np.random.Generator) -> npt.NDArray[np.int32]:
+    """Draw one output per person, whose values are buckets 0 … size−1, from the integer weights of the channel.
 
-    Parameters
-    ----------
-    channel
-        A channel for numbers.
-    values
-        Bucket of each person's number, 0 … size−1.
-    generator
-        A seeded NumPy generator.
-
-    Examples
-    --------
     >>> from pldp.mechanisms import build
     >>> perturb_numbers(build("sr", 64, 1_000_000), [0, 63], np.random.default_rng(1)).dtype
     dtype('int32')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
+from pldp.records import Brief
 from pldp.reports.columns import write_parquet
 from pldp.simulate.population import LevelMix, Population, simulate_reports
 from pldp.survey import Survey
@@ -37,14 +39,12 @@ class Written(NamedTuple):
         return Written(sum(part.reports for part in parts), sums)
 
 
-@dataclass(frozen=True)
-class Partitions:
+@dataclass(frozen=True, repr=False)
+class Partitions(Brief):
     """Simulated people, some at a time.
 
     Attributes
     ----------
-    survey
-        What they are asked.
     people
         How many they are, with shares that fall like 1/rank; or how many have each value, by question.
     number
@@ -77,10 +77,8 @@ class Partitions:
         """Number of partitions."""
         if self.number is not None:
             return self.number
-        total = (
-            self.people if isinstance(self.people, int) else sum(sum(each.values()) for each in self.people.values())
-        )
-        return max(1, -(-total // PARTITION_PEOPLE))
+        counts = [{"": self.people}] if isinstance(self.people, int) else self.people.values()
+        return max(1, -(-sum(sum(each.values()) for each in counts) // PARTITION_PEOPLE))
 
     def population(self, place: int) -> Population:
         """Return the people of one partition."""
@@ -93,11 +91,8 @@ class Partitions:
 
     def _counts(self, given: Mapping[str, int], place: int) -> dict[str, int]:
         """Return how many people of each value are in one partition: of people in a row, every so-many-th."""
-        ends = np.cumsum(list(given.values())).tolist()
-        starts = [0, *ends[:-1]]
-        return {
-            value: _every(start, end, place, self.count) for value, start, end in zip(given, starts, ends, strict=True)
-        }
+        ends = [0, *accumulate(given.values())]
+        return {value: _every(*part, place, self.count) for value, part in zip(given, pairwise(ends), strict=True)}
 
     def seed_of(self, place: int) -> int:
         """Return the seed of one partition."""

@@ -11,18 +11,23 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
+from pldp.records import Record
 from pldp.reports.columns import Forms, batch_rows, schema
 from pldp.simulate.kinds import BY_KIND
-from pldp.simulate.kinds.kind import distribution
+from pldp.simulate.kinds.kind import Values, distribution
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
+from pldp.usage import require
 
 LevelMix = Mapping[str, float] | Mapping[str, Mapping[str, float]] | None
 """Weight of each level; or, per label, such weights (a choice that depends on the value); or equal weights."""
 
+Shares = Mapping[str, Sequence[float] | Mapping[str, float]]
+"""Per question the share of each value, in their order or by label."""
 
-@dataclass(frozen=True, eq=False)
-class Population:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Population(Record):
     """What is true of some people: per question each one's value and the level chosen, both as places in the survey.
 
     A value is the index of a label, for `choices` a row of packed bits (bit i for label i), for `number` a bucket.
@@ -34,7 +39,7 @@ class Population:
     (100, array([0.3, 0.7]))
     """
 
-    values: Mapping[str, npt.NDArray[Any]]
+    values: Mapping[str, Values]
     levels: Mapping[str, npt.NDArray[Any]]
 
     def __post_init__(self) -> None:
@@ -66,10 +71,9 @@ class Population:
     ) -> Population:
         """Make exactly so many people of each value, in random order; several questions are independent."""
         generator = np.random.default_rng([seed, 1])
-        values = {}
-        for name, given in counts.items():
-            question = survey.question(name)
-            values[name] = generator.permutation(BY_KIND[question.kind].repeat(question, given))
+        questions = [survey.question(name) for name in counts]
+        people = ((each.name, BY_KIND[each.kind].repeat(each, counts[each.name])) for each in questions)
+        values = {name: generator.permutation(array) for name, array in people}
         return cls._choosing(survey, values, level_mix, generator)
 
     @classmethod
@@ -93,36 +97,72 @@ class Population:
         cls,
         survey: Survey,
         people: int,
-        shares: Mapping[str, Sequence[float]] | None = None,
+        shares: Shares | None = None,
         *,
         level_mix: LevelMix = None,
         seed: int = 0,
     ) -> Population:
         """Draw people at random from the shares of each question (a falling 1/rank pattern where none are given).
 
-        For `choices` these are the shares of people who have each label, independently; for `number`, of each bucket.
+        Shares are in the order of the labels, or by label. For `choices` they are the shares of people who have each
+        label, independently; for `number`, of each bucket.
         """
-        if people < 0:
-            raise SimulationError(f"people must not be negative, not {people}")
+        require(survey, Survey, "pldp.simulate.simulate(survey, people)")
+        if not isinstance(people, int | np.integer) or people < 0:
+            raise SimulationError(f"people must be a whole number of at least 0, not {people!r:.40}")
         generator = np.random.default_rng([seed, 1])
         values = {}
         for question in survey.questions if shares is None else map(survey.question, shares):
-            given = None if shares is None else np.asarray(shares[question.name], np.float64)
+            given = None if shares is None else BY_KIND[question.kind].weights(question, shares[question.name])
             values[question.name] = BY_KIND[question.kind].draw(question, people, given, generator)
         return cls._choosing(survey, values, level_mix, generator)
 
     @classmethod
     def _choosing(
-        cls,
-        survey: Survey,
-        values: Mapping[str, npt.NDArray[Any]],
-        level_mix: LevelMix,
-        generator: np.random.Generator,
+        cls, survey: Survey, values: Mapping[str, Values], level_mix: LevelMix, generator: np.random.Generator
     ) -> Population:
-        levels = {
-            name: _choose_levels(survey.question(name), array, level_mix, generator) for name, array in values.items()
-        }
+        questions = map(survey.question, values)
+        levels = {each.name: _choose_levels(each, values[each.name], level_mix, generator) for each in questions}
         return cls(values, levels)
+
+
+def simulate(
+    survey: Survey,
+    people: int,
+    *,
+    shares: Shares | None = None,
+    level_mix: LevelMix = None,
+    seed: int = 0,
+) -> pa.Table:
+    """Return the reports that so many simulated people would send, as an Arrow table that `pldp.tally` takes.
+
+    Parameters
+    ----------
+    survey
+        What they are asked.
+    people
+        How many of them.
+    shares
+        Shares of the values of each question, by label or in their order; of a number, of each bucket. A question that
+        is not named is not answered. Without shares all are answered, with shares that fall like 1/rank.
+    level_mix
+        Weight of each level, or per label such weights, where the choice of a level depends on the answer.
+    seed
+        The same seed gives the same reports.
+
+    For populations larger than memory, or to keep the truth, see `Population` and `simulate_reports`.
+
+    Examples
+    --------
+    >>> import pldp
+    >>> survey = pldp.Survey.load("examples/commute.toml")
+    >>> reports = pldp.simulate.simulate(survey, 10_000, shares={"late": {"yes": 0.3, "no": 0.7}}, seed=1)
+    >>> low, high = pldp.estimate(pldp.tally(survey, reports), "late").interval()
+    >>> bool(low[0] < 0.3 < high[0])
+    True
+    """
+    population = Population.of_shares(survey, people, shares, level_mix=level_mix, seed=seed)
+    return pa.Table.from_batches(simulate_reports(survey, population, seed=seed), schema(survey))
 
 
 def truth_mapping(survey: Survey, shares: Mapping[str, npt.NDArray[np.float64]]) -> list[dict[str, Any]]:
@@ -156,12 +196,11 @@ def simulate_reports(
 
 def _batch(survey: Survey, population: Population, part: slice, generator: np.random.Generator) -> pa.RecordBatch:
     rows = part.stop - part.start
+    ids = generator.bytes(16 * rows)
     columns: dict[str, pa.Array] = {
         "schema": pa.array(np.full(rows, SCHEMA, np.uint8)),
         "survey": pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [survey.hash]),
-        "id": pa.FixedSizeBinaryArray.from_buffers(
-            pa.binary(16), rows, [None, pa.py_buffer(generator.bytes(16 * rows))]
-        ),
+        "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(ids)]),
     }
     fields = schema(survey)
     asked = _asked(survey, rows, generator)
@@ -174,10 +213,9 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
             own = asked[:, place]
             some = _question_columns(survey, question, values[own], level[own], generator)
             columns |= {name: _spread(array, own) for name, array in some.items()}
-    arrays = [columns.get(field.name, None) for field in fields]
     filled = [
-        pa.nulls(rows, field.type) if array is None else array.cast(field.type)
-        for field, array in zip(fields, arrays, strict=True)
+        columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
+        for field in fields
     ]
     return pa.RecordBatch.from_arrays(filled, schema=fields)
 
@@ -199,11 +237,7 @@ def _spread(array: pa.Array, rows: npt.NDArray[np.bool_]) -> pa.Array:
 
 
 def _question_columns(
-    survey: Survey,
-    question: Question,
-    values: npt.NDArray[Any],
-    level: npt.NDArray[Any],
-    generator: np.random.Generator,
+    survey: Survey, question: Question, values: Values, level: npt.NDArray[Any], generator: np.random.Generator
 ) -> dict[str, pa.Array]:
     shown = level if survey.level_channel is None else perturb(survey.level_channel, level, generator)
     names = [each.name for each in question.levels]
@@ -220,31 +254,25 @@ def _question_columns(
         chosen = level == place
         target = outputs if forms.limits[place] else rows
         target[chosen] = perturb(channel, values[chosen], generator)
-    packed = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(bits.bytes), len(rows), [_validity(is_bits), pa.py_buffer(rows)]
-    )
-    columns[f"{question.name}.bits"] = packed
+    valid = None if is_bits.all() else pa.py_buffer(np.packbits(is_bits, bitorder="little"))
+    packed = [valid, pa.py_buffer(rows)]
+    columns[f"{question.name}.bits"] = pa.FixedSizeBinaryArray.from_buffers(pa.binary(bits.bytes), len(rows), packed)
     if forms.integers:
         columns[f"{question.name}.output"] = pa.array(outputs, mask=is_bits)
     return columns
 
 
-def _validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
-    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-
-
 def _choose_levels(
-    question: Question, values: npt.NDArray[Any], mix: LevelMix, generator: np.random.Generator
+    question: Question, values: Values, mix: LevelMix, generator: np.random.Generator
 ) -> npt.NDArray[np.uint8]:
-    size = len(question.levels)
+    offered = np.arange(len(question.levels), dtype=np.uint8)
     if mix is None:
-        return generator.integers(0, size, len(values), dtype=np.uint8)
+        return generator.integers(0, len(offered), len(values), dtype=np.uint8)
     if not any(isinstance(weight, Mapping) for weight in mix.values()):
-        return generator.choice(np.arange(size, dtype=np.uint8), len(values), p=_level_weights(question, mix))
+        return generator.choice(offered, len(values), p=_level_weights(question, mix))
     levels = np.empty(len(values), np.uint8)
     for chosen, weights in BY_KIND[question.kind].split(question, values, mix):
-        probabilities = _level_weights(question, weights)
-        levels[chosen] = generator.choice(np.arange(size, dtype=np.uint8), int(chosen.sum()), p=probabilities)
+        levels[chosen] = generator.choice(offered, int(chosen.sum()), p=_level_weights(question, weights))
     return levels
 
 

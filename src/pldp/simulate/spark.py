@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from pldp.simulate.partitions import Partitions, Written
-from pldp.tallies.spark.cluster import summed_tasks
+from pldp.tallies.spark import sum_tasks
 
 
 def write_partitions(spark: SparkSession, partitions: Partitions, folder: Path) -> Written:
@@ -20,4 +20,4 @@ def write_partitions(spark: SparkSession, partitions: Partitions, folder: Path) 
         folder.mkdir(parents=True, exist_ok=True)
         return partitions.write(folder, place)
 
-    return summed_tasks(spark, range(partitions.count), write, Written.merge)
+    return sum_tasks(spark, range(partitions.count), write, Written.merge)

@@ -6,14 +6,17 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Final
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level, epsilon_text
-from pldp.errors import AnswerError
+from pldp.errors import AnswerError, CallError
 from pldp.mechanisms import Micro, PureChannel, level_leak, value_and_level_epsilon
 from pldp.survey.question import Question, canonical, hash_of
 from pldp.words import unknown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCHEMA: Final = 1
 """Number of the survey and report format; a change of meaning gets a new number."""
@@ -56,6 +59,9 @@ class Survey:
         """Read a survey file (TOML or JSON); with `trusted_key`, accept it only if that key signed it."""
         from pldp.survey.file import load  # noqa: PLC0415 - the reader builds this class
 
+        if not isinstance(path, str | PathLike):
+            other = "pldp.Survey.read(source) takes text or a dictionary"
+            raise CallError(f"pldp.Survey.load(path) needs a path, not {type(path).__name__}: {other}")
         return load(path, trusted_key=trusted_key)
 
     @staticmethod
@@ -69,6 +75,9 @@ class Survey:
         """
         from pldp.survey.file import loads, survey_from_document  # noqa: PLC0415 - the reader builds this class
 
+        if not isinstance(source, str | Mapping) or (isinstance(source, str) and _is_path(source)):
+            other = "pldp.Survey.load(path) reads a file"
+            raise CallError(f"pldp.Survey.read(source) needs the text of a survey or a dictionary: {other}")
         if isinstance(source, str):
             return loads(source, trusted_key=trusted_key)
         return survey_from_document(dict(source), trusted_key=trusted_key)
@@ -169,7 +178,14 @@ class Survey:
 
     def save(self, path: str | Path) -> None:
         """Write the spelled-out document as JSON, for devices and other languages."""
+        from pathlib import Path  # noqa: PLC0415 - a device that saves nothing needs none
+
         Path(path).write_bytes(self.canonical + b"\n")
+
+
+def _is_path(text: str) -> bool:
+    """Say whether a text is one line that is no JSON: no survey is."""
+    return bool(text.strip()) and "\n" not in text.strip() and not text.lstrip().startswith("{")
 
 
 def _level_document(level: Level) -> dict[str, str]:

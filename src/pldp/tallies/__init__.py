@@ -1,19 +1,23 @@
 """Sufficient statistics of reports: counts per question and level, which merge by `+`."""
 
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
-from pldp.tallies.fusion import Fused, Service, Source, fused_of
+from pldp.tallies.fusion import ABSENT, Fused, Service, Source, fused_of
 from pldp.tallies.joining import fuse
 from pldp.tallies.kernel import tally
-from pldp.tallies.pairs import PairCounts
-from pldp.tallies.patterns import ItemColumns, PatternCounts
-from pldp.tallies.tally import Tally
+from pldp.tallies.pairs import Pair, PairCounts
+from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, PatternCounts, patterns_of
+from pldp.tallies.tally import Tally, unreadable_reports
 
 __all__ = [
+    "ABSENT",
+    "LARGEST_SET",
     "BitCounts",
+    "Columns",
     "Counts",
     "Fused",
     "ItemColumns",
     "OutputCounts",
+    "Pair",
     "PairCounts",
     "PatternCounts",
     "Service",
@@ -21,5 +25,7 @@ __all__ = [
     "Tally",
     "fuse",
     "fused_of",
+    "patterns_of",
     "tally",
+    "unreadable_reports",
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from dataclasses import dataclass, fields, replace
+from functools import reduce
+from operator import add
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +14,36 @@ import numpy.typing as npt
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form, Integers
 from pldp.mechanisms.arrays import BIT_OF_BYTE, ByteArray, IntArray
+from pldp.records import Record
 
 LARGEST_TABLE: Final = 2**27
 """Outputs that are counted one by one, at most."""
 
 
-@dataclass(frozen=True, eq=False)
-class OutputCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class Additive(Record):
+    """Counts whose fields are numbers and arrays, each of which adds up."""
+
+    @classmethod
+    def merge(cls, parts: Sequence[Self]) -> Self:
+        """Add the counts."""
+        sums = {each.name: reduce(add, (getattr(part, each.name) for part in parts)) for each in fields(cls)}
+        return replace(parts[0], **sums)
+
+    def without(self, part: Any) -> Self:
+        """Take counts out again that were added before."""
+        return replace(
+            self, **{each.name: getattr(self, each.name) - getattr(part, each.name) for each in fields(self)}
+        )
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the arrays to store."""
+        held = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: np.asarray(array) for name, array in held.items() if array is not None}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OutputCounts(Additive):
     """How often each integer output came: all that any estimate needs from a channel with integer outputs."""
 
     counts: IntArray
@@ -49,34 +74,9 @@ class OutputCounts:
         """Number of reports counted."""
         return int(self.counts.sum())
 
-    @classmethod
-    def none(cls, channel: Channel) -> OutputCounts:
-        """Return zero counts for this channel."""
-        outputs = channel.form.count
-        if outputs > LARGEST_TABLE:
-            raise TallyError(f"a channel with {outputs:,} outputs is too large to count ({LARGEST_TABLE:,} at most)")
-        return cls(np.zeros(outputs, np.int64))
 
-    @classmethod
-    def merge(cls, parts: Sequence[OutputCounts]) -> OutputCounts:
-        """Add the counts."""
-        return (
-            parts[0]
-            if len(parts) == 1
-            else cls(np.asarray(np.sum([part.counts for part in parts], axis=0, dtype=np.int64)))
-        )
-
-    def without(self, part: OutputCounts) -> OutputCounts:
-        """Take counts out again that were added before."""
-        return OutputCounts(self.counts - part.counts)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays to store."""
-        return {"counts": self.counts}
-
-
-@dataclass(frozen=True, eq=False)
-class BitCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class BitCounts(Additive):
     """How often each bit was 1, and, if asked for, which packed rows came how often.
 
     The ones are enough for unbiased shares; the likelihood needs whole rows (`patterns`).
@@ -115,11 +115,6 @@ class BitCounts:
         return self.ones
 
     @classmethod
-    def none(cls, form: Bits, *, patterns: bool) -> BitCounts:
-        """Return zero counts of such outputs."""
-        return cls.of_rows(np.zeros((0, form.bytes), np.uint8), form.length, patterns=patterns)
-
-    @classmethod
     def of_rows(cls, rows: ByteArray, size: int, *, patterns: bool) -> BitCounts:
         """Count packed rows (reports × bytes)."""
         by_byte = np.ascontiguousarray(rows.T)
@@ -136,12 +131,12 @@ class BitCounts:
         return np.repeat(self.patterns, self.pattern_counts, axis=0)
 
     @classmethod
-    def merge(cls, parts: Sequence[BitCounts]) -> BitCounts:
+    def merge(cls, parts: Sequence[Self]) -> Self:
         """Add the counts; rows stay only if every part with reports has them."""
         if len(parts) == 1:
             return parts[0]
         reports = sum(part.reports for part in parts)
-        ones = np.asarray(np.sum([part.ones for part in parts], axis=0, dtype=np.int64))
+        ones = reduce(add, (part.ones for part in parts))
         filled = [part for part in parts if part.reports] or parts[:1]
         rows = [part.patterns for part in filled if part.patterns is not None]
         row_counts = [part.pattern_counts for part in filled if part.pattern_counts is not None]
@@ -149,22 +144,15 @@ class BitCounts:
             return cls(reports, ones)
         return cls(reports, ones, *_distinct(np.concatenate(rows), np.concatenate(row_counts)))
 
-    def without(self, part: BitCounts) -> BitCounts:
+    def without(self, part: Any) -> Self:
         """Take counts out again that were added before."""
         left = (self.reports - part.reports, self.ones - part.ones)
-        if self.patterns is None or part.patterns is None or self.pattern_counts is None or part.pattern_counts is None:
-            return BitCounts(*left)
+        if self.patterns is None or part.patterns is None or self.pattern_counts is None:
+            return type(self)(*left)
         rows, counts = _distinct(
             np.concatenate([self.patterns, part.patterns]), np.concatenate([self.pattern_counts, -part.pattern_counts])
         )
-        return BitCounts(*left, rows[counts > 0], counts[counts > 0])
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays to store."""
-        arrays: dict[str, npt.NDArray[Any]] = {"reports": np.array(self.reports), "ones": self.ones}
-        if self.patterns is not None and self.pattern_counts is not None:
-            arrays |= {"patterns": self.patterns, "pattern_counts": self.pattern_counts}
-        return arrays
+        return type(self)(*left, rows[counts > 0], counts[counts > 0])
 
 
 Counts = OutputCounts | BitCounts
@@ -173,9 +161,13 @@ Counts = OutputCounts | BitCounts
 
 def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
     """Return counts of no reports of this channel."""
-    if isinstance(channel.form, Bits):
-        return BitCounts.none(channel.form, patterns=patterns or channel.keeps_rows)
-    return OutputCounts.none(channel)
+    form = channel.form
+    if isinstance(form, Bits):
+        rows = np.zeros((0, form.bytes), np.uint8)
+        return BitCounts.of_rows(rows, form.length, patterns=patterns or channel.keeps_rows)
+    if form.count > LARGEST_TABLE:
+        raise TallyError(f"a channel with {form.count:,} outputs is too large to count ({LARGEST_TABLE:,} at most)")
+    return OutputCounts(np.zeros(form.count, np.int64))
 
 
 def _distinct(rows: ByteArray, counts: IntArray) -> tuple[ByteArray, IntArray]:

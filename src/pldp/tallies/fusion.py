@@ -7,6 +7,7 @@ is dropped: a fused tally holds counts only. Tallies of different people add up.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
 from pldp.mechanisms.continuous import CONTINUOUS
+from pldp.records import Brief, Record
 from pldp.survey import Number
 from pldp.tallies.counts import OutputCounts
 from pldp.tallies.tally import Tally
@@ -34,14 +36,12 @@ _SORTED: Final = 1 << 62
 """Numbers of possible tuples up to which they are counted in a table, or numbered in 64 bits."""
 
 
-@dataclass(frozen=True, eq=False)
-class Service:
+@dataclass(frozen=True, eq=False, repr=False)
+class Service(Record):
     """The reports of one service: a key and an output per person.
 
     Attributes
     ----------
-    name
-        What the service is called in messages and results.
     channel
         The channel that all its reports come from.
     keys
@@ -63,10 +63,7 @@ class Service:
         cls, name: str, channel: Channel, table: pa.Table, *, bounds: tuple[float, float] = (-1.0, 1.0)
     ) -> Service:
         """Read the columns `key` and `output`; `mechanism` and `epsilon`, where present, must be the channel's."""
-        missing = {"key", "output"} - set(table.column_names)
-        if missing:
-            raise TallyError(f"service {name!r}: the table must have a column {' and '.join(sorted(missing))}")
-        for column in {"mechanism", "epsilon"} & set(table.column_names):
+        for column in stated_columns(name, "table", table.column_names):
             require_stated(name, channel, column, pc.unique(table[column]).to_pylist())
         return cls(name, channel, table["key"], table["output"], bounds)
 
@@ -96,18 +93,25 @@ class Service:
         return cls(name, channel, keys, np.where(known, places.astype(np.int64), ABSENT), bounds)
 
 
+def stated_columns(name: str, what: str, columns: Sequence[str]) -> set[str]:
+    """Refuse a service without keys or outputs; return the columns that must say what its channel does."""
+    missing = {"key", "output"} - set(columns)
+    if missing:
+        raise TallyError(f"service {name!r}: the {what} must have a column {' and '.join(sorted(missing))}")
+    return {"mechanism", "epsilon"} & set(columns)
+
+
 def require_stated(name: str, channel: Channel, column: str, found: Sequence[Any]) -> None:
     """Refuse a service whose column `mechanism` or `epsilon` holds other values than the channel's."""
     if len(found) > 1:
         raise TallyError(f"service {name!r}: {column} must be one per service; {len(found)} came, split it")
-    if found and found[0] != getattr(channel, column):
-        raise TallyError(
-            f"service {name!r}: {column} must be the channel's, {getattr(channel, column)}, not {found[0]}"
-        )
+    known = getattr(channel, column)
+    if found and found[0] != known:
+        raise TallyError(f"service {name!r}: {column} must be the channel's, {known}, not {found[0]}")
 
 
-@dataclass(frozen=True)
-class Source:
+@dataclass(frozen=True, repr=False)
+class Source(Brief):
     """What is known of a service after fusion: its name, its channel, how many reports counted and how many did not."""
 
     name: str
@@ -116,18 +120,16 @@ class Source:
     skipped: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Fused:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fused(Record):
     """Counts of tuples of outputs.
 
     Attributes
     ----------
-    sources
-        The services, in the order of the columns of `cells`.
     bounds
         The numbers that the grid's ends stand for.
     cells
-        Distinct tuples of outputs, tuples × services; `ABSENT` where people gave nothing to a service.
+        Distinct tuples of outputs, tuples × sources; `ABSENT` where people gave nothing to a service.
     counts
         Number of people of each tuple.
     """
@@ -163,12 +165,9 @@ class Fused:
         places = [place for place, source in enumerate(self.sources) if source.name in names]
         if len(places) != len(names):
             raise TallyError(f"services must be some of {', '.join(source.name for source in self.sources)}")
-        kept = (self.cells[:, places] != ABSENT).any(axis=1)
         sources = tuple(self.sources[place] for place in places)
-        columns = [column + 1 for column in self.cells[kept][:, places].T.astype(np.int64)]
-        return Fused(
-            sources, self.bounds, *distinct(columns, [source.channel for source in sources], self.counts[kept])
-        )
+        channels = [source.channel for source in sources]
+        return Fused(sources, self.bounds, *recount(self.cells[:, places], channels, self.counts))
 
     def thin(self, most: int) -> Fused:
         """Return every so-many-th tuple, at most so many: as tuples are sorted, a stratified sample of people."""
@@ -179,24 +178,16 @@ class Fused:
         """Add the tally of other people about the same services."""
         if not isinstance(other, Fused):
             return NotImplemented
-        if self.bounds != other.bounds or [(s.name, s.channel) for s in self.sources] != [
-            (s.name, s.channel) for s in other.sources
-        ]:
+        names, others = ([(each.name, each.channel) for each in fused.sources] for fused in (self, other))
+        if self.bounds != other.bounds or names != others:
             raise TallyError("fused tallies to add must have the same services, channels and bounds, in one order")
-        sources = tuple(
-            replace(
-                ours,
-                reports=ours.reports + theirs.reports,
-                skipped={
-                    reason: ours.skipped.get(reason, 0) + theirs.skipped.get(reason, 0)
-                    for reason in sorted({*ours.skipped, *theirs.skipped})
-                },
-            )
-            for ours, theirs in zip(self.sources, other.sources, strict=True)
-        )
-        columns = [column + 1 for column in np.concatenate([self.cells, other.cells]).T.astype(np.int64)]
-        channels, counts = [source.channel for source in sources], np.concatenate([self.counts, other.counts])
-        return Fused(sources, self.bounds, *distinct(columns, channels, counts))
+        sources = []
+        for ours, theirs in zip(self.sources, other.sources, strict=True):
+            skipped = Counter(ours.skipped) + Counter(theirs.skipped)
+            reports = ours.reports + theirs.reports
+            sources.append(replace(ours, reports=reports, skipped=dict(sorted(skipped.items()))))
+        cells, counts = np.concatenate([self.cells, other.cells]), np.concatenate([self.counts, other.counts])
+        return Fused(tuple(sources), self.bounds, *recount(cells, [source.channel for source in sources], counts))
 
 
 def fused_of(tally: Tally, question: str) -> Fused:
@@ -234,6 +225,11 @@ def fused_of(tally: Tally, question: str) -> Fused:
     return Fused(tuple(sources), (asked.grid.low, asked.grid.high), table, np.concatenate(counts))
 
 
+def recount(cells: CellArray, channels: Sequence[Channel], counts: IntArray) -> tuple[CellArray, IntArray]:
+    """Count equal tuples together, in one fixed order, and leave out the people who gave nothing."""
+    return distinct(list(cells.T.astype(np.int64) + 1), channels, counts)
+
+
 def distinct(
     columns: Sequence[npt.NDArray[Any]], channels: Sequence[Channel], counts: IntArray | None
 ) -> tuple[CellArray, IntArray]:
@@ -241,7 +237,8 @@ def distinct(
     here = np.any([column > 0 for column in columns], axis=0)
     if not len(here):
         return np.zeros((0, len(channels)), np.int32), np.zeros(0, np.int64)
-    columns = columns if here.all() else [column[here] for column in columns]
+    if not here.all():
+        columns, counts = [column[here] for column in columns], counts if counts is None else counts[here]
     radices = [channel.form.count + 1 for channel in channels]
     code, reach = np.zeros(len(columns[0]), np.int64), 1
     for column, radix in zip(columns, radices, strict=True):

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel
-from pldp.tallies.fusion import CellArray, Fused, IntArray, Service, Source, distinct
+from pldp.tallies.fusion import CellArray, Fused, IntArray, Service, Source, distinct, recount
+from pldp.usage import require
 
 OUTSIDE: Final = ("refuse", "skip", "clip")
 """What `fuse` may do with outputs that the channel cannot make."""
@@ -49,6 +50,7 @@ def fuse(services: Sequence[Service], *, outside: str = "refuse") -> Fused:
     """
     columns = []
     for service in services:
+        require(service, Service, "pldp.fuse([service, …])")
         keys, outputs = _array(service.keys), _array(service.outputs)
         if len(keys) != len(outputs):
             raise TallyError(
@@ -83,17 +85,7 @@ class FusedPart(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """What is fused, without the reports: the work on them, whichever machine does it.
-
-    Attributes
-    ----------
-    names, channels
-        Of the services.
-    bounds
-        Those of all services.
-    outside
-        What to do with outputs that the channel cannot make.
-    """
+    """What is fused, without the reports: the work on them, whichever machine does it."""
 
     names: tuple[str, ...]
     channels: tuple[Channel, ...]
@@ -118,10 +110,8 @@ class Design:
                     f"from {service.bounds[0]:g} to {service.bounds[1]:g}"
                 )
             if isinstance(service.channel.form, Bits):
-                mechanism = service.channel.mechanism
-                raise TallyError(
-                    f"service {service.name!r}: outputs must be integers; those of {mechanism} are rows of bits"
-                )
+                those = f"those of {service.channel.mechanism} are rows of bits"
+                raise TallyError(f"service {service.name!r}: outputs must be integers; {those}")
         names, channels = zip(*((service.name, service.channel) for service in services), strict=True)
         return cls(names, channels, first.bounds, outside)
 
@@ -170,27 +160,24 @@ class Design:
 
     def merge(self, parts: Sequence[FusedPart]) -> FusedPart:
         """Add up parts of different people."""
-        seen = tuple(
-            Seen(*map(sum, zip(*each, strict=True))) for each in zip(*(part.seen for part in parts), strict=True)
-        )
-        columns = np.concatenate([part.cells for part in parts]).T.astype(np.int64) + 1
-        return FusedPart(seen, *distinct(list(columns), self.channels, np.concatenate([part.counts for part in parts])))
+        services = zip(*(part.seen for part in parts), strict=True)
+        seen = tuple(Seen(*map(sum, zip(*each, strict=True))) for each in services)
+        cells, counts = (np.concatenate([part[place] for part in parts]) for place in (1, 2))
+        return FusedPart(seen, *recount(cells, self.channels, counts))
 
     def finish(self, part: FusedPart) -> Fused:
         """Return the tally of all people; refuse what any of their reports broke."""
-        sources = []
-        for name, channel, seen in zip(self.names, self.channels, part.seen, strict=True):
-            skipped = self._skipped(name, channel, seen)
-            sources.append(Source(name, channel, seen.kept, skipped))
+        services = zip(self.names, self.channels, part.seen, strict=True)
+        sources = [
+            Source(name, channel, seen.kept, self._skipped(name, channel, seen)) for name, channel, seen in services
+        ]
         for name, seen in zip(self.names, part.seen, strict=True):
             if seen.keyless:
                 raise TallyError(f"service {name!r}: every report must have a key; {seen.keyless:,} have none")
         for name, seen in zip(self.names, part.seen, strict=True):
             if seen.repeated:
-                raise TallyError(
-                    f"service {name!r}: keys must be unique; {seen.repeated:,} of {seen.kept:,} reports repeat an "
-                    "earlier key"
-                )
+                some = f"{seen.repeated:,} of {seen.kept:,} reports"
+                raise TallyError(f"service {name!r}: keys must be unique; {some} repeat an earlier key")
         return Fused(tuple(sources), self.bounds, part.cells, part.counts)
 
     def _skipped(self, name: str, channel: Channel, seen: Seen) -> dict[str, int]:
@@ -202,14 +189,13 @@ class Design:
         counted = {"missing": seen.missing, "impossible": seen.impossible}
         counted = {reason: count for reason, count in counted.items() if count}
         if counted and self.outside == "refuse":
-            told = " and ".join(f"{count:,} {reason}" for reason, count in counted.items())
+            some = " and ".join(f"{count:,} {reason}" for reason, count in counted.items())
             raise TallyError(
-                f"service {name!r}: outputs must be below {channel.form.count}; {told} of {seen.reports:,}"
+                f"service {name!r}: outputs must be below {channel.form.count}; {some} of {seen.reports:,}"
             )
         if not seen.kept:
-            raise TallyError(
-                f"service {name!r}: there must be at least one possible output; none of {seen.reports:,} is"
-            )
+            none = f"none of {seen.reports:,} is"
+            raise TallyError(f"service {name!r}: there must be at least one possible output; {none}")
         if self.outside == "clip":
             return {("clipped" if reason == "impossible" else reason): count for reason, count in counted.items()}
         return counted

@@ -30,6 +30,7 @@ from pldp.tallies.counts import BitCounts, Counts, OutputCounts
 from pldp.tallies.frames import frame_table
 from pldp.tallies.pairs import Pair, PairCounts, pair_cells
 from pldp.tallies.tally import Cell, Tally
+from pldp.usage import require
 
 Reports = Any
 """An iterable of `Report`, JSON text or parsed JSON; Arrow data; a pandas or Polars data frame; a Parquet path."""
@@ -53,7 +54,7 @@ _UNKNOWN, _NO_TEXT = -1, -2
 
 def tally(
     survey: Survey,
-    reports: Reports,
+    reports: Reports = None,
     *,
     patterns: bool = False,
     pairs: Sequence[Pair] = (),
@@ -83,6 +84,7 @@ def tally(
     >>> result.reports, result.rejected, (result + result).reports
     (10, 0, 20)
     """
+    require(survey, Survey, "pldp.tally(survey, reports)")
     # Hidden levels need the likelihood, which needs whole rows.
     patterns = patterns or survey.level_channel is not None
     merged = [Tally.empty(survey, patterns=patterns, pairs=pairs)]

@@ -13,6 +13,7 @@ from pldp.errors import TallyError
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import IntArray, LabelArrays, arrays, label_arrays
 from pldp.survey import Survey
+from pldp.tallies.counts import Additive
 
 LARGEST_TABLE: Final = 1 << 22
 """Cells of a two-way table, at most."""
@@ -26,14 +27,12 @@ PairCell = tuple[tuple[str, str], tuple[str, str]]
 _ROWS_AT_ONCE = 1 << 13
 
 
-@dataclass(frozen=True, eq=False)
-class PairCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairCounts(Additive):
     """Reports that answer both questions at one pair of levels.
 
     Attributes
     ----------
-    reports
-        Their number.
     first, second
         How many support each value of the first question, and of the second.
     both
@@ -64,23 +63,6 @@ class PairCounts:
             sums = (one.sum(axis=0), two.sum(axis=0), one.T @ two)
             parts = [cls.merge([*parts, cls(len(one), *(np.asarray(array, np.int64) for array in sums))])]
         return parts[0]
-
-    @classmethod
-    def merge(cls, parts: Sequence[PairCounts]) -> PairCounts:
-        """Add the counts."""
-        return cls(
-            sum(part.reports for part in parts),
-            *(np.sum([getattr(part, name) for part in parts], axis=0) for name in ("first", "second", "both")),
-        )
-
-    def without(self, part: PairCounts) -> PairCounts:
-        """Take counts out again that were added before."""
-        left = (getattr(self, name) - getattr(part, name) for name in ("first", "second", "both"))
-        return PairCounts(self.reports - part.reports, *left)
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays to store."""
-        return {"reports": np.array(self.reports), "first": self.first, "second": self.second, "both": self.both}
 
     @classmethod
     def from_arrays(cls, first: Channel, second: Channel, arrays: Mapping[str, npt.NDArray[Any]]) -> PairCounts:

@@ -16,10 +16,11 @@ import numpy as np
 
 from pldp.errors import SurveyError, TallyError
 from pldp.files import atomic_write
+from pldp.mechanisms import Channel
 from pldp.reports import Rejection
 from pldp.show import Table, panel
 from pldp.survey import Survey, loads
-from pldp.tallies.counts import BitCounts, Counts, OutputCounts, counts_from_arrays, no_counts
+from pldp.tallies.counts import Additive, Counts, counts_from_arrays, no_counts
 from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
 
 TALLY_SCHEMA: Final = 1
@@ -35,18 +36,7 @@ Cell = tuple[str, str]
 class Tally:
     """Counts per (question, level), the number of reports, and how many were rejected for which reason.
 
-    Attributes
-    ----------
-    survey
-        The survey whose reports were counted.
-    counts
-        The counts of each question and level.
-    reports
-        Number of reports that were accepted.
-    rejections
-        Number of reports rejected, by reason.
-    pairs
-        Counts of two questions together, where they were asked for.
+    `pairs` holds counts of two questions together, where they were asked for.
     """
 
     survey: Survey
@@ -59,11 +49,7 @@ class Tally:
     def empty(cls, survey: Survey, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
         """Return a tally of no reports: what every other tally can be added to."""
         patterns = patterns or survey.level_channel is not None
-        counts: dict[Cell, Counts] = {}
-        for question in survey.questions:
-            for level, channel in zip(question.levels, question.channels, strict=True):
-                cell = (question.name, level.name)
-                counts[cell] = no_counts(channel, patterns=patterns)
+        counts = {cell: no_counts(channel, patterns=patterns) for cell, channel in _cells(survey).items()}
         together = {cell: PairCounts.none(*channels) for cell, channels in pair_cells(survey, pairs).items()}
         return cls(survey, counts, pairs=together)
 
@@ -77,7 +63,7 @@ class Tally:
             raise TallyError("tallies to merge must be of one survey; their survey hashes differ")
         return Tally(
             first.survey,
-            {cell: _merge_counts([tally.counts[cell] for tally in tallies]) for cell in first.counts},
+            {cell: _merge([tally.counts[cell] for tally in tallies]) for cell in first.counts},
             sum(tally.reports for tally in tallies),
             dict(reduce(add, (Counter(tally.rejections) for tally in tallies))),
             _merge_pairs(tallies),
@@ -89,7 +75,7 @@ class Tally:
             raise TallyError("a tally to take out must be of the same survey; the survey hashes differ")
         return Tally(
             self.survey,
-            {cell: _left(counts, part.counts[cell]) for cell, counts in self.counts.items()},
+            {cell: counts.without(part.counts[cell]) for cell, counts in self.counts.items()},
             self.reports - part.reports,
             self.rejections,
             {cell: counts.without(part.pairs[cell]) for cell, counts in self.pairs.items()},
@@ -163,10 +149,9 @@ class Tally:
             "pairs": list(self.paired),
         }
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
-        for index, cell in enumerate(self.counts):
-            arrays |= {f"{index}.{name}": array for name, array in self.counts[cell].arrays().items()}
-        for index, together in enumerate(self.pairs.values()):
-            arrays |= {f"pair{index}.{name}": array for name, array in together.arrays().items()}
+        for prefix, held in (("", self.counts), ("pair", self.pairs)):
+            for index, counts in enumerate(held.values()):
+                arrays |= {f"{prefix}{index}.{name}": array for name, array in counts.arrays().items()}
         written = io.BytesIO()
         np.savez_compressed(written, **arrays)
         return written.getvalue()
@@ -211,11 +196,10 @@ class Tally:
         if header["pldp_tally"] != TALLY_SCHEMA:
             raise TallyError(f"pldp_tally must be {TALLY_SCHEMA}, not {header['pldp_tally']}")
         survey = loads(json.dumps(header["survey"]))
-        cells: dict[Cell, Counts] = {}
-        for index, cell in enumerate(Tally.empty(survey).counts):
-            question = survey.question(cell[0])
-            own = _with_prefix(arrays, f"{index}.")
-            cells[cell] = counts_from_arrays(question.channels[question.level_index[cell[1]]], own)
+        cells = {
+            cell: counts_from_arrays(channel, _with_prefix(arrays, f"{index}."))
+            for index, (cell, channel) in enumerate(_cells(survey).items())
+        }
         paired = pair_cells(survey, [(first, second) for first, second in header.get("pairs", ())])
         pairs = {
             cell: PairCounts.from_arrays(*channels, _with_prefix(arrays, f"pair{index}."))
@@ -234,6 +218,15 @@ def unreadable_reports(survey: Survey, number: int) -> Tally:
     return replace(Tally.empty(survey), rejections={Rejection.UNREADABLE: number} if number else {})
 
 
+def _cells(survey: Survey) -> dict[Cell, Channel]:
+    """Return the channel of each question and level."""
+    return {
+        (question.name, level.name): channel
+        for question in survey.questions
+        for level, channel in zip(question.levels, question.channels, strict=True)
+    }
+
+
 def _with_prefix(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
@@ -242,23 +235,13 @@ def _merge_pairs(tallies: Sequence[Tally]) -> dict[PairCell, PairCounts]:
     """Add the counts of pairs that every tally with reports has."""
     filled = [tally for tally in tallies if tally.reports] or tallies
     cells = [cell for cell in filled[0].pairs if all(cell in tally.pairs for tally in filled)]
-    return {cell: PairCounts.merge([tally.pairs[cell] for tally in filled]) for cell in cells}
+    return {cell: _merge([tally.pairs[cell] for tally in filled]) for cell in cells}
 
 
-def _merge_counts(parts: Sequence[Counts]) -> Counts:
-    if isinstance(parts[0], BitCounts):
-        return BitCounts.merge([part for part in parts if isinstance(part, BitCounts)])
-    return OutputCounts.merge([part for part in parts if isinstance(part, OutputCounts)])
+def _merge(parts: Sequence[Any]) -> Any:
+    return type(parts[0]).merge(parts)
 
 
-def _left(whole: Counts, part: Counts) -> Counts:
-    if isinstance(whole, BitCounts) and isinstance(part, BitCounts):
-        return whole.without(part)
-    if isinstance(whole, OutputCounts) and isinstance(part, OutputCounts):
-        return whole.without(part)
-    raise TallyError("counts to take out must be of the same kind")
-
-
-def _equal(one: Counts | PairCounts, other: Counts | PairCounts) -> bool:
+def _equal(one: Additive, other: Additive) -> bool:
     ours, theirs = one.arrays(), other.arrays()
     return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
@@ -27,10 +26,6 @@ class AuditedChoice(AuditedKind[Choice]):
         pick = max if table.by_output else min
         claims = claims_between(len(chosen), lambda one, two: pick(epsilons[chosen[one]], epsilons[chosen[two]]))
         return Comparison([question.values[place] for place in chosen], claims, list(range(len(chosen))))
-
-    def size(self, document: Mapping[str, Any]) -> int:
-        """Count the labels."""
-        return len(document["values"])
 
     def example(self, mechanism: str) -> dict[str, Any]:
         """Return four labels; a mechanism with a budget per value gets one that differs, if it keeps such budgets."""

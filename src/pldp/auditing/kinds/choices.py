@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
@@ -23,10 +22,6 @@ class AuditedChoices(AuditedKind[Choices]):
         answers = [[question.values[place] for place in sorted(chosen)] for chosen in sets]
         claims = claims_between(len(sets), lambda one, two: sum(epsilons[place] for place in sets[one] ^ sets[two]))
         return Comparison(answers, claims, [place for place, chosen in enumerate(sets) if len(chosen) == 1])
-
-    def size(self, document: Mapping[str, Any]) -> int:
-        """Count the labels."""
-        return len(document["values"])
 
     def example(self, mechanism: str) -> dict[str, Any]:
         """Return four labels."""

@@ -22,8 +22,6 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    answers
-        What people of each group answer.
     claims
         ε that is claimed between any two of them.
     timed
@@ -45,9 +43,9 @@ class AuditedKind(ABC, Generic[Q]):
     def compare(self, question: Q, level: int) -> Comparison:
         """Return answers between which a device's reports are compared; fewer than two where nothing is protected."""
 
-    @abstractmethod
     def size(self, document: Mapping[str, Any]) -> int:
         """Return the number of values of a question's channels, from its table in a survey document."""
+        return len(document["values"])
 
     @abstractmethod
     def example(self, mechanism: str) -> dict[str, Any]:

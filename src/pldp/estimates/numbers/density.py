@@ -26,7 +26,8 @@ from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.fusion import FusedLikelihood, em
 from pldp.estimates.numbers.log_density import DensityProgress, LogDensity
 from pldp.estimates.result import CONFIDENCE, Interval, normal_reach
-from pldp.tallies.fusion import Fused
+from pldp.records import Record
+from pldp.tallies import Fused
 
 SPLINES: Final = (24, 48, 96, 192, 384)
 """Numbers of splines tried, up to half the number of buckets; those above 96 only where 96 is the best so far."""
@@ -39,8 +40,8 @@ _DOUBT: Final = 2.0
 _START_STEPS: Final = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Density:
+@dataclass(frozen=True, eq=False, repr=False)
+class Density(Record):
     """A fitted distribution over the buckets, with errors.
 
     Attributes

@@ -27,7 +27,7 @@ from scipy.sparse import csr_array
 from pldp.errors import EstimateError
 from pldp.estimates.solver.likelihood import GAP, MOST_STEPS, Fit, FitProgress, Product, maximise, minus_log, ratio
 from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces, piecewise_arrays
-from pldp.tallies.fusion import Fused
+from pldp.tallies import Fused
 
 _CELLS_AT_ONCE: Final = 1 << 17
 

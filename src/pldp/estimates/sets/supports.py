@@ -15,12 +15,11 @@ from pldp.estimates.notes import levels_disagree
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, make_rows, normal_interval
 from pldp.estimates.sets.groups import ItemGroups, Supports
+from pldp.mechanisms import ItemSet, item_places
 from pldp.mechanisms.arrays import ByteArray, IntArray
-from pldp.mechanisms.sets.channel import ItemSet, item_places
+from pldp.records import Record
 from pldp.survey import Choices
-from pldp.tallies import Tally
-from pldp.tallies.counts import BitCounts
-from pldp.tallies.patterns import LARGEST_SET, Columns
+from pldp.tallies import LARGEST_SET, BitCounts, Columns, Tally
 
 Baskets = Sequence[tuple[ItemSet, ByteArray | Columns]]
 """Groups of reports: the channel and the packed rows of each, or whatever counts them (`pldp.tallies.spark`)."""
@@ -29,8 +28,8 @@ HOPELESS: Final = 0.5
 """A support with a larger standard error than this says nothing."""
 
 
-@dataclass(frozen=True, eq=False)
-class SetSupports:
+@dataclass(frozen=True, eq=False, repr=False)
+class SetSupports(Record):
     """Supports of sets of items: the share of people who have all items of a set.
 
     Attributes

@@ -8,19 +8,7 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE, UNTESTED_EPSILON
 from pldp.estimates.shares.shares import Shares
-from pldp.mechanisms import LARGEST_EPSILON, MICRO
 from pldp.mechanisms.arrays import FloatArray, personal_arrays
-
-
-def checked_epsilons(epsilon: npt.ArrayLike, people: int) -> FloatArray:
-    """Return one ε per person, all above 0 and not absurd."""
-    budgets = np.asarray(epsilon, np.float64)
-    if budgets.shape != (people,):
-        raise EstimateError(f"epsilon must hold one number per person, {people:,} in all, not shape {budgets.shape}")
-    # NaN fails the comparison as well.
-    if people and not (float(budgets.min()) >= 1 / MICRO and float(budgets.max()) <= LARGEST_EPSILON):
-        raise EstimateError(f"epsilon must be above 0 and at most {LARGEST_EPSILON} for every person; some are not")
-    return budgets
 
 
 def personal_frequencies(
@@ -60,8 +48,8 @@ def personal_frequencies(
     people = len(reported)
     if people == 0:
         raise EstimateError("outputs must hold at least one report, not none")
-    budgets = checked_epsilons(epsilon, people)
     form = personal_arrays(mechanism, size)
+    budgets = form.checked_epsilons(epsilon, people)
     truth, other = form.personal_weights(budgets)
     other /= form.total
     contrast = truth / form.total - other

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pldp.estimates.consistency import with_margins
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.result import Result
+from pldp.estimates.result import Result, make_frame
 from pldp.estimates.shares.shares import Shares
 
 
@@ -57,6 +57,12 @@ class Table(Result):
         """Return the rows with the consistent share beside each."""
         rows, consistent = super().records(confidence), self._consistent.ravel().tolist()
         return [{**row, "consistent": share} for row, share in zip(rows, consistent, strict=True)]
+
+    def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
+        """Return the rows as a data frame, with a column of values for each question."""
+        names = [margin.question for margin in self.margins]
+        records = self.records(confidence)
+        return make_frame([{**dict(zip(names, row.pop("label"), strict=True)), **row} for row in records], library)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         extras: dict[str, Any] = {"questions": [margin.question for margin in self.margins]}

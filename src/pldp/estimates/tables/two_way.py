@@ -26,8 +26,8 @@ from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.tables.table import Table
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import label_arrays
-from pldp.tallies import Tally
-from pldp.tallies.pairs import PairCounts
+from pldp.tallies import PairCounts, Tally
+from pldp.usage import require
 
 
 def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", target: Target = "population") -> Table:
@@ -57,6 +57,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
     >>> table.shares.shape, bool(np.allclose(table.consistent().sum(axis=1), table.margins[0].consistent()))
     ((2, 6), True)
     """
+    require(tally, Tally, "pldp.two_way(tally, first, second)")
     one_of("pool", pool, POOLS)
     one_of("target", target, TARGETS)
     turned = (second, first) in tally.paired

@@ -1,5 +1,6 @@
 """The mechanisms for numbers as their papers define them: densities on an interval, for research."""
 
+from pldp.mechanisms.continuous.arrays import draw_continuous
 from pldp.mechanisms.continuous.channel import (
     CONTINUOUS,
     Continuous,
@@ -19,5 +20,6 @@ __all__ = [
     "Piecewise",
     "SquareWave",
     "StochasticRounding",
+    "draw_continuous",
     "printed_square_wave",
 ]

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from pldp.epsilon import Micro, exp_micro
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, one_budget, require_same_form
+from pldp.mechanisms.channel import Channel, Odds, PureChannel, require_same_form
 from pldp.mechanisms.draws import TOTAL, RandomBytes
 from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.response.channel import RandomizedResponse
@@ -30,7 +30,7 @@ LARGEST_OUTPUT = 2**53
 """Outputs stay exact in JavaScript numbers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearHashing(PureChannel):
     """LH: hash the value into one of g buckets with a random linear function, then perturb the bucket with k-RR.
 
@@ -88,11 +88,6 @@ class LinearHashing(PureChannel):
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
         """Bits for so many values would be long."""
         return size >= LARGE_DOMAIN
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> LinearHashing:
-        """Build it from one budget."""
-        return cls.of(size, one_budget(cls, budgets))
 
     @classmethod
     def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, one_budget, require_same_form
+from pldp.mechanisms.channel import Channel, Odds, PureChannel, require_same_form
 from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
 from pldp.mechanisms.form import Output
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RandomizedResponse(PureChannel):
     """k-RR (GRR, KRR; RR for k = 2): the truth with p = e^ε/(e^ε+k−1), every other value with q = 1/(e^ε+k−1).
 
@@ -71,11 +71,6 @@ class RandomizedResponse(PureChannel):
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
         """It is the best for few values, and always the simplest."""
         return True
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> RandomizedResponse:
-        """Build it from one budget."""
-        return cls.of(size, one_budget(cls, budgets))
 
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> RandomizedResponse:

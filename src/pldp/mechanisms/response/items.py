@@ -13,12 +13,12 @@ from typing import ClassVar
 
 from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import SupportChannel, check_other_weights, each_budget
+from pldp.mechanisms.channel import SupportChannel, check_other_weights
 from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
 from pldp.mechanisms.form import Output, as_int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemResponse(SupportChannel):
     """IPRR: say the truth with probability S, else a value drawn by weights r that do not look at the truth.
 
@@ -67,11 +67,6 @@ class ItemResponse(SupportChannel):
         check_other_weights(self.size, self.other_weights)
         if self.kept_weight <= 0:
             raise EpsilonError("other_weights must leave the truth something of 2^53: nothing could be estimated")
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> ItemResponse:
-        """Build it from a budget per value."""
-        return cls.of(each_budget(size, budgets))
 
     @classmethod
     def of(cls, micro_epsilons: Sequence[Micro]) -> ItemResponse:

@@ -19,12 +19,12 @@ from pldp.epsilon import (
     share_rounded_up,
 )
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel, check_other_weights, each_budget
+from pldp.mechanisms.channel import CategoricalChannel, check_other_weights
 from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
 from pldp.mechanisms.form import Output, as_int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ValueResponse(CategoricalChannel):
     """APRR: value x is kept with p_x = e^{ε_x}/(e^{ε_x}+k−1), else replaced by any other one, q_x = (1−p_x)/(k−1) each.
 
@@ -62,11 +62,6 @@ class ValueResponse(CategoricalChannel):
         check_other_weights(self.size, self.other_weights)
         if max(self.other_weights) * self.size >= TOTAL:
             raise EpsilonError("other_weights must leave the truth the most likely output: nothing could be estimated")
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Self:
-        """Build it from a budget per value."""
-        return cls.of(each_budget(size, budgets))
 
     @classmethod
     def of(cls, micro_epsilons: Sequence[Micro]) -> Self:
@@ -147,7 +142,7 @@ class ValueResponse(CategoricalChannel):
         return output == value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WeightedResponse(ValueResponse):
     """PRR: APRR with budgets ε_x = μ/w_x from a sensitivity w_x of each value. It comes with no claim about ε.
 

@@ -18,7 +18,7 @@ from pldp.epsilon import (
     noise_weights,
 )
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Domain, each_budget
+from pldp.mechanisms.channel import Channel, Domain
 from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes, digit_masks, draw_bits
 from pldp.mechanisms.form import Bits, Output, as_int
 
@@ -46,7 +46,7 @@ class ItemEpsilon(NamedTuple):
         return max(self.present, self.absent)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemSet(Channel):
     """A set of items as packed bits; the bit of item i is 1 with p_i if the set has the item, with q_i if not.
 
@@ -96,11 +96,6 @@ class ItemSet(Channel):
                     f"item {place}: a present item must be reported more often than an absent one, so weights must "
                     f"satisfy 0 <= raised < kept <= 2^32, not {raised}, {kept}"
                 )
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> ItemSet:
-        """Build it from one budget for every item, or one for each."""
-        return cls.of(each_budget(size, budgets))
 
     @cached_property
     def form(self) -> Bits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, one_budget, require_same_form
+from pldp.mechanisms.channel import Channel, Odds, PureChannel, require_same_form
 from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes
 from pldp.mechanisms.form import Bits, Output, as_int
 
@@ -18,7 +18,7 @@ LARGE_DOMAIN = 1000
 """From this many values on, `auto` prefers one hashed integer to a bit per value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UnaryEncoding(PureChannel):
     """One-hot bits; the bit of the true value is sent as 1 with p, every other bit with q.
 
@@ -50,11 +50,6 @@ class UnaryEncoding(PureChannel):
             raise EpsilonError(f"size must be at least 2 values, not {self.size}")
         if not 0 < self.other_weight < self.truth_weight < BIT_TOTAL:
             raise EpsilonError("weights must satisfy 0 < other < truth < 2^32")
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Self:
-        """Build it from one budget."""
-        return cls.of(size, one_budget(cls, budgets))
 
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> Self:
@@ -140,7 +135,7 @@ class UnaryEncoding(PureChannel):
         return [(bit_odds(p, other_q), 1), (bit_odds(q, other_p), 1), (bit_odds(q, other_q), self.size - 2)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SymmetricUnaryEncoding(UnaryEncoding):
     """SUE (Basic RAPPOR, BRR): p = e^{ε/2}/(e^{ε/2}+1) and q = 1−p.
 
@@ -167,7 +162,7 @@ class SymmetricUnaryEncoding(UnaryEncoding):
         return total - other
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OptimisedUnaryEncoding(UnaryEncoding):
     """OUE: p = 1/2 and q = 1/(e^ε+1), the least variance for rare values.
 

@@ -14,13 +14,13 @@ from typing import ClassVar
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import SupportChannel, each_budget, micro_epsilon_between
+from pldp.mechanisms.channel import SupportChannel, micro_epsilon_between
 from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes, digit_masks, draw_bits
 from pldp.mechanisms.form import Bits, Output, as_int
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemUnaryEncoding(SupportChannel):
     """IDUE: one-hot bits; bit i is sent as 1 with a_i if i is the value, else with b_i.
 
@@ -62,11 +62,6 @@ class ItemUnaryEncoding(SupportChannel):
             raise EpsilonError(f"weights must be {self.size} integers each")
         if not all(0 < b < a < BIT_TOTAL for a, b in zip(self.truth_weights, self.other_weights, strict=True)):
             raise EpsilonError("weights of every value must satisfy 0 < other < truth < 2^32")
-
-    @classmethod
-    def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> ItemUnaryEncoding:
-        """Build it from a budget per value."""
-        return cls.of(each_budget(size, budgets))
 
     @cached_property
     def form(self) -> Bits:

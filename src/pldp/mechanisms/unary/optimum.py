@@ -33,7 +33,7 @@ from pldp.mechanisms.unary.barrier import Matrix, Part, Problem, Vector, minimis
 Model = Literal["opt0", "opt1", "opt2"]
 """The three problems by their published names."""
 
-MODELS: Final[tuple[Model, ...]] = ("opt0", "opt1", "opt2")
+IDUE_MODELS: Final[tuple[Model, ...]] = ("opt0", "opt1", "opt2")
 
 MOST_LEVELS: Final = 8
 """Different budgets for which the problem is solved: bounds grow with their square."""
@@ -57,8 +57,8 @@ def idue_optimum(epsilons: Sequence[float], values: Sequence[int], model: Model)
     >>> [round(number, 4) for number in (*a, *b, idue_error(a, b, [5, 5, 90]))]
     [0.5, 0.5789, 0.6393, 0.3553, 0.3368, 0.3032, 243.146]
     """
-    if model not in MODELS:
-        raise EpsilonError(f"model must be one of {', '.join(MODELS)}, not {model!r}")
+    if model not in IDUE_MODELS:
+        raise EpsilonError(f"model must be one of {', '.join(IDUE_MODELS)}, not {model!r}")
     if len(epsilons) > MOST_LEVELS:
         raise EpsilonError(f"budgets must have at most {MOST_LEVELS} different values for idue, not {len(epsilons)}")
     bounds = [[min(one, two) for two in epsilons] for one in epsilons]

@@ -18,8 +18,7 @@ from typing import NamedTuple
 from pldp.budgets import level_budget, split_budget
 from pldp.errors import EstimateError
 from pldp.estimates import PLAIN_RATES, Baskets, itemsets
-from pldp.mechanisms import ItemSet, ValueResponse
-from pldp.mechanisms.sets.channel import Pair
+from pldp.mechanisms import ItemSet, Micro, ValueResponse
 
 
 def aprr(item_levels: Sequence[int], total_micro_epsilon: int, levels: int = 5) -> ItemSet:
@@ -43,13 +42,13 @@ def aprr_safe(item_levels: Sequence[int], total_micro_epsilon: int, levels: int 
     return ItemSet.of_pairs([_budgets(level, total_micro_epsilon, levels)[::-1] for level in item_levels])
 
 
-def _budgets(level: int, total_micro_epsilon: int, levels: int) -> Pair:
+def _budgets(level: int, total_micro_epsilon: int, levels: int) -> tuple[Micro, Micro]:
     """Return the budgets of "0" and of "1"."""
     zero, one = split_budget(level_budget(total_micro_epsilon, level, levels))
     return zero, one
 
 
-def _kept(budgets: Pair) -> tuple[Fraction, Fraction]:
+def _kept(budgets: tuple[Micro, Micro]) -> tuple[Fraction, Fraction]:
     """Return the probabilities to keep a "0" and a "1"."""
     if budgets == (math.inf, math.inf):
         return Fraction(1), Fraction(1)

@@ -31,12 +31,19 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates import Group, group, maximum_likelihood, norm_sub
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.shares.hidden import HiddenReports, moments
-from pldp.estimates.shares.joint import joint_likelihood
-from pldp.estimates.shares.pooling import pooled_shares, precision_weights
+from pldp.estimates import (
+    Group,
+    HiddenReports,
+    group,
+    joint_likelihood,
+    maximum_likelihood,
+    moments,
+    norm_sub,
+    pooled_shares,
+    precision_weights,
+)
 from pldp.mechanisms import PureChannel, RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
+from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import BitCounts
 
 EMOA_MOST_STEPS = 200

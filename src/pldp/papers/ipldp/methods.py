@@ -35,9 +35,8 @@ import numpy as np
 from pldp.epsilon import Micro
 from pldp.errors import EstimateError
 from pldp.estimates import Group, maximum_likelihood, norm_sub
-from pldp.estimates.groups import FloatArray
-from pldp.mechanisms import MICRO, ItemResponse, ItemUnaryEncoding, RandomizedResponse, SupportChannel
-from pldp.mechanisms.unary.optimum import MODELS
+from pldp.mechanisms import IDUE_MODELS, MICRO, ItemResponse, ItemUnaryEncoding, RandomizedResponse, SupportChannel
+from pldp.mechanisms.arrays import FloatArray
 
 Budgets = Sequence[Micro]
 """Micro-ε of each item; `math.inf` for a non-sensitive one."""
@@ -77,7 +76,7 @@ def item_channels(budgets: Budgets) -> dict[str, SupportChannel]:
         "urr": ItemResponse.utility_optimised(len(budgets), places, least),
     }
     if len(sensitive) == len(budgets):
-        channels |= {f"idue_{model}": ItemUnaryEncoding.of(budgets, model) for model in MODELS}
+        channels |= {f"idue_{model}": ItemUnaryEncoding.of(budgets, model) for model in IDUE_MODELS}
     return channels
 
 

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates import Group
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.shares.pooling import pooled_shares, size_weights
+from pldp.estimates import Group, pooled_shares, size_weights
+from pldp.mechanisms.arrays import FloatArray
 
 
 def brr_sum(groups: Sequence[Group]) -> FloatArray:

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.estimates import FusedLikelihood, density, mean
-from pldp.estimates.groups import FloatArray
 from pldp.mechanisms import Grid, build, micro_epsilon
+from pldp.mechanisms.arrays import FloatArray
 from pldp.papers.datasets import load_counts
 from pldp.papers.multiservice.methods import ems, give_to_groups, js, split_dimensions, ua, ule, uwa
 from pldp.papers.running import Progress, in_parallel, mean_and_error, track

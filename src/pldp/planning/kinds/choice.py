@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Final
 
 import numpy as np
 
-from pldp.mechanisms import Channel, names
-from pldp.mechanisms.arrays import FloatArray, label_arrays
-from pldp.planning.hidden import hidden_variance
+from pldp.errors import PlanError
+from pldp.estimates import HiddenReports, expected_covariance
+from pldp.mechanisms import Bits, Channel, PureChannel, names
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, normalise, order_shares
+from pldp.simulate import perturb
 from pldp.survey import Choice
+from pldp.tallies import BitCounts, Counts, OutputCounts
+
+SAMPLED_REPORTS: Final = 20_000
+"""Unary reports drawn to average the information of hidden levels: their rows cannot be listed."""
 
 
 class PlannedChoice(PlannedKind[Choice]):
@@ -39,7 +45,27 @@ class PlannedChoice(PlannedKind[Choice]):
         return () if channel.per_value else names("labels", per_value=False)
 
     def hidden_variance(
-        self, question: Choice, label_channel: Any, mix: FloatArray, reports: float, shares: FloatArray
+        self, question: Choice, label_channel: PureChannel, mix: FloatArray, reports: float, shares: FloatArray
     ) -> FloatArray:
-        """Return the variances of the joint likelihood fit."""
-        return np.asarray(hidden_variance(question.pure_channels, label_channel, mix, reports, shares))
+        """Return the asymptotic variances of the joint likelihood fit.
+
+        The information of one report is exact for integer outputs; for unary reports it is averaged over simulated
+        ones, with a relative error of about 1 %.
+        """
+        if len(shares) > LARGEST_DENSE:
+            raise PlanError(f"hidden levels can be planned for {LARGEST_DENSE:,} values at most, not {len(shares):,}")
+        if (mix <= 0).any():
+            raise PlanError("level_mix must give every level some people where levels are hidden")
+        channels = question.pure_channels
+        if isinstance(channels[0].form, Bits):
+            generator = np.random.default_rng(0)
+            values = generator.choice(len(shares), SAMPLED_REPORTS, p=shares)
+            levels = generator.choice(len(mix), SAMPLED_REPORTS, p=mix)
+            rows = perturb(channels, values, generator, level=levels).astype(np.uint8)
+            labels = perturb(label_channel, levels, generator)
+            parts = (rows[labels == label] for label in range(len(mix)))
+            counts: list[Counts] = [BitCounts.of_rows(part, len(shares), patterns=True) for part in parts]
+        else:
+            counts = [OutputCounts(np.ones(channels[0].form.count, np.int64))] * len(channels)
+        hidden = HiddenReports.of(channels, label_channel, counts)
+        return np.asarray(np.diag(expected_covariance(hidden, shares, mix)) * hidden.reports / reports)

@@ -6,8 +6,7 @@ import numpy as np
 
 from pldp.errors import PlanError
 from pldp.mechanisms import Channel
-from pldp.mechanisms.arrays import FloatArray, arrays
-from pldp.mechanisms.sets.arrays import SetArrays
+from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, order_shares
 from pldp.survey import Choices
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel
+from pldp.mechanisms import Channel, PureChannel
 from pldp.mechanisms.arrays import FloatArray, Numbers
 from pldp.survey import Question
 
@@ -77,7 +77,7 @@ class PlannedKind(ABC, Generic[Q]):
         return 1.0
 
     def hidden_variance(
-        self, question: Q, label_channel: Any, mix: FloatArray, reports: float, shares: FloatArray
+        self, question: Q, label_channel: PureChannel, mix: FloatArray, reports: float, shares: FloatArray
     ) -> FloatArray:
         """Return the variance of each row where levels are hidden behind this label."""
         del label_channel, mix, reports, shares

@@ -24,7 +24,8 @@ class PlannedNumber(PlannedKind[Number]):
 
     def rows(self, question: Number, shares: FloatArray) -> dict[str, float]:
         """Return the mean."""
-        return {"mean": float(shares @ _centres(question.grid))}
+        grid: Grid = question.grid
+        return {"mean": float(shares @ (grid.low + (np.arange(grid.size) + 0.5) * grid.width))}
 
     def one_report(self, question: Number, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of the unbiased number of a random person's report.
@@ -54,7 +55,3 @@ class PlannedNumber(PlannedKind[Number]):
         """Return the distance between the bounds."""
         grid: Grid = question.grid
         return grid.high - grid.low
-
-
-def _centres(grid: Grid) -> FloatArray:
-    return np.asarray(grid.low + (np.arange(grid.size) + 0.5) * grid.width, np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places, label_truth, places
+from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, label_truth, places
 from pldp.survey import Choice
 
 
@@ -20,13 +20,9 @@ class SimulatedChoice(SimulatedKind[Choice]):
         """Look up each label."""
         return np.array([question.value_index(label) for label in answers], places(len(question.values)).dtype)
 
-    def draw(self, question: Choice, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
-        """Draw labels from their shares."""
-        return draw_places(question, people, shares, generator)
-
-    def count(self, question: Choice, values: Values) -> npt.NDArray[np.int64]:
-        """Return how many people have each label."""
-        return np.bincount(values, minlength=len(question.values))
+    def label_index(self, question: Choice, label: str) -> int:
+        """Return the place of a label."""
+        return question.value_index(label)
 
     def truth(self, question: Choice, shares: FloatArray) -> dict[str, Any]:
         """Return the true share of each label."""

@@ -29,6 +29,10 @@ class SimulatedChoices(SimulatedKind[Choices]):
             raise SimulationError(f"shares of {question.name} must be {size} numbers from 0 to 1")
         return np.packbits(generator.random((people, size)) < chances, axis=1, bitorder="little")
 
+    def label_index(self, question: Choices, label: str) -> int:
+        """Return the place of a label."""
+        return question.value_index(label)
+
     def count(self, question: Choices, values: Values) -> npt.NDArray[np.int64]:
         """Return how many people have each label."""
         bits = np.unpackbits(values, axis=1, count=len(question.values), bitorder="little")

@@ -26,17 +26,33 @@ class SimulatedKind(ABC, Generic[Q]):
     def encode(self, question: Q, answers: Sequence[Any]) -> Values:
         """Return the values of people who would answer so."""
 
-    @abstractmethod
     def draw(self, question: Q, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
         """Draw the values of so many people from shares; a falling 1/rank pattern where none are given."""
+        size = question.channels[0].size
+        weights = rank_weights(size) if shares is None else shares
+        return generator.choice(places(size), people, p=distribution(weights, size, f"shares of {question.name}"))
 
-    @abstractmethod
     def count(self, question: Q, values: Values) -> npt.NDArray[np.int64]:
         """Return how many people have each label or bucket."""
+        return np.bincount(values, minlength=question.channels[0].size)
 
     @abstractmethod
     def truth(self, question: Q, shares: FloatArray) -> dict[str, Any]:
         """Return the truth behind these shares as plain data: rows as results have them."""
+
+    def label_index(self, question: Q, label: str) -> int:
+        """Return the place of a label."""
+        del label
+        raise SimulationError(f"question {question.name!r} is of kind {question.kind} and has no labels")
+
+    def weights(self, question: Q, given: Sequence[float] | Mapping[str, float]) -> FloatArray:
+        """Return shares in the order of labels or buckets; labels that are left out have none."""
+        if not isinstance(given, Mapping):
+            return np.asarray(given, np.float64)
+        ordered = np.zeros(question.size)
+        for label, share in given.items():
+            ordered[self.label_index(question, label)] = share
+        return ordered
 
     def repeat(self, question: Q, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return the values of exactly so many people of each label, in order."""
@@ -72,14 +88,6 @@ def distribution(weights: npt.ArrayLike, size: int, name: str) -> FloatArray:
     if numbers.shape != (size,) or not np.isfinite(numbers).all() or (numbers < 0).any() or numbers.sum() <= 0:
         raise SimulationError(f"{name} must be {size} finite weights, none negative, not all zero")
     return np.asarray(numbers / numbers.sum())
-
-
-def draw_places(question: Question, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
-    """Draw one of the places that the question's channels take, for each person."""
-    size = question.channels[0].size
-    weights = rank_weights(size) if shares is None else shares
-    probabilities = distribution(weights, size, f"shares of {question.name}")
-    return generator.choice(places(size), people, p=probabilities)
 
 
 def label_truth(labels: Sequence[str], shares: FloatArray) -> dict[str, Any]:

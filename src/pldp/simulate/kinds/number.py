@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.estimates.numbers.number import QUANTILES
-from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, draw_places
+from pldp.estimates import QUANTILES
+from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values
 from pldp.simulate.numbers import to_buckets
 from pldp.survey import Number
 
@@ -22,14 +21,6 @@ class SimulatedNumber(SimulatedKind[Number]):
         grid = question.grid
         numbers = np.asarray(answers, np.float64)
         return to_buckets(grid, numbers.clip(grid.low, grid.high) if question.outside == "clip" else numbers)
-
-    def draw(self, question: Number, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
-        """Draw buckets from their shares."""
-        return draw_places(question, people, shares, generator)
-
-    def count(self, question: Number, values: Values) -> npt.NDArray[np.int64]:
-        """Return how many people are in each bucket."""
-        return np.bincount(values, minlength=question.grid.size)
 
     def truth(self, question: Number, shares: FloatArray) -> dict[str, Any]:
         """Return mean and quantiles of the buckets, each spread evenly over its width, and the shares themselves."""

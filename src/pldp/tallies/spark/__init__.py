@@ -1,8 +1,8 @@
 """The same tallies on Spark: the local kernel runs where the reports lie; only counts travel. Needs `pldp[spark]`."""
 
-from pldp.tallies.spark.cluster import connect
+from pldp.tallies.spark.cluster import connect, sum_tasks
 from pldp.tallies.spark.frames import tally, tally_files
 from pldp.tallies.spark.fusion import FrameService, fuse
 from pldp.tallies.spark.items import baskets
 
-__all__ = ["FrameService", "baskets", "connect", "fuse", "tally", "tally_files"]
+__all__ = ["FrameService", "baskets", "connect", "fuse", "sum_tasks", "tally", "tally_files"]

@@ -155,7 +155,7 @@ def summed(
     return pickle.loads(found[0]) if found else count(iter(()))  # noqa: S301 - made by our own executors
 
 
-def summed_tasks(
+def sum_tasks(
     spark: SparkSession,
     tasks: Sequence[Task],
     count: Callable[[Task], Part],

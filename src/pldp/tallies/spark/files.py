@@ -22,7 +22,7 @@ from pldp.survey import Survey
 from pldp.tallies import kernel
 from pldp.tallies.counts import BitCounts
 from pldp.tallies.pairs import Pair
-from pldp.tallies.spark.cluster import summed_tasks
+from pldp.tallies.spark.cluster import sum_tasks
 from pldp.tallies.tally import Tally
 
 TASKS_PER_CORE: Final = 4
@@ -96,5 +96,5 @@ def tally_shares(
     grows = any(isinstance(counts, BitCounts) and counts.patterns is not None for counts in empty.counts.values())
     tasks = dealt(files, spark.sparkContext.defaultParallelism)
     size = inf if grows else len(pickle.dumps(empty.bare))
-    bare, wrong = summed_tasks(spark, tasks, count, merge, part_bytes=size)
+    bare, wrong = sum_tasks(spark, tasks, count, merge, part_bytes=size)
     return Tally(survey, *bare), {file: wrong[file] for file in files if file in wrong}

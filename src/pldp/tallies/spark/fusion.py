@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
-from pldp.errors import TallyError
 from pldp.mechanisms import Channel
-from pldp.tallies.fusion import Fused, require_stated
+from pldp.tallies.fusion import Fused, require_stated, stated_columns
 from pldp.tallies.joining import Design, FusedPart
 from pldp.tallies.spark.cluster import one_line, summed
 from pldp.tallies.spark.narrow import arrow_type
@@ -23,17 +22,8 @@ from pldp.tallies.spark.narrow import arrow_type
 class FrameService:
     """The reports of one service on Spark: what `pldp.tallies.Service` is on one machine.
 
-    Attributes
-    ----------
-    name
-        What the service is called in messages and results.
-    channel
-        The channel that all its reports come from.
-    frame
-        One row per report: a `key`, unique within the service, and an `output`; `mechanism` and `epsilon`, where
-        present, must be the channel's.
-    bounds
-        The numbers that the first and the last bucket end at; all services must share them.
+    `frame` has one row per report: a `key`, unique within the service, and an `output`; `mechanism` and `epsilon`,
+    where present, must be the channel's.
     """
 
     name: str
@@ -42,9 +32,7 @@ class FrameService:
     bounds: tuple[float, float] = (-1.0, 1.0)
 
     def __post_init__(self) -> None:
-        missing = {"key", "output"} - set(self.frame.columns)
-        if missing:
-            raise TallyError(f"service {self.name!r}: the frame must have a column {' and '.join(sorted(missing))}")
+        stated_columns(self.name, "frame", self.frame.columns)
 
     @property
     def types(self) -> tuple[pa.DataType, ...]:
@@ -53,7 +41,7 @@ class FrameService:
 
     def require_stated(self) -> None:
         """Refuse a mechanism or ε that is not the channel's."""
-        for column in {"mechanism", "epsilon"} & set(self.frame.columns):
+        for column in stated_columns(self.name, "frame", self.frame.columns):
             with one_line():
                 found = [row[0] for row in self.frame.select(column).distinct().collect()]
             require_stated(self.name, self.channel, column, found)

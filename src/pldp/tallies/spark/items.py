@@ -13,9 +13,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pldp.errors import TallyError
-from pldp.mechanisms.arrays import IntArray, arrays
-from pldp.mechanisms.sets.arrays import SetArrays
-from pldp.mechanisms.sets.channel import ItemSet
+from pldp.mechanisms import ItemSet
+from pldp.mechanisms.arrays import IntArray, SetArrays, arrays
 from pldp.reports.columns import to_batch
 from pldp.survey import Survey
 from pldp.tallies.kernel import accepted_rows

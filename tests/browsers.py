@@ -1,3 +1,0 @@
-"""For tests that have not moved to `helpers.browsers` yet."""
-
-from helpers.browsers import *  # noqa: F403
