@@ -65,7 +65,7 @@ def test_demo_ends_its_collector_whatever_happens(capsys, tmp_path: Path, monkey
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(demo, "load_counts", lambda _: {"HS-grad": 200, "Masters": 100})
     with monkeypatch.context() as patched:
-        patched.setattr("pldp.cli.loopback.simulate_reports", interrupt)
+        patched.setattr("pldp.cli.simulate.simulate_reports", interrupt)
         assert run(capsys, "demo")[0] == 130
     with monkeypatch.context() as patched:
         patched.setattr("pldp.cli.loopback._call", lambda *_, **__: {"withdrawn": 1, "rows": [{"estimate": 0.5}] * 16})
