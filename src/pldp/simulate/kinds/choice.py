@@ -30,13 +30,7 @@ class SimulatedChoice(SimulatedKind[Choice]):
 
     def repeat(self, question: Choice, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return each label as often as it counts."""
-        size = len(question.values)
-        if isinstance(counts, Mapping):
-            numbers = np.zeros(size, np.int64)
-            for label, count in counts.items():
-                numbers[question.value_index(label)] = count
-        else:
-            numbers = np.asarray(counts, np.int64)
+        size, numbers = len(question.values), self.weights(question, counts).astype(np.int64)
         if numbers.shape != (size,) or (numbers < 0).any():
             raise SimulationError(f"counts of {question.name} must be {size} numbers of people, none negative")
         return np.repeat(places(size), numbers)
