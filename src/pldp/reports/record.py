@@ -20,14 +20,7 @@ _ANSWER_KEYS: Final = {"question", "level", "output"}
 class Answer:
     """One perturbed answer.
 
-    Attributes
-    ----------
-    question
-        Name of the question.
-    level
-        Name of the level that the report shows: the chosen one, or the perturbed one where the survey hides levels.
-    output
-        What the channel made: an integer, or packed bits.
+    `level` is the one that the report shows: the chosen one, or the perturbed one where the survey hides levels.
     """
 
     question: str

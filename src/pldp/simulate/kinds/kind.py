@@ -42,7 +42,6 @@ class SimulatedKind(ABC, Generic[Q]):
 
     def label_index(self, question: Q, label: str) -> int:
         """Return the place of a label."""
-        del label
         raise SimulationError(f"question {question.name!r} is of kind {question.kind} and has no labels")
 
     def weights(self, question: Q, given: Sequence[float] | Mapping[str, float]) -> FloatArray:
@@ -56,7 +55,6 @@ class SimulatedKind(ABC, Generic[Q]):
 
     def repeat(self, question: Q, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return the values of exactly so many people of each label, in order."""
-        del counts
         raise SimulationError(
             f"counts are for choices of one label; question {question.name!r} is of kind {question.kind}"
         )
@@ -65,7 +63,6 @@ class SimulatedKind(ABC, Generic[Q]):
         self, question: Q, values: Values, mix: Mapping[str, Any]
     ) -> Iterator[tuple[npt.NDArray[np.bool_], Mapping[str, float]]]:
         """Yield, for each label of a level mix by label, who has it and the weights of their levels."""
-        del values, mix
         raise SimulationError(
             f"a level_mix by value is for choices of one label; question {question.name!r} is of kind {question.kind}: "
             "give one weight per level"
