@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
-from pldp.estimates.consistency import norm_sub
+from pldp.estimates import norm_sub
 from pldp.estimates.shares.hidden import HiddenReports, moments
 from pldp.estimates.shares.joint import HiddenLikelihood, joint_likelihood
 from pldp.estimates.solver.likelihood import interior

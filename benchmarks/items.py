@@ -7,6 +7,7 @@ with one budget for everybody.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -51,7 +52,7 @@ def _client(built: ItemResponse | ItemUnaryEncoding, values: str, repeats: int) 
 
 def whole(size: int, people: int, repeats: int) -> dict[str, Any]:
     """Build an IPRR channel with a budget of its own for nine in ten items, perturb everybody, estimate and fit."""
-    budgets = [None if item % 10 == 0 else LOW + item * (HIGH - LOW) // size for item in range(size)]
+    budgets = [math.inf if item % 10 == 0 else LOW + item * (HIGH - LOW) // size for item in range(size)]
     weights = 1 / np.arange(1.0, size + 1)
     values = np.random.default_rng(SEED).choice(size, people, p=weights / weights.sum())
     parts: dict[str, list[float]] = {}

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
-from pldp.estimates import density, likelihood_fit, mean
-from pldp.estimates.numbers.fusion import FusedLikelihood, OutputRows
+from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean
 from pldp.mechanisms import Grid, build, micro_epsilon
+from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.papers.multiservice import js
 from pldp.simulate import perturb_numbers, to_buckets
 from pldp.tallies import Fused, Service, fuse
@@ -87,7 +87,7 @@ def _dense_em(fused: Fused, steps: int) -> np.ndarray:
     outputs = np.repeat(fused.cells, fused.counts, axis=0)
     matrix = np.ones((len(outputs), fused.size))
     for place, source in enumerate(fused.sources):
-        matrix *= OutputRows.of(source.channel).table()[outputs[:, place]]
+        matrix *= piecewise_arrays(source.channel).pieces().table()[outputs[:, place]]
     shares = np.full(fused.size, 1 / fused.size)
     for _ in range(steps):
         shares = shares * (matrix.T @ (1 / (matrix @ shares))) / len(matrix)

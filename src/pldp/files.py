@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OWNER_ONLY: Final = 0o600
 ANYBODY: Final = 0o666
@@ -21,12 +23,15 @@ def atomic_path(path: str | Path, *, name: str = "") -> Iterator[Path]:
     a lock can choose the name: then a process that was killed leaves at most one file, which the next one replaces.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with atomic_path(Path(folder) / "a.txt") as fresh:
     ...         _ = fresh.write_text("whole")
     ...     (Path(folder) / "a.txt").read_text()
     'whole'
     """
+    from pathlib import Path  # noqa: PLC0415 - a device without files needs none
+
     target = Path(path)
     fresh = target.with_name(name or f".{target.name}.{os.urandom(8).hex()}.new")
     fresh.unlink(missing_ok=True)
@@ -54,7 +59,7 @@ def atomic_write(
                 file.flush()
                 os.fsync(file.fileno())
     if sync:
-        _sync_folder(Path(path).parent)
+        _sync_folder(fresh.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 _LISTED = 20
 """Names listed before the rest is counted."""
@@ -17,6 +16,8 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
     names = list(known)
     if not isinstance(name, str) or len(names) > _COMPARED:
         return None
+    from difflib import get_close_matches  # noqa: PLC0415 - only errors need it
+
     return next(iter(get_close_matches(name, names, 1)), None)
 
 

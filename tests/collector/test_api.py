@@ -369,7 +369,7 @@ def test_the_description_has_every_route_and_every_code(app: Collector) -> None:
 
 def test_every_address_code_and_setting_is_on_the_page(app: Collector) -> None:
     page = Path("docs/collector.md").read_text(encoding="utf-8")
-    assert not [problem for problem in Problem if f"| `{problem.code}` | {problem.value.status} |" not in page]
+    assert not [problem for problem in Problem if f"| `{problem.code}` | {problem.status} |" not in page]
     for setting in fields(Settings):
         row = ("", f"`{setting.name}`", setting.default, setting.metadata["help"], "")
         assert re.sub(" +", " ", " | ".join(map(str, row)).strip()) in page

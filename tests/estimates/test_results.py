@@ -6,7 +6,7 @@ import copy
 import json
 import pickle
 from functools import cache
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -27,6 +27,7 @@ from pldp.estimates import (
     supports,
 )
 from pldp.estimates.kinds import BY_KIND
+from pldp.estimates.options import GivenOptions, Options
 from pldp.mechanisms import names
 from pldp.simulate import Population, perturb_personal, simulate_reports
 from pldp.survey import loads
@@ -307,3 +308,7 @@ def test_the_picture_of_a_skewed_number_is_as_high_as_its_curve_needs() -> None:
     assert highest < axes.get_ylim()[1] <= 2 * highest
     assert "grey: the band reaches above the picture" in axes.get_title(loc="left")
     assert "grey" not in found(generator.uniform(0, 1000, 20_000)).plot().get_title(loc="left")
+
+
+def test_the_types_of_options_are_those_of_the_options() -> None:
+    assert get_type_hints(GivenOptions) == get_type_hints(Options)

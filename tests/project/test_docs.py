@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
@@ -20,9 +21,12 @@ from typing import Any
 import pytest
 
 from pldp.cli import main, make_parser
+from pldp.collector.answers import estimate as estimate_mapping
 from pldp.papers import PAPERS
 from pldp.reports import Rejection
-from pldp.survey import loads
+from pldp.simulate import Population, simulate_reports
+from pldp.survey import Survey, loads
+from pldp.tallies import tally
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -37,6 +41,7 @@ PUBLIC = (
     "pldp.tallies.spark",
     "pldp.estimates",
     "pldp.simulate",
+    "pldp.planning",
     "pldp.auditing",
     "pldp.collector",
     "pldp.papers",
@@ -107,6 +112,44 @@ def test_the_api_page_names_nothing_that_does_not_exist() -> None:
             continue
         assert name in public_names(module), f"{module}.{name}"
         assert kinds.get(kind, lambda _: True)(getattr(importlib.import_module(module), name)), f"{kind} {name}"
+
+
+def test_the_api_page_describes_nothing_twice() -> None:
+    described = re.findall(r"^\.\. auto\w+:: (\S+)$", read(DOCS / "api.md"), re.MULTILINE)
+    assert sorted(described) == sorted(set(described))
+
+
+def note_codes(source: str) -> set[str]:
+    """The codes of the notes that a module makes: texts, or constants of the module that hold one."""
+    tree = ast.parse(source)
+    simple = [node for node in tree.body if isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.Constant)]
+    constants = {node.target.id: node.value.value for node in simple}
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Note"]
+    codes = [call.args[0] for call in calls]
+    return {code.value if isinstance(code, ast.Constant) else constants[code.id] for code in codes}
+
+
+def test_the_page_of_estimates_lists_exactly_the_codes_of_notes_that_occur() -> None:
+    made = set[str]().union(*(note_codes(read(path)) for path in (ROOT / "src" / "pldp").rglob("*.py")))
+    listed = re.findall(r"^\| `([a-z-]+)` \|", section(read(DOCS / "estimates.md"), "Notes"), re.MULTILINE)
+    assert sorted(listed) == sorted(made)
+    assert "levels-disagree" in made  # a code that is a constant
+
+
+def test_every_decision_is_listed() -> None:
+    notes = {path.name for path in (DOCS / "decisions").glob("0*.md")}
+    assert set(re.findall(r"\((0[\w-]+\.md)\)", read(DOCS / "decisions" / "README.md"))) == notes
+
+
+def test_the_json_of_an_estimate_on_the_collector_page_has_the_keys_of_one() -> None:
+    (example,) = re.findall(r"^```json\n(\{\"survey\".+?)^```$", read(DOCS / "collector.md"), re.MULTILINE | re.DOTALL)
+    survey = Survey.load(ROOT / "examples" / "commute.toml")
+    people = Population.of_shares(survey, 1000, seed=1)
+    made = estimate_mapping(tally(survey, simulate_reports(survey, people, seed=1)), "late", 50)
+    shown = json.loads(example)
+    assert shown.keys() == made.keys()
+    for part in ("rows", "groups"):
+        assert shown[part][0].keys() == made[part][0].keys()
 
 
 def test_every_rejection_has_a_heading_on_the_wire_format_page() -> None:

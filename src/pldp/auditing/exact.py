@@ -11,6 +11,7 @@ from typing import Any
 from pldp.auditing.tables import Direct, Ratio, Sets, Table, read_table
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
+from pldp.records import Brief
 
 SHOWN = 32
 """Values and outputs for which numbers are listed one by one."""
@@ -19,8 +20,8 @@ SHOWN_PAIRS = 8
 """Values between which numbers are listed pair by pair."""
 
 
-@dataclass(frozen=True)
-class Exact:
+@dataclass(frozen=True, repr=False)
+class Exact(Brief):
     """What one channel promises and keeps, in micro-ε rounded up; `math.inf` without a limit.
 
     Attributes

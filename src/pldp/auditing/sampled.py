@@ -22,6 +22,7 @@ from scipy import stats
 
 from pldp.auditing.columns import Columns
 from pldp.errors import AuditError
+from pldp.records import Brief
 
 CONFIDENCE: Final = 1 - 1e-6
 """An audit of a mechanism that keeps its promise refutes it once in a million times at most."""
@@ -43,8 +44,8 @@ Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(Brief):
     """What samples say about ε.
 
     Attributes

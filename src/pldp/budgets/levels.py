@@ -8,10 +8,11 @@ from decimal import Decimal
 
 from pldp.epsilon import MICRO, epsilon_text, micro_epsilon
 from pldp.errors import EpsilonError
+from pldp.records import Brief
 
 
-@dataclass(frozen=True)
-class Level:
+@dataclass(frozen=True, repr=False)
+class Level(Brief):
     """A protection that a person can choose.
 
     Attributes

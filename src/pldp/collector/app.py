@@ -71,20 +71,9 @@ class _Withdrawal(msgspec.Struct, forbid_unknown_fields=True):
 class Collector:
     """Serves one survey from one store.
 
-    Parameters
-    ----------
-    survey
-        The survey.
-    store
-        Where its reports are kept.
-    tokens
-        Who may read estimates, run rounds and, where that needs a token, upload.
-    settings
-        Limits; see `Settings`.
-    document
-        What devices get when they fetch the survey: its signed form, by default the spelled-out one.
-    clock
-        Seconds, for limits of rates and the age of overviews.
+    `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
+    get when they fetch the survey: its signed form, by default the spelled-out one. `clock` tells seconds, for limits
+    of rates and the age of overviews.
     """
 
     def __init__(

@@ -42,7 +42,6 @@ Hour(start=14400, stored=5, rejected=0)]
         self._counts: dict[int, tuple[int, int]] = {}
 
     def __len__(self) -> int:
-        """How many hours are remembered."""
         return len(self._counts)
 
     def _hour(self) -> int:

@@ -12,13 +12,8 @@ from pldp.collector.database import Connection, Database
 class Connections:
     """Opens transactions and snapshots, over new connections if the database was away.
 
-    Attributes
-    ----------
-    database
-        Where they lead.
-    in_doubt
-        Whether memory must learn what is stored: at the start, and after a transaction that failed, as its commit may
-        have happened all the same.
+    Memory must learn what is stored while it is `in_doubt`: at the start, and after a transaction that failed, as its
+    commit may have happened all the same.
     """
 
     def __init__(self, database: Database) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -14,7 +13,6 @@ from pldp.collector.problems import Problem, ProblemError
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Headers = Iterable[tuple[bytes, bytes]]
 
 BODY: Final = "pldp.body"
 """Extension of the scope: the body, where it came whole with the header."""
@@ -59,13 +57,8 @@ class Request:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
         self.address: str = client[0] if client else ""
-        self._raw_path: bytes = scope.get("raw_path") or quote(self.path, errors="replace").encode()
         self._receive = receive
         self._whole: bytes | None = scope.get("extensions", {}).get(BODY)
-
-    def segments(self) -> list[str]:
-        """Return the parts of the path; each is decoded on its own, so that an escaped slash separates nothing."""
-        return [unquote(segment) for segment in self._raw_path.decode("latin-1").split("/")]
 
     def content_type(self) -> str:
         """Return the media type of the body; a compressed body is none that is taken."""
@@ -117,11 +110,7 @@ def json_response(content: Any) -> Response:
 
 async def respond(send: Send, response: Response, *, with_body: bool = True) -> None:
     """Send a response."""
-    headers = [
-        (b"content-type", response.kind.encode()),
-        (b"content-length", b"%d" % len(response.body)),
-        *SAFE,
-    ]
+    headers = [(b"content-type", response.kind.encode()), (b"content-length", b"%d" % len(response.body)), *SAFE]
     if response.headers:
         names = {name for name, _ in response.headers}
         headers = [*(header for header in headers if header[0] not in names), *response.headers]
@@ -149,4 +138,4 @@ def problem_response(error: ProblemError) -> Response:
         headers.append((b"www-authenticate", b"Bearer"))
     if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
         headers.append((b"connection", b"close"))
-    return Response(encode_json(error.document()), "application/problem+json", error.status, tuple(headers))
+    return Response(encode_json(error.document()), "application/problem+json", error.problem.status, tuple(headers))

@@ -27,31 +27,21 @@ class Account(NamedTuple):
     spent: int
 
 
-def charge(writer: Connection, payer: bytes, micro_epsilon: int) -> bool:
-    """Charge whoever holds the token with this hash; `False`, and nothing charged, where the budget does not allow it.
-
-    Condition and change are one statement: however many try at once, no two of them see the same rest.
-    """
-    return bool(writer.execute(CHARGE, (micro_epsilon, micro_epsilon, payer, payer)).rowcount)
-
-
 class Ledger:
-    """Charges, and mixes what it has written before its order could tell who sent which report.
-
-    Attributes
-    ----------
-    charged
-        Charges that were tried since the last mix.
-    """
+    """Charges, and mixes what it has written before its order could tell who sent which report."""
 
     def __init__(self) -> None:
         self.charged = 0
+        """Charges that were tried since the last mix."""
         self._people = 0
 
     def charge(self, writer: Connection, payer: bytes, micro_epsilon: int) -> bool:
-        """Charge one report; see `charge`."""
+        """Charge whoever holds the token with this hash; `False`, and nothing charged, if the budget does not allow it.
+
+        Condition and change are one statement: however many try at once, no two of them see the same rest.
+        """
         self.charged += 1
-        return charge(writer, payer, micro_epsilon)
+        return bool(writer.execute(CHARGE, (micro_epsilon, micro_epsilon, payer, payer)).rowcount)
 
     @property
     def due(self) -> bool:

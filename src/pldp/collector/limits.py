@@ -43,7 +43,6 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many addresses are remembered."""
         return len(self._buckets)
 
     def wait(self, address: str) -> int:

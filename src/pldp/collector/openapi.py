@@ -47,8 +47,8 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.scope:
         problems |= {Problem.BAD_TOKEN, Problem.WRONG_SCOPE, Problem.STORE_UNAVAILABLE}
     responses: dict[str, Any] = {"200": {"description": "Done", "content": {kind: {} for kind in route.gives}}}
-    for status in sorted({problem.value.status for problem in problems}):
-        titles = [problem.value.title for problem in Problem if problem in problems and problem.value.status == status]
+    for status in sorted({problem.status for problem in problems}):
+        titles = [problem.title for problem in Problem if problem in problems and problem.status == status]
         content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/problem"}}}
         responses[str(status)] = {"description": "; ".join(titles), "content": content}
     operation: dict[str, Any] = {"summary": route.summary, "responses": responses}

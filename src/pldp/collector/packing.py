@@ -69,6 +69,8 @@ class Packing:
     >>> text = '{"pldp":1,"survey":"%s","id":"%s","answers":[{"question":"q","level":"a","output":1}]}'
     >>> packing.read((text % (survey.hash, "0f" * 16)).encode()).row
     b'\x01\x01'
+    >>> packing.cost(b"\x01\x01")
+    1000000
     """
 
     def __init__(self, survey: Survey) -> None:
@@ -111,13 +113,7 @@ class Packing:
         return Packed(bytes.fromhex(report.id), row.to_bytes(self.width, "little"))
 
     def cost(self, row: bytes) -> int:
-        r"""Return in micro-ε the most that a report may have cost its sender, by the levels of its answers.
-
-        >>> from pldp.survey import loads
-        >>> packing = Packing(loads('pldp=1\ntitle="t"\nlevels={a=1}\nquestions=[{name="q",values=["x","y"]}]'))
-        >>> packing.cost(b"\x01\x01")
-        1000000
-        """
+        """Return in micro-ε the most that a report may have cost its sender, by the levels of its answers."""
         return sum(charges[row[offset]] for offset, charges in zip(self._offsets, self._costs, strict=True))
 
     def _pack(self, report: _Report) -> Packed:

@@ -17,36 +17,27 @@ from pldp.errors import StoreError, StoreFullError
 _LOCK: Final = 0x706C6470
 """Number of the lock that one collector per database holds."""
 
-_WORDS: Final = {"BLOB": "BYTEA", "INTEGER": "BIGINT"}
 
-
-class PostgresConnection:
-    """A connection as stores use it."""
-
+class _Connection:
     def __init__(self, address: str) -> None:
         self._raw = psycopg.connect(address, autocommit=True, connect_timeout=10)
 
     def execute(self, statement: str, values: Sequence[object] = (), /) -> Rows:
-        """Run one statement."""
         return self._raw.execute(_with_placeholders(statement), values or None)
 
     def stream(self, statement: str, values: Sequence[object] = ()) -> Iterator[Any]:
-        """Yield the rows of one statement as they arrive."""
         with self._raw.cursor() as cursor:
             yield from cursor.stream(_with_placeholders(statement), values or None)
 
     @property
     def in_transaction(self) -> bool:
-        """Whether a transaction is open."""
         return not self._raw.closed and self._raw.info.transaction_status != TransactionStatus.IDLE
 
     @property
     def broken(self) -> bool:
-        """Whether the server has gone."""
         return self._raw.closed
 
     def close(self) -> None:
-        """End it."""
         self._raw.close()
 
 
@@ -59,20 +50,20 @@ class Postgres:
     def __init__(self, address: str) -> None:
         self._address = address
 
-    def connect(self) -> PostgresConnection:
+    def connect(self) -> _Connection:
         """Connect; the tables are there in their newest form."""
         with self.translate_errors(), ExitStack() as opened:
-            connection = opened.enter_context(closing(PostgresConnection(self._address)))
+            connection = opened.enter_context(closing(_Connection(self._address)))
             connection.execute("SET synchronous_commit = on")
             connection.execute("SET client_min_messages = warning")
             migrate(connection, _translate)
             opened.pop_all()
             return connection
 
-    def guard(self) -> PostgresConnection:
+    def guard(self) -> _Connection:
         """Hold a lock that the server frees when this process ends, however it ends."""
         with self.translate_errors(), ExitStack() as opened:
-            guard = opened.enter_context(closing(PostgresConnection(self._address)))
+            guard = opened.enter_context(closing(_Connection(self._address)))
             guard.execute("SET lock_timeout = '2s'")  # the server may not have noticed yet that the one before has gone
             try:
                 guard.execute("SELECT pg_advisory_lock(?)", (_LOCK,))
@@ -108,6 +99,4 @@ def _with_placeholders(statement: str) -> Any:
 
 
 def _translate(statement: str) -> str:
-    for ours, theirs in _WORDS.items():
-        statement = statement.replace(ours, theirs)
-    return statement
+    return statement.replace("BLOB", "BYTEA").replace("INTEGER", "BIGINT")

@@ -38,16 +38,8 @@ class Entry(NamedTuple):
 class ReportLog:
     """Appends, finds and erases reports. One thread writes; `blocks` and `end` can be called from any.
 
-    What is given a connection happens in the transaction or snapshot that is open there.
-
-    Parameters
-    ----------
-    connections
-        Where the chunks are.
-    width
-        Bytes in the row of a report.
-    secret
-        Key of the index; see `Seen`.
+    What is given a connection happens in the transaction or snapshot that is open there. `width` is the number of bytes
+    in the row of a report, `secret` the key of the index (see `Seen`).
     """
 
     def __init__(self, connections: Connections, width: int, secret: bytes) -> None:

@@ -18,12 +18,7 @@ Block = tuple[int, bytes, bytes]
 class Running:
     """Counts the reports of one round step by step; every step leaves an exact tally of what it has read.
 
-    Attributes
-    ----------
-    counted
-        The tally of the reports read so far, without those withdrawn.
-    end
-        Number of the first report that was not read.
+    `counted` is that tally, without reports withdrawn, and `end` the number of the first report that was not read.
     """
 
     def __init__(self, packing: Packing, pairs: Sequence[Pair] = ()) -> None:

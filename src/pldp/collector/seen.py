@@ -38,10 +38,7 @@ class _Run(NamedTuple):
 class Seen:
     """Finds the numbers under which ids may be stored. Numbers are given in their order, from 0 on.
 
-    Parameters
-    ----------
-    secret
-        32 bytes: nobody outside can choose ids whose hashes collide.
+    With a secret of 32 bytes nobody outside can choose ids whose hashes collide.
 
     >>> seen = Seen(bytes(range(32)))
     >>> seen.add([b"a" * 16, b"b" * 16], 0)

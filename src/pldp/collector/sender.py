@@ -30,16 +30,8 @@ _LONGEST_WAIT: Final = 30.0
 class Sender:
     """Sends reports and counts the outcomes.
 
-    Attributes
-    ----------
-    url
-        Address of the collector, such as `http://127.0.0.1:8300`.
-    token
-        Sent along where the collector takes reports with a token only; empty: none.
-    wait
-        Waits so many seconds before another try.
-    accepted, rejections
-        Outcomes so far.
+    `url` is the address of the collector, such as `http://127.0.0.1:8300`; `token` is sent along where that takes
+    reports with a token only; `wait` waits so many seconds before another try.
     """
 
     url: str
@@ -50,7 +42,6 @@ class Sender:
     _connection: HTTPConnection | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what is no address."""
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError("the address of a collector must look like https://example.org or http://127.0.0.1:8300")

@@ -14,13 +14,10 @@ from pldp.errors import StoreError, StoreFullError
 from pldp.files import atomic_path
 
 
-class SqliteConnection(sqlite3.Connection):
-    """A connection as stores use it."""
-
+class _Connection(sqlite3.Connection):
     broken = False
 
     def stream(self, statement: str, values: Sequence[object] = ()) -> Iterator[Any]:
-        """Yield the rows of one statement."""
         yield from self.execute(statement, tuple(values))
 
 
@@ -33,7 +30,7 @@ class Sqlite:
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
 
-    def connect(self) -> SqliteConnection:
+    def connect(self) -> _Connection:
         """Open the file with the settings that durability needs, its tables in their newest form."""
         with self.translate_errors(), ExitStack() as opened:
             connection = opened.enter_context(closing(_open(self._path, timeout=10)))
@@ -43,7 +40,7 @@ class Sqlite:
             opened.pop_all()
             return connection
 
-    def guard(self) -> SqliteConnection:
+    def guard(self) -> _Connection:
         """Hold a lock that the operating system frees when this process ends, however it ends."""
         guard = None
         try:
@@ -105,7 +102,5 @@ class Sqlite:
             raise StoreError(f"{self._path}: there is no such store")
 
 
-def _open(path: str | Path, timeout: float) -> SqliteConnection:
-    return sqlite3.connect(
-        path, timeout=timeout, isolation_level=None, check_same_thread=False, factory=SqliteConnection
-    )
+def _open(path: str | Path, timeout: float) -> _Connection:
+    return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection)

@@ -9,20 +9,17 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pldp.collector.http import Request, Response
+from pldp.collector.http import Request, Response, with_etag
 
 KINDS: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
 """Media types by the ending of a file's name; other files are not served."""
 
-HEADERS: Final = (
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    (b"cache-control", b"no-cache"),
+POLICY: Final = (
+    b"content-security-policy",
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
-"""Everything comes from this collector, nothing is inline; a copy is used only after asking if it is the newest."""
+"""Everything comes from this collector, nothing is inline."""
 
 
 class Asset(NamedTuple):
@@ -30,14 +27,11 @@ class Asset(NamedTuple):
 
     body: bytes
     kind: str
-    tag: bytes
+    tag: str
 
     async def get(self, request: Request) -> Response:
         """Return the file, or that the copy of the browser is still good."""
-        headers = (*HEADERS, (b"etag", self.tag))
-        if request.headers.get(b"if-none-match") == self.tag:
-            return Response(b"", self.kind, 304, headers)
-        return Response(self.body, self.kind, headers=headers)
+        return with_etag(request, self.tag, Response(self.body, self.kind, headers=(POLICY,)))
 
 
 def assets() -> dict[str, Asset]:
@@ -46,15 +40,11 @@ def assets() -> dict[str, Asset]:
     >>> {"/", "/pages/survey.js", "/pages/device/mechanisms/registry.js"} <= assets().keys()
     True
     """
-    return {_path_of(name): _read(file) for name, file in _all_files()}
-
-
-def _all_files() -> Iterator[tuple[str, Traversable]]:
-    """Give the pages and the JavaScript device: below them in a wheel, with the other clients in the source tree."""
     pages = files("pldp.collector") / "pages"
-    yield from _files_in(pages)
-    if not (pages / "device").is_dir():
-        yield from _files_in(Path(__file__).parents[3] / "clients" / "js" / "src", "device/")
+    found = dict(_files_in(pages))
+    if not (pages / "device").is_dir():  # a wheel has the JavaScript device there, the source tree with other clients
+        found |= _files_in(Path(__file__).parents[3] / "clients" / "js" / "src", "device/")
+    return {_path_of(name): _read(file) for name, file in found.items()}
 
 
 def _files_in(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
@@ -76,4 +66,4 @@ def _path_of(name: str) -> str:
 def _read(file: Traversable) -> Asset:
     body = file.read_bytes()
     kind = KINDS[file.name.rpartition(".")[2]]
-    return Asset(body, f"{kind}; charset=utf-8", f'"{sha256(body).hexdigest()}"'.encode())
+    return Asset(body, f"{kind}; charset=utf-8", sha256(body).hexdigest())

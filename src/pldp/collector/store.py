@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import pyarrow as pa
 
@@ -49,32 +48,12 @@ class Round:
     withdrawn: int
 
 
-class _Verdicts(NamedTuple):
-    """What becomes of reports: the outcome of each, the rows of new ids, and who pays for them."""
-
-    outcomes: list[Outcome]
-    fresh: dict[bytes, bytes]
-    owed: dict[bytes, bytes]
-
-
 class Store:
     """The reports of one survey. One process at a time; a second one is refused.
 
-    Methods that write are called from one thread, those that read from any.
-
-    Parameters
-    ----------
-    survey
-        The survey.
-    where
-        An SQLite file, made if it does not exist, the address of a PostgreSQL database (postgresql://…), or a database.
-    pairs
-        Names of two questions each, to be counted together for two-way tables.
-
-    Attributes
-    ----------
-    arrivals
-        How many reports came in each hour.
+    Methods that write are called from one thread, those that read from any. `where` is an SQLite file, made if it does
+    not exist, the address of a PostgreSQL database (postgresql://…), or a database; `pairs` are names of two questions
+    each, to be counted together for two-way tables.
     """
 
     def __init__(self, survey: Survey, where: str | Path | Database, *, pairs: Sequence[Pair] = ()) -> None:
@@ -146,8 +125,10 @@ class Store:
         self._log.remember(list(fresh))
         return outcomes
 
-    def _judge(self, reports: Sequence[Packed], payers: Sequence[bytes]) -> _Verdicts:
-        """Tell new reports from those that are stored, which are judged; budgets are asked later."""
+    def _judge(
+        self, reports: Sequence[Packed], payers: Sequence[bytes]
+    ) -> tuple[list[Outcome], dict[bytes, bytes], dict[bytes, bytes]]:
+        """Return the outcome of each report, the rows of new ids, and who pays for them; budgets are asked later."""
         outcomes: list[Outcome] = []
         fresh: dict[bytes, bytes] = {}
         owed: dict[bytes, bytes] = {}
@@ -163,7 +144,7 @@ class Store:
                 outcomes.append(None)
                 if payer:
                     owed[identity] = payer
-        return _Verdicts(outcomes, fresh, owed)
+        return outcomes, fresh, owed
 
     def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
         """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
@@ -206,7 +187,7 @@ class Store:
         """Close the open round: its tally is kept and never changes again."""
         self._catch_up()
         if self._round is not None:
-            frozen = _tally_bytes(self.tally(self._round))
+            frozen = self.tally(self._round).to_bytes()
             with self._connections.transaction() as writer:
                 writer.execute("UPDATE rounds SET tally = ? WHERE number = ?", (frozen, self._round))
                 self._ledger.mix(writer)
@@ -238,7 +219,7 @@ class Store:
             with self._connections.snapshot() as reader:
                 chosen, withdrawn, frozen = _round(reader, number)
                 if frozen is not None:
-                    return _tally_from_bytes(frozen)
+                    return Tally.from_bytes(frozen)
                 running.choose(chosen, withdrawn)
                 last = self._log.end(reader)
                 end = min(running.end + STEP, last)
@@ -300,15 +281,3 @@ def _round(reader: Connection, number: int | None) -> tuple[int, int, bytes | No
     if found is None:
         raise StoreError(f"there is no round {number}")
     return found
-
-
-def _tally_bytes(counted: Tally) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        counted.save(Path(folder) / "round.tally")
-        return (Path(folder) / "round.tally").read_bytes()
-
-
-def _tally_from_bytes(content: bytes) -> Tally:
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "round.tally").write_bytes(content)
-        return Tally.load(Path(folder) / "round.tally")

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pldp.budgets import micro_epsilon
 from pldp.device.explain import explain_level
@@ -19,6 +18,9 @@ from pldp.mechanisms import LARGEST_TOTAL, Channel, RandomBytes, epsilon_text
 from pldp.reports import Answer, Report
 from pldp.survey import Question, Survey
 from pldp.usage import require
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ID_BYTES = 16
 

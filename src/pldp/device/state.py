@@ -15,13 +15,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pldp.device.ledger import Ledger, Spend
 from pldp.errors import DeviceStateError
 from pldp.files import OWNER_ONLY, atomic_write
 from pldp.mechanisms import Output, RandomBytes
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 try:
     import fcntl
@@ -30,6 +32,12 @@ except ImportError:  # Windows: threads are kept apart, processes are not
 
 STATE_SCHEMA: Final = 1
 SECRET_BYTES: Final = 32
+
+
+def _make_path(path: str | Path) -> Path:
+    from pathlib import Path  # noqa: PLC0415 - a device without a file needs none
+
+    return Path(path)
 
 
 class DeviceState:
@@ -46,7 +54,7 @@ class DeviceState:
     """
 
     def __init__(self, path: str | Path | None, *, cap: int | None, random: RandomBytes) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else _make_path(path)
         self._secret = random(SECRET_BYTES)
         self._memo: dict[str, Output] = {}
         self.ledger = Ledger(cap=cap)

@@ -36,6 +36,9 @@ class Group:
         """Copy channel and counts; what was computed from them is computed again where it is needed."""
         return group, (self.channel, self.counts)
 
+    def __repr__(self) -> str:
+        return f"<Group of {self.reports:,} reports: {self.channel!r}>"
+
     @property
     def channel(self) -> CategoricalChannel:
         """The channel that made them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, TypedDict, get_args
 
 from pldp.errors import EstimateError
 from pldp.estimates.result import CONFIDENCE
@@ -50,6 +50,18 @@ class Options:
     progress: Progress | None = None
     min_support: float = 0.1
     largest: int = 3
+
+
+class GivenOptions(TypedDict, total=False):
+    """Options by name, as `estimate` takes them."""
+
+    target: Target
+    pool: Pool
+    method: str | None
+    confidence: float
+    progress: Progress | None
+    min_support: float
+    largest: int
 
 
 SHARED: Final = ("target", "pool", "confidence", "progress")

@@ -14,6 +14,7 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
+from pldp.records import Record
 from pldp.show import card, results_body, sentence, snippet
 
 if TYPE_CHECKING:
@@ -74,8 +75,8 @@ class Homogeneity:
     rejected: bool
 
 
-@dataclass(frozen=True, eq=False)
-class GroupReports:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupReports(Record):
     """The reports of one level, and their part in the result.
 
     Attributes

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.options import Options
+from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
 from pldp.estimates.tables.table import Table
 from pldp.estimates.tables.two_way import two_way
@@ -18,14 +18,14 @@ from pldp.usage import require
 
 
 @overload
-def estimate(tally: Tally, question: None = None, **options: Any) -> Results: ...
+def estimate(tally: Tally, question: None = None, **options: Unpack[GivenOptions]) -> Results: ...
 
 
 @overload
-def estimate(tally: Tally, question: str, **options: Any) -> Result: ...
+def estimate(tally: Tally, question: str, **options: Unpack[GivenOptions]) -> Result: ...
 
 
-def estimate(tally: Tally, question: str | None = None, **options: Any) -> Result | Results:
+def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenOptions]) -> Result | Results:
     """Return the result of one question, or of every question and tallied pair, whatever their kinds.
 
     Parameters

@@ -31,6 +31,7 @@ from pldp.epsilon import MICRO, Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.draws import RandomBytes
 from pldp.mechanisms.form import Form, Integers, Output
+from pldp.records import Brief
 
 Domain = Literal["labels", "sets", "numbers"]
 """What the values of a channel are."""
@@ -39,8 +40,8 @@ Odds = list[tuple[Fraction, int]]
 """Factors of a likelihood ratio: (ratio, power)."""
 
 
-@dataclass(frozen=True)
-class Channel(ABC):
+@dataclass(frozen=True, repr=False)
+class Channel(Brief, ABC):
     """Q(output | value) of one mechanism at one ε, exact.
 
     Attributes
@@ -179,7 +180,7 @@ def check_other_weights(size: int, other_weights: tuple[int, ...]) -> None:
         raise EpsilonError("budgets must protect at least one value, not none: every report would be the truth")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CategoricalChannel(Channel):
     """A channel for one of `size` values, whose outputs support some of them."""
 
@@ -232,7 +233,7 @@ class CategoricalChannel(Channel):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SupportChannel(CategoricalChannel):
     """A channel whose outputs support each value with two probabilities of its own."""
 
@@ -253,7 +254,7 @@ class SupportChannel(CategoricalChannel):
         return float(max((1 - q) / (p - q) for p, q in pairs))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PureChannel(SupportChannel):
     """A channel whose outputs support values with the same two probabilities for all values."""
 

@@ -18,10 +18,11 @@ from typing import ClassVar, Self
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Domain
 from pldp.mechanisms.form import Form, Integers, Output
+from pldp.records import Brief
 
 
-@dataclass(frozen=True)
-class Grid:
+@dataclass(frozen=True, repr=False)
+class Grid(Brief):
     """Equal buckets between two public bounds.
 
     Attributes
@@ -64,7 +65,7 @@ class Grid:
         return self.low + (index + 0.5) * self.width
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NumberChannel(Channel):
     """A channel whose values are the buckets of a grid on [−1, 1] and whose outputs are integers."""
 

@@ -16,6 +16,7 @@ from typing import Final
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel
+from pldp.words import suggest
 
 _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "krr": ("labels", "response.channel", "RandomizedResponse"),
@@ -78,11 +79,8 @@ def family(name: object, domain: Domain | None = None, *, per_value: bool | None
         if per_value in {None, found.per_value}:
             return found
     known = names(domain, per_value=per_value)
-    from difflib import get_close_matches  # noqa: PLC0415 - only for an error
-
-    near = get_close_matches(name, known, 1) if isinstance(name, str) else []
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise EpsilonError(f"mechanism must be one of {', '.join(known)} or auto, not {str(name)[:40]!r}{hint}")
+    wrong = f"mechanism must be one of {', '.join(known)} or auto, not {str(name)[:40]!r}"
+    raise EpsilonError(f"{wrong}{suggest(name, known)}")
 
 
 def build(

@@ -7,6 +7,7 @@ measured) and `claims` (what the paper says, the rules that judge it, and what t
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,4 +37,4 @@ def reproduce(name: str, *, quick: bool = False, seed: int = 0, progress: Progre
     paper = load_paper(name)
     found = paper.run(quick=quick, seed=seed, progress=progress)
     result = {"experiment": name, "version": __version__, "seed": seed, "quick": quick, **found}
-    return result | {"verdicts": [verdict.to_mapping() for verdict in paper.judge(result)]}
+    return result | {"verdicts": [asdict(verdict) for verdict in paper.judge(result)]}

@@ -1,41 +1,54 @@
-"""What the folder of a paper tells everybody else."""
+"""What the folder of a paper tells everybody else: its experiment, its exhibits, and a verdict on each claim."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pldp.papers.report.exhibits import Exhibit, Result
-from pldp.papers.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a paper claims, whether that holds in this run, and the numbers that decide."""
+
+    claim: str
+    holds: bool
+    measured: str
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, its experiment, its claims and its exhibits in their order.
+    """A paper by the name of its folder, with its exhibits in their order.
 
-    Attributes
-    ----------
-    name
-        That of its folder.
-    citation
-        Authors and title.
-    datasets
-        The data of real people that the experiment uses: what ships and what has a publisher.
-    run
-        The experiment: returns `rows` and whatever else is measured, as plain data.
-    judge
-        Returns a verdict on each claim from what the experiment returned.
-    exhibits
-        Tables and figures.
-    notes
-        What a reader must know of a run's data and of what it left out.
+    `datasets` are the data of real people that `run` uses: what ships and what has a publisher. `run` returns `rows`
+    and whatever else is measured, as plain data; `judge` and `notes` (what a reader must know of the data, and what was
+    left out) take what it returned.
     """
 
     name: str
     citation: str
     datasets: Sequence[str]
     run: Callable[..., dict[str, Any]]
-    judge: Callable[[Result], Sequence[Verdict]]
+    judge: Callable[[Result], Iterable[Verdict]]
     exhibits: Sequence[Exhibit]
     notes: Callable[[Result], Sequence[str]] = lambda _: ()
+
+
+def span(numbers: Collection[float], form: str = ".2f") -> str:
+    """Return the smallest and the largest number in words.
+
+    >>> span([3, 1, 2], "g")
+    '1 to 3'
+    """
+    return f"{min(numbers):{form}} to {max(numbers):{form}}"
+
+
+def listing(numbers: Mapping[str, float], form: str) -> str:
+    """Return named numbers in words.
+
+    >>> listing({"job": 0.5, "country": 0.25}, ".0%")
+    'job 50%, country 25%'
+    """
+    return ", ".join(f"{name} {number:{form}}" for name, number in numbers.items())

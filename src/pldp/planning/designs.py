@@ -8,11 +8,12 @@ from typing import Any
 
 from pldp.budgets import Cost, allocate, variance_cost
 from pldp.mechanisms import AUTO, LARGEST_EPSILON, MICRO, epsilon_text
+from pldp.records import Brief
 from pldp.survey import Question, Survey, survey_from_mapping
 
 
-@dataclass(frozen=True)
-class Design:
+@dataclass(frozen=True, repr=False)
+class Design(Brief):
     """One way to spend the total, where each person answers `ask` questions.
 
     Attributes

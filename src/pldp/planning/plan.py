@@ -18,6 +18,7 @@ from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.expected import alone, pool_levels
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE, Given
+from pldp.records import Brief, Record
 from pldp.show import Table, panel
 from pldp.survey import Question, Survey
 from pldp.usage import require
@@ -28,8 +29,8 @@ _SHOWN = 3
 """Questions in the short form of a plan."""
 
 
-@dataclass(frozen=True)
-class LevelPlan:
+@dataclass(frozen=True, repr=False)
+class LevelPlan(Brief):
     """One level of a question.
 
     Attributes
@@ -57,8 +58,8 @@ class LevelPlan:
         return next(iter(self.mechanisms))
 
 
-@dataclass(frozen=True, eq=False)
-class QuestionPlan:
+@dataclass(frozen=True, eq=False, repr=False)
+class QuestionPlan(Record):
     """What to expect of one question.
 
     Attributes
@@ -130,7 +131,7 @@ class QuestionPlan:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(Record):
     """Errors to expect from a survey of so many people, and the designs that spend the same total ε."""
 
     survey: Survey

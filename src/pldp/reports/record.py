@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pldp.mechanisms import Bits, Integers, Output
+from pldp.records import Brief
 from pldp.reports.rejection import Rejection, ReportRejected
 from pldp.survey import SCHEMA, Question, Survey
 
@@ -16,8 +17,8 @@ _REPORT_KEYS: Final = {"pldp", "survey", "id", "answers"}
 _ANSWER_KEYS: Final = {"question", "level", "output"}
 
 
-@dataclass(frozen=True)
-class Answer:
+@dataclass(frozen=True, repr=False)
+class Answer(Brief):
     """One perturbed answer.
 
     `level` is the one that the report shows: the chosen one, or the perturbed one where the survey hides levels.
@@ -28,8 +29,8 @@ class Answer:
     output: Output
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Brief):
     """What a device sends: survey hash, random id, perturbed answers. No floats, no time, no person.
 
     >>> report = Report("00" * 32, "1f" * 16, (Answer("mode", "strict", 3),))

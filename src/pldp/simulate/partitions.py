@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
+from pldp.records import Brief
 from pldp.reports.columns import write_parquet
 from pldp.simulate.population import LevelMix, Population, simulate_reports
 from pldp.survey import Survey
@@ -38,8 +39,8 @@ class Written(NamedTuple):
         return Written(sum(part.reports for part in parts), sums)
 
 
-@dataclass(frozen=True)
-class Partitions:
+@dataclass(frozen=True, repr=False)
+class Partitions(Brief):
     """Simulated people, some at a time.
 
     Attributes

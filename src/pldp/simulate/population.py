@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
+from pldp.records import Record
 from pldp.reports.columns import Forms, batch_rows, schema
 from pldp.simulate.kinds import BY_KIND
 from pldp.simulate.kinds.kind import Values, distribution
@@ -25,8 +26,8 @@ Shares = Mapping[str, Sequence[float] | Mapping[str, float]]
 """Per question the share of each value, in their order or by label."""
 
 
-@dataclass(frozen=True, eq=False)
-class Population:
+@dataclass(frozen=True, eq=False, repr=False)
+class Population(Record):
     """What is true of some people: per question each one's value and the level chosen, both as places in the survey.
 
     A value is the index of a label, for `choices` a row of packed bits (bit i for label i), for `number` a bucket.

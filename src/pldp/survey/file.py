@@ -23,8 +23,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level
 from pldp.errors import SurveyError
@@ -48,6 +47,9 @@ from pldp.survey.reading import (
 )
 from pldp.survey.signature import Signature, verify
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 MOST_LEVELS: Final = 100
 
 KEYS: Final[Mapping[str, Schema]] = {
@@ -67,6 +69,8 @@ REQUIRED: Final = ("pldp", "title", "levels", "questions")
 
 def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
     """Read the survey file at this path; with `trusted_key` (hexadecimal Ed25519), refuse what it did not sign."""
+    from pathlib import Path  # noqa: PLC0415 - a device may have the text already
+
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")

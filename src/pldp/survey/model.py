@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, CallError
 from pldp.mechanisms import Micro, PureChannel, level_leak, value_and_level_epsilon
 from pldp.survey.question import Question, canonical, hash_of
 from pldp.words import unknown
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SCHEMA: Final = 1
 """Number of the survey and report format; a change of meaning gets a new number."""
@@ -180,6 +182,8 @@ class Survey:
 
     def save(self, path: str | Path) -> None:
         """Write the spelled-out document as JSON, for devices and other languages."""
+        from pathlib import Path  # noqa: PLC0415 - a device that saves nothing needs none
+
         Path(path).write_bytes(self.canonical + b"\n")
 
 

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form, Integers
 from pldp.mechanisms.arrays import BIT_OF_BYTE, ByteArray, IntArray
+from pldp.records import Record
 
 LARGEST_TABLE: Final = 2**27
 """Outputs that are counted one by one, at most."""
 
 
-@dataclass(frozen=True, eq=False)
-class Additive:
+@dataclass(frozen=True, eq=False, repr=False)
+class Additive(Record):
     """Counts whose fields are numbers and arrays, each of which adds up."""
 
     @classmethod
@@ -41,7 +42,7 @@ class Additive:
         return {name: np.asarray(array) for name, array in held.items() if array is not None}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OutputCounts(Additive):
     """How often each integer output came: all that any estimate needs from a channel with integer outputs."""
 
@@ -74,7 +75,7 @@ class OutputCounts(Additive):
         return int(self.counts.sum())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BitCounts(Additive):
     """How often each bit was 1, and, if asked for, which packed rows came how often.
 

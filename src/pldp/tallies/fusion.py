@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
 from pldp.mechanisms.continuous import CONTINUOUS
+from pldp.records import Brief, Record
 from pldp.survey import Number
 from pldp.tallies.counts import OutputCounts
 from pldp.tallies.tally import Tally
@@ -35,8 +36,8 @@ _SORTED: Final = 1 << 62
 """Numbers of possible tuples up to which they are counted in a table, or numbered in 64 bits."""
 
 
-@dataclass(frozen=True, eq=False)
-class Service:
+@dataclass(frozen=True, eq=False, repr=False)
+class Service(Record):
     """The reports of one service: a key and an output per person.
 
     Attributes
@@ -109,8 +110,8 @@ def require_stated(name: str, channel: Channel, column: str, found: Sequence[Any
         raise TallyError(f"service {name!r}: {column} must be the channel's, {known}, not {found[0]}")
 
 
-@dataclass(frozen=True)
-class Source:
+@dataclass(frozen=True, repr=False)
+class Source(Brief):
     """What is known of a service after fusion: its name, its channel, how many reports counted and how many did not."""
 
     name: str
@@ -119,8 +120,8 @@ class Source:
     skipped: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Fused:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fused(Record):
     """Counts of tuples of outputs.
 
     Attributes

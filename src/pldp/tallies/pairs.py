@@ -27,7 +27,7 @@ PairCell = tuple[tuple[str, str], tuple[str, str]]
 _ROWS_AT_ONCE = 1 << 13
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PairCounts(Additive):
     """Reports that answer both questions at one pair of levels.
 

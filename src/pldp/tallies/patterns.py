@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms.arrays import ByteArray, IntArray, WordArray, bit_columns
+from pldp.records import Record
 
 LARGEST_SET = 16
 """Items of one set at most: its patterns are a table of 2^m counts."""
@@ -43,8 +44,8 @@ class Columns(Protocol):
         """Return how often the items of each set show each pattern."""
 
 
-@dataclass(frozen=True, eq=False)
-class ItemColumns:
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemColumns(Record):
     """Reports of sets as one packed bit vector per item: what any question about items that come together needs.
 
     Attributes
@@ -135,8 +136,8 @@ def patterns_of(joint: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return patterns
 
 
-@dataclass(frozen=True, eq=False)
-class PatternCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class PatternCounts(Record):
     """How often the items of fixed sets show each pattern: a tally, counts of parts add up to those of the whole.
 
     Attributes

@@ -11,14 +11,14 @@ from typing import Any
 
 from pldp.collector import open_database
 from pldp.collector.database import Connection
-from pldp.collector.ledger import charge
+from pldp.collector.ledger import Ledger
 
 Spend = Callable[[Connection, bytes, int, Callable[[], Any]], bool]
 
 
 def conditional(connection: Connection, payer: bytes, micro: int, _: Callable[[], Any]) -> bool:
     """The ledger's own way."""
-    return charge(connection, payer, micro)
+    return Ledger().charge(connection, payer, micro)
 
 
 def check_then_update(connection: Connection, payer: bytes, micro: int, together: Callable[[], Any]) -> bool:

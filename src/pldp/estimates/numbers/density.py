@@ -26,6 +26,7 @@ from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.fusion import FusedLikelihood, em
 from pldp.estimates.numbers.log_density import DensityProgress, LogDensity
 from pldp.estimates.result import CONFIDENCE, Interval, normal_reach
+from pldp.records import Record
 from pldp.tallies import Fused
 
 SPLINES: Final = (24, 48, 96, 192, 384)
@@ -39,8 +40,8 @@ _DOUBT: Final = 2.0
 _START_STEPS: Final = 20
 
 
-@dataclass(frozen=True, eq=False)
-class Density:
+@dataclass(frozen=True, eq=False, repr=False)
+class Density(Record):
     """A fitted distribution over the buckets, with errors.
 
     Attributes

@@ -31,6 +31,7 @@ from pldp.estimates.numbers.log_density import spline_basis
 from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Row, normal_reach
 from pldp.mechanisms.arrays import Pieces, piecewise_arrays
+from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
 
 MeanMethod = Literal["weights", "average", "posterior", "fitted"]
@@ -45,8 +46,8 @@ _SPLINES: Final = 24
 """Detail of the fitted density: a mean does not depend on finer detail."""
 
 
-@dataclass(frozen=True, eq=False)
-class Mean:
+@dataclass(frozen=True, eq=False, repr=False)
+class Mean(Record):
     """A mean with its error.
 
     Attributes

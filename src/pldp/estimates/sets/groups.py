@@ -25,6 +25,7 @@ from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
 from pldp.estimates.result import Homogeneity
 from pldp.mechanisms import ItemSet
 from pldp.mechanisms.arrays import ByteArray, IntArray, SetArrays
+from pldp.records import Record
 from pldp.tallies import Columns, ItemColumns
 
 
@@ -35,8 +36,8 @@ class Supports(NamedTuple):
     variance: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class ItemGroup:
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemGroup(Record):
     """People who used one channel, and how many they are."""
 
     channel: ItemSet
@@ -64,8 +65,8 @@ class ItemGroup:
         return np.asarray(np.maximum(squares[sets].prod(axis=1) - known, 0) / self.reports)
 
 
-@dataclass(frozen=True, eq=False)
-class ItemGroups:
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemGroups(Record):
     """All groups of people, and how they are put together.
 
     Attributes

@@ -17,13 +17,14 @@ from pldp.estimates.sets.rules import Rule, rules_within
 from pldp.estimates.sets.search import Search, SetPart
 from pldp.estimates.sets.supports import Baskets, SetSupports, circumstances
 from pldp.mechanisms import item_places
+from pldp.records import Brief
 from pldp.tallies import LARGEST_SET
 
 Control = Literal["any", "each"]
 
 
-@dataclass(frozen=True)
-class Rates:
+@dataclass(frozen=True, repr=False)
+class Rates(Brief):
     """The errors that a search may make.
 
     Attributes
@@ -67,7 +68,7 @@ PLAIN_RATES = Rates(0.5, "each", 0.5)
 """Estimates are compared with min_support as if they had no error, as published systems do."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Itemsets(SetSupports):
     """The sets that a search reports, and what it examined.
 

@@ -11,11 +11,12 @@ import numpy as np
 from pldp.estimates.groups import FloatArray
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.search import SetPart
+from pldp.records import Brief
 from pldp.tallies import patterns_of
 
 
-@dataclass(frozen=True)
-class Rule:
+@dataclass(frozen=True, repr=False)
+class Rule(Brief):
     """Whoever has the antecedent has the consequent with this confidence.
 
     Attributes

@@ -13,6 +13,7 @@ from pldp.estimates.notes import search_ended_early
 from pldp.estimates.result import Note
 from pldp.estimates.sets.groups import ItemGroups, Supports
 from pldp.mechanisms.arrays import IntArray
+from pldp.records import Record
 from pldp.tallies import patterns_of
 
 MOST_CANDIDATES = 5_000_000
@@ -21,8 +22,8 @@ MOST_CANDIDATES = 5_000_000
 _CHUNK = 1 << 18
 
 
-@dataclass(frozen=True, eq=False)
-class SetPart:
+@dataclass(frozen=True, eq=False, repr=False)
+class SetPart(Record):
     """Sets of one size (sorted) with their supports and, per group, joint counts of all subsets."""
 
     sets: IntArray

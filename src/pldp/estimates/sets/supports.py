@@ -17,6 +17,7 @@ from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, 
 from pldp.estimates.sets.groups import ItemGroups, Supports
 from pldp.mechanisms import ItemSet, item_places
 from pldp.mechanisms.arrays import ByteArray, IntArray
+from pldp.records import Record
 from pldp.survey import Choices
 from pldp.tallies import LARGEST_SET, BitCounts, Columns, Tally
 
@@ -27,8 +28,8 @@ HOPELESS: Final = 0.5
 """A support with a larger standard error than this says nothing."""
 
 
-@dataclass(frozen=True, eq=False)
-class SetSupports:
+@dataclass(frozen=True, eq=False, repr=False)
+class SetSupports(Record):
     """Supports of sets of items: the share of people who have all items of a set.
 
     Attributes

@@ -22,11 +22,12 @@ from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import FloatArray, Group, group
 from pldp.mechanisms import Integers, PureChannel
 from pldp.mechanisms.arrays import label_arrays
+from pldp.records import Record
 from pldp.tallies import Counts
 
 
-@dataclass(frozen=True, eq=False)
-class HiddenReports:
+@dataclass(frozen=True, eq=False, repr=False)
+class HiddenReports(Record):
     """Reports of one question, grouped by the label they show.
 
     Attributes
@@ -97,8 +98,8 @@ class HiddenReports:
         return np.asarray(np.sum([each.support() for each in self.groups if each.reports], axis=0))
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments(Record):
     """Shares by moments (AUEM) with the distribution of levels they rest on and their covariance."""
 
     hidden: HiddenReports

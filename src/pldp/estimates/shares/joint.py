@@ -32,6 +32,7 @@ from pldp.estimates.solver.likelihood import (
 )
 from pldp.mechanisms import PureChannel
 from pldp.mechanisms.arrays import label_arrays
+from pldp.records import Record
 
 LARGEST_HESSIAN = 1200
 """Most unknowns for which the Hessian is built as a matrix."""
@@ -201,8 +202,8 @@ def _level_tables(each: Group, channels: Sequence[PureChannel]) -> tuple[npt.NDA
     return ones, base * low, base * step
 
 
-@dataclass(frozen=True, eq=False)
-class HiddenFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class HiddenFit(Record):
     """A joint fit: shares with convergence, the level distribution, their covariance, and whether all starts agreed."""
 
     model: HiddenLikelihood

@@ -19,7 +19,7 @@ from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GroupShares(GroupReports):
     """What the reports of one level say on their own.
 

@@ -33,6 +33,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import FloatArray, Group
 from pldp.estimates.solver.separable import separable_maximum
+from pldp.records import Record
 
 GAP: Final = 1e-8
 """Default tolerance: log-likelihood per report that may remain to be gained."""
@@ -52,8 +53,8 @@ FitProgress = Callable[[int, float], None]
 Product = Callable[[FloatArray], FloatArray]
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fit(Record):
     """A maximum-likelihood fit and how far it can be from the maximum.
 
     Attributes

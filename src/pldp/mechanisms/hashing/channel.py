@@ -30,7 +30,7 @@ LARGEST_OUTPUT = 2**53
 """Outputs stay exact in JavaScript numbers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LinearHashing(PureChannel):
     """LH: hash the value into one of g buckets with a random linear function, then perturb the bucket with k-RR.
 

@@ -22,7 +22,7 @@ LEAST_EPSILON: Final = 0.61
 """Up to this ε the best mixture is stochastic rounding alone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HybridMechanism(NumberChannel):
     """HM: PM with probability β = 1 − e^{−ε/2}, SR otherwise; its variance is the least of the three everywhere.
 

@@ -17,7 +17,7 @@ from pldp.mechanisms.form import Output, as_int
 from pldp.mechanisms.number import NumberChannel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DiscreteLaplace(NumberChannel):
     """The value plus noise with Pr(d) ∝ α^|d|, α = e^{−ε/(size−1)}, put back to the nearest bucket of the grid.
 

@@ -18,7 +18,7 @@ from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
 from pldp.mechanisms.form import Output, as_int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemResponse(SupportChannel):
     """IPRR: say the truth with probability S, else a value drawn by weights r that do not look at the truth.
 

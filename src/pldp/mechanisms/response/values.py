@@ -24,7 +24,7 @@ from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
 from pldp.mechanisms.form import Output, as_int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ValueResponse(CategoricalChannel):
     """APRR: value x is kept with p_x = e^{ε_x}/(e^{ε_x}+k−1), else replaced by any other one, q_x = (1−p_x)/(k−1) each.
 
@@ -142,7 +142,7 @@ class ValueResponse(CategoricalChannel):
         return output == value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WeightedResponse(ValueResponse):
     """PRR: APRR with budgets ε_x = μ/w_x from a sensitivity w_x of each value. It comes with no claim about ε.
 

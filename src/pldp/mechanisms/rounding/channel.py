@@ -14,7 +14,7 @@ from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StochasticRounding(NumberChannel):
     """SR (Duchi et al.): Pr(1 | t) = (first + step·t)/2⁵³, from 1/(e^ε+1) up to e^ε/(e^ε+1).
 

@@ -46,7 +46,7 @@ class ItemEpsilon(NamedTuple):
         return max(self.present, self.absent)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemSet(Channel):
     """A set of items as packed bits; the bit of item i is 1 with p_i if the set has the item, with q_i if not.
 

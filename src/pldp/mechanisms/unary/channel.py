@@ -18,7 +18,7 @@ LARGE_DOMAIN = 1000
 """From this many values on, `auto` prefers one hashed integer to a bit per value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UnaryEncoding(PureChannel):
     """One-hot bits; the bit of the true value is sent as 1 with p, every other bit with q.
 
@@ -135,7 +135,7 @@ class UnaryEncoding(PureChannel):
         return [(bit_odds(p, other_q), 1), (bit_odds(q, other_p), 1), (bit_odds(q, other_q), self.size - 2)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SymmetricUnaryEncoding(UnaryEncoding):
     """SUE (Basic RAPPOR, BRR): p = e^{ε/2}/(e^{ε/2}+1) and q = 1−p.
 
@@ -162,7 +162,7 @@ class SymmetricUnaryEncoding(UnaryEncoding):
         return total - other
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OptimisedUnaryEncoding(UnaryEncoding):
     """OUE: p = 1/2 and q = 1/(e^ε+1), the least variance for rare values.
 

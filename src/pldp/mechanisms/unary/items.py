@@ -20,7 +20,7 @@ from pldp.mechanisms.form import Bits, Output, as_int
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ItemUnaryEncoding(SupportChannel):
     """IDUE: one-hot bits; bit i is sent as 1 with a_i if i is the value, else with b_i.
 

@@ -26,7 +26,7 @@ from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WindowChannel(NumberChannel):
     """Q(y|t) = inside/2⁵³ if t ≤ y < t+width, else outside/2⁵³.
 
@@ -93,7 +93,7 @@ class WindowChannel(NumberChannel):
         return (2 * as_int(output) + 1 - self.form.count) / (self.slope * self.size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PiecewiseMechanism(WindowChannel):
     """PM on a grid: the window has e^{−ε/2} of the outputs' spread, which minimises the worst variance.
 
@@ -116,7 +116,7 @@ class PiecewiseMechanism(WindowChannel):
         return math.exp(-epsilon / 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SquareWave(WindowChannel):
     """SW on a grid: the window 2b has the most mutual information; b = (εe^ε − e^ε + 1) / (2e^ε(e^ε − 1 − ε)).
 

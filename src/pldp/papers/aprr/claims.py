@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -11,9 +11,8 @@ import numpy as np
 from pldp.mechanisms import epsilon_text
 from pldp.papers.aprr.experiment import METHODS, ONE_PROBABILITY, SUPPORTS, TABLE_3, TOTAL_EPSILON, item_levels, run
 from pldp.papers.aprr.methods import aprr
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict
 from pldp.papers.report.exhibits import ILLUSTRATION, Curves, Exhibit, Result, Row, Table, words
-from pldp.papers.verdict import Verdict
 
 
 def judge(result: Result) -> list[Verdict]:
@@ -21,7 +20,7 @@ def judge(result: Result) -> list[Verdict]:
     return [*_privacy_verdicts(result["table_2"], result["table_3"]), *_figure_verdicts(result["rows"])]
 
 
-def _privacy_verdicts(table: Sequence[Row], measures: Mapping[str, Row]) -> list[Verdict]:
+def _privacy_verdicts(table: Sequence[Row], measures: Mapping[str, Row]) -> Iterator[Verdict]:
     """Tables 2 and 3."""
     theirs, groups = measures["aprr"]["computed"], measures["gr_ppfm"]["computed"]
     own = measures["aprr"]["with_own_q"]
@@ -30,41 +29,39 @@ def _privacy_verdicts(table: Sequence[Row], measures: Mapping[str, Row]) -> list
     shown = ", ".join(f"level {row['level']} {row['aprr_epsilon_one']} > {row['budget_one']}" for row in table)
     gap = max(max(abs(row[f"aprr_{bit}"] - row[f"printed_{bit}"]) for bit in ("zero", "one")) for row in table)
     means = [measures[method]["mean_probability"] for method in ("aprr", "gr_ppfm")]
-    return [
-        Verdict(
-            "LDP-APRR satisfies ε-LDP: value i keeps its budget ε_i (Lemma 1)",
-            kept_to,
-            f'true ε of a "1" against its budget: {shown}; infinite for the open items; all protected items of a '
-            f"basket together {epsilon_text(protected.micro_epsilon)}, total budget {epsilon_text(TOTAL_EPSILON)}",
-        ),
-        Verdict(
-            "Table 2 follows from Equations (2) and (3)",
-            gap <= 0.0075,
-            f"with a total ε of 9 (not printed), split 2/3 : 1/3, all probabilities agree within {gap:.4f}",
-        ),
-        Verdict(
-            "maxPrivacy, avgPrivacy and overallPrivacy of LDP-APRR are 71.8, 40.2 and 43.4 % (Equations 6 to 11)",
-            bool(np.allclose(TABLE_3["aprr"], list(theirs.values()), atol=5e-4)),
-            _percent(theirs),
-        ),
-        Verdict(
-            "avgPrivacy of GR-PPFM is 35.9 %",
-            abs(groups["average"] - TABLE_3["gr_ppfm"][2]) < 5e-4,
-            f"{100 * groups['average']:.1f} % with the paper's own probabilities and shares ({_percent(groups)})",
-        ),
-        Verdict(
-            "The average perturbation probability of all three methods is .84",
-            max(abs(mean - ONE_PROBABILITY) for mean in means) < 0.005,
-            f"LDP-APRR {means[0]:.4f}, GR-PPFM {means[1]:.4f}, whose overallPrivacy is then "
-            f"{100 * measures['gr_ppfm']['overall_at_mean']:.1f} %",
-        ),
-        Verdict(
-            "LDP-APRR raises maxPrivacy by 1.2 and avgPrivacy by 4.3 points over GR-PPFM",
-            own["maximum"] - groups["maximum"] >= 0.0115 and own["average"] - groups["average"] >= 0.0425,
-            f"with Equation (7), which takes q = 1 − p: {_difference(theirs, groups)}; with the q of its own channel: "
-            f"{_difference(own, groups)}",
-        ),
-    ]
+    yield Verdict(
+        "LDP-APRR satisfies ε-LDP: value i keeps its budget ε_i (Lemma 1)",
+        kept_to,
+        f'true ε of a "1" against its budget: {shown}; infinite for the open items; all protected items of a '
+        f"basket together {epsilon_text(protected.micro_epsilon)}, total budget {epsilon_text(TOTAL_EPSILON)}",
+    )
+    yield Verdict(
+        "Table 2 follows from Equations (2) and (3)",
+        gap <= 0.0075,
+        f"with a total ε of 9 (not printed), split 2/3 : 1/3, all probabilities agree within {gap:.4f}",
+    )
+    yield Verdict(
+        "maxPrivacy, avgPrivacy and overallPrivacy of LDP-APRR are 71.8, 40.2 and 43.4 % (Equations 6 to 11)",
+        bool(np.allclose(TABLE_3["aprr"], list(theirs.values()), atol=5e-4)),
+        _percent(theirs),
+    )
+    yield Verdict(
+        "avgPrivacy of GR-PPFM is 35.9 %",
+        abs(groups["average"] - TABLE_3["gr_ppfm"][2]) < 5e-4,
+        f"{100 * groups['average']:.1f} % with the paper's own probabilities and shares ({_percent(groups)})",
+    )
+    yield Verdict(
+        "The average perturbation probability of all three methods is .84",
+        max(abs(mean - ONE_PROBABILITY) for mean in means) < 0.005,
+        f"LDP-APRR {means[0]:.4f}, GR-PPFM {means[1]:.4f}, whose overallPrivacy is then "
+        f"{100 * measures['gr_ppfm']['overall_at_mean']:.1f} %",
+    )
+    yield Verdict(
+        "LDP-APRR raises maxPrivacy by 1.2 and avgPrivacy by 4.3 points over GR-PPFM",
+        own["maximum"] - groups["maximum"] >= 0.0115 and own["average"] - groups["average"] >= 0.0425,
+        f"with Equation (7), which takes q = 1 − p: {_difference(theirs, groups)}; with the q of its own channel: "
+        f"{_difference(own, groups)}",
+    )
 
 
 def _percent(measures: Mapping[str, float]) -> str:
@@ -76,7 +73,7 @@ def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> str:
     return ", ".join(parts) + " points"
 
 
-def _figure_verdicts(rows: Sequence[Row]) -> list[Verdict]:
+def _figure_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
     """Figure 3."""
     found = {(row["min_support"], row["method"]): row for row in rows}
 
@@ -95,25 +92,19 @@ def _figure_verdicts(rows: Sequence[Row]) -> list[Verdict]:
 
     grid = " ".join(f"{least:g}" for least in SUPPORTS)
     errors = {method: mean(method) for method in METHODS}
-    return [
-        *(
-            Verdict(
-                f"The {word} rate {sign} of LDP-APRR falls as minSup grows (no rise beyond 3 standard errors)",
-                falls(name),
-                f"{sign} in % at minSup {grid}: {curve_text('aprr', name)}; {curve_text('gr_ppfm', name)}",
-            )
-            for name, word, sign in (("theta_plus", "overestimation", "θ⁺"), ("theta_minus", "underestimation", "θ⁻"))
-        ),
-        *(
-            Verdict(
-                f"LDP-APRR identifies frequent sets better than {name} (sum of θ⁻ and θ⁺, mean over minSup)",
-                errors["aprr"] < errors[method],
-                f"aprr {errors['aprr']:.1f} %, {method} {errors[method]:.1f} %; aprr_safe, which alone keeps "
-                f"the budgets, {errors['aprr_safe']:.1f} %",
-            )
-            for method, name in (("gr_ppfm", "GR-PPFM"), ("mask", "MASK"))
-        ),
-    ]
+    for name, word, sign in (("theta_plus", "overestimation", "θ⁺"), ("theta_minus", "underestimation", "θ⁻")):
+        yield Verdict(
+            f"The {word} rate {sign} of LDP-APRR falls as minSup grows (no rise beyond 3 standard errors)",
+            falls(name),
+            f"{sign} in % at minSup {grid}: {curve_text('aprr', name)}; {curve_text('gr_ppfm', name)}",
+        )
+    for method, name in (("gr_ppfm", "GR-PPFM"), ("mask", "MASK")):
+        yield Verdict(
+            f"LDP-APRR identifies frequent sets better than {name} (sum of θ⁻ and θ⁺, mean over minSup)",
+            errors["aprr"] < errors[method],
+            f"aprr {errors['aprr']:.1f} %, {method} {errors[method]:.1f} %; aprr_safe, which alone keeps "
+            f"the budgets, {errors['aprr_safe']:.1f} %",
+        )
 
 
 _MINERS: Final = {"aprr": "LDP-APRR", "gr_ppfm": "GR-PPFM", "mask": "MASK"}
@@ -165,10 +156,8 @@ PAPER: Final = Paper(
             "Figure 3",
             "Sets overestimated (θ⁺) and underestimated (θ⁻), in percent of the frequent ones.",
             Curves(
-                "min_support",
-                ("theta_plus", "theta_minus"),
-                "least support",
-                ("θ⁺ in %", "θ⁻ in %"),
+                ("min_support", "least support"),
+                {"theta_plus": "θ⁺ in %", "theta_minus": "θ⁻ in %"},
                 _MINERS,
                 {"aprr_safe": "APRR that keeps its budgets"},
                 log=False,

@@ -29,22 +29,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Published:
-    """A dataset of a publisher.
+    """A dataset of a publisher: what it is, by whom and under which terms, and where.
 
-    Attributes
-    ----------
-    file
-        Its name in the folder that `PLDP_DATA` names.
-    origin
-        What it is, by whom, under which terms.
-    address
-        Where it is.
-    read
-        From the bytes of the publisher to rows of text.
-    sha256
-        Of the content.
-    table
-        From rows to the table that is kept.
+    `file` is its name in the folder that `PLDP_DATA` names, `sha256` that of the content. `read` turns the publisher's
+    bytes into rows of text, `table` turns these into the table that is kept.
     """
 
     file: str
@@ -118,24 +106,12 @@ def _keep(table: Any, path: Path) -> Path:
     return path
 
 
-ADULT_COLUMNS: Final = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education_num",
-    "marital_status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital_gain",
-    "capital_loss",
-    "hours_per_week",
-    "native_country",
-    "income",
+ADULT_NUMBERS: Final = ("age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week")
+_ADULT_HEADER: Final = (
+    "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex,capital_gain,"
+    "capital_loss,hours_per_week,native_country,income"
 )
-ADULT_NUMBERS: Final = frozenset({"age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"})
+ADULT_COLUMNS: Final = tuple(_ADULT_HEADER.split(","))
 
 
 def _read_adult(content: bytes) -> Rows:
@@ -164,19 +140,8 @@ def _adult_table(rows: Rows) -> Any:
     return pa.table(columns)
 
 
-BASKET_ITEMS: Final = (
-    "fruitveg",
-    "freshmeat",
-    "dairy",
-    "cannedveg",
-    "cannedmeat",
-    "frozenmeal",
-    "beer",
-    "wine",
-    "softdrink",
-    "fish",
-    "confectionery",
-)
+_GOODS: Final = "fruitveg,freshmeat,dairy,cannedveg,cannedmeat,frozenmeal,beer,wine,softdrink,fish,confectionery"
+BASKET_ITEMS: Final = tuple(_GOODS.split(","))
 
 
 def _read_basket(content: bytes) -> Rows:

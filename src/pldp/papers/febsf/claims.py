@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Final
 
 from pldp.papers.datasets import load_counts
 from pldp.papers.febsf.experiment import DATASETS, run
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict, listing
 from pldp.papers.report.exhibits import ILLUSTRATION, Curves, Exhibit, Result, Row, Table
-from pldp.papers.verdict import Verdict, listing
 
 _TEN: Final = ("uniform", "power_law")
 _TWO: Final = ("uniform_two", "power_law_two")
@@ -25,7 +25,6 @@ class _Errors:
         self._found = {(row["dataset"], row["levels"], row["epsilon_p"], row["method"]): row["mse"] for row in rows}
 
     def mse(self, dataset: str, levels: str, label: float, method: str) -> float:
-        """One error."""
         return float(self._found[dataset, levels, label, method])
 
     def ratios(self, method: str, other: str) -> list[float]:
@@ -48,32 +47,29 @@ def judge(result: Result) -> list[Verdict]:
     return [*_rival_verdicts(errors), *_setting_verdicts(errors), _variance_verdict(result["theorem_5_3"])]
 
 
-def _rival_verdicts(errors: _Errors) -> list[Verdict]:
+def _rival_verdicts(errors: _Errors) -> Iterator[Verdict]:
     """EMOA and AUEM beside PBP, RCF and PPDA."""
     close, joint_close = errors.ratios("emoa", "rcf"), errors.ratios("joint", "rcf")
     gains = {method: listing(errors.gain_over_pbp(method), ".0%") for method in ("emoa", "joint", "joint_shrunk")}
     auem, emoa = errors.ratios("auem", "ppda"), errors.ratios("emoa", "ppda")
-    return [
-        Verdict(
-            "EMOA improves the MSE by 87 % over PBP (two budgets, uniform)",
-            max(errors.gain_over_pbp("emoa").values()) >= 0.87,
-            f"EMOA as printed {gains['emoa']}; joint likelihood {gains['joint']}; "
-            f"joint, shrunk {gains['joint_shrunk']}",
-        ),
-        Verdict(
-            "EMOA is close to RCF and APLDP (here: MSE at most 1.5 times RCF's)",
-            max(close) <= 1.5,
-            f"EMOA as printed / RCF: {_by_cell(close)}; joint / RCF: {_by_cell(joint_close)}; "
-            f"joint, shrunk / RCF: {_by_cell(errors.ratios('joint_shrunk', 'rcf'))}",
-        ),
-        Verdict("AUEM is better than PPDA everywhere", max(auem) < 1, f"MSE of AUEM / PPDA: {_by_cell(auem)}"),
-        Verdict(
-            "EMOA is better than PPDA everywhere", max(emoa) < 1, f"MSE of EMOA as printed / PPDA: {_by_cell(emoa)}"
-        ),
-    ]
+    yield Verdict(
+        "EMOA improves the MSE by 87 % over PBP (two budgets, uniform)",
+        max(errors.gain_over_pbp("emoa").values()) >= 0.87,
+        f"EMOA as printed {gains['emoa']}; joint likelihood {gains['joint']}; joint, shrunk {gains['joint_shrunk']}",
+    )
+    yield Verdict(
+        "EMOA is close to RCF and APLDP (here: MSE at most 1.5 times RCF's)",
+        max(close) <= 1.5,
+        f"EMOA as printed / RCF: {_by_cell(close)}; joint / RCF: {_by_cell(joint_close)}; "
+        f"joint, shrunk / RCF: {_by_cell(errors.ratios('joint_shrunk', 'rcf'))}",
+    )
+    yield Verdict("AUEM is better than PPDA everywhere", max(auem) < 1, f"MSE of AUEM / PPDA: {_by_cell(auem)}")
+    yield Verdict(
+        "EMOA is better than PPDA everywhere", max(emoa) < 1, f"MSE of EMOA as printed / PPDA: {_by_cell(emoa)}"
+    )
 
 
-def _setting_verdicts(errors: _Errors) -> list[Verdict]:
+def _setting_verdicts(errors: _Errors) -> Iterator[Verdict]:
     """What ε_p, hiding, the choice of budgets and the size of the domain change."""
     flat = [errors.mse(*cell, 0.4, "auem") / errors.mse(*cell, 1.0, "auem") for cell in _CELLS]
     hidden = errors.ratios("joint", "rcf")
@@ -82,29 +78,27 @@ def _setting_verdicts(errors: _Errors) -> list[Verdict]:
         for name, method in product(DATASETS, ("auem", "ppda", "rcf", "apldp"))
     }
     sizes = [errors.mse(name, "uniform", 0.3, "rcf") for name in _BY_SIZE]
-    return [
-        Verdict(
-            "The error of AUEM is flat beyond ε_p = .4 (here: within 1.5 times that at 1.0)",
-            max(flat) <= 1.5,
-            f"MSE at .4 / at 1.0: {_by_cell(flat)}",
-        ),
-        Verdict(
-            "A scheme that hides budgets can only approach RCF and APLDP, never be better",
-            min(hidden) >= 1,
-            f"MSE of joint likelihood, budgets hidden / RCF with exact budgets: {_by_cell(hidden)}; "
-            f"/ RCF with recycling: {_by_cell(errors.ratios('joint', 'rcf_recycled'))}",
-        ),
-        Verdict(
-            "All methods do worse under a power law than under uniform levels",
-            min(skewed.values()) > 1,
-            f"MSE power law / uniform: {listing(skewed, '.2f')}",
-        ),
-        Verdict(
-            "The error grows with the size of the domain",
-            sizes[0] < sizes[1] < sizes[2],
-            f"MSE of RCF: job (12 values) {sizes[0]:.1e}, education (16) {sizes[1]:.1e}, country (42) {sizes[2]:.1e}",
-        ),
-    ]
+    yield Verdict(
+        "The error of AUEM is flat beyond ε_p = .4 (here: within 1.5 times that at 1.0)",
+        max(flat) <= 1.5,
+        f"MSE at .4 / at 1.0: {_by_cell(flat)}",
+    )
+    yield Verdict(
+        "A scheme that hides budgets can only approach RCF and APLDP, never be better",
+        min(hidden) >= 1,
+        f"MSE of joint likelihood, budgets hidden / RCF with exact budgets: {_by_cell(hidden)}; "
+        f"/ RCF with recycling: {_by_cell(errors.ratios('joint', 'rcf_recycled'))}",
+    )
+    yield Verdict(
+        "All methods do worse under a power law than under uniform levels",
+        min(skewed.values()) > 1,
+        f"MSE power law / uniform: {listing(skewed, '.2f')}",
+    )
+    yield Verdict(
+        "The error grows with the size of the domain",
+        sizes[0] < sizes[1] < sizes[2],
+        f"MSE of RCF: job (12 values) {sizes[0]:.1e}, education (16) {sizes[1]:.1e}, country (42) {sizes[2]:.1e}",
+    )
 
 
 def _variance_verdict(variance: Mapping[str, float]) -> Verdict:
@@ -120,12 +114,18 @@ def _variance_verdict(variance: Mapping[str, float]) -> Verdict:
 _METHODS: Final = {"auem": "AUEM", "emoa": "EMOA", "rcf": "RCF", "ppda": "PPDA", "apldp": "APLDP"}
 _OURS: Final = {"joint": "joint likelihood", "joint_shrunk": "joint, shrunk"}
 _PBP: Final = {"pbp": "PBP", "auem": "AUEM", "emoa": "EMOA"}
+_MEASURES: Final = {"mse": "MSE", "mae": "MAE"}
 
 
-def _by_choice(y: str, methods: dict[str, str], levels: Sequence[str], epsilon_p: float) -> Curves:
+def _by_measure(first: int, caption: str, curves: Curves) -> Iterator[Exhibit]:
+    """One figure for the squared error, and the next one for the absolute error."""
+    for number, (name, label) in enumerate(_MEASURES.items(), start=first):
+        yield Exhibit(f"Figure {number}", f"{label} {caption}", replace(curves, y={name: label}))
+
+
+def _by_choice(methods: dict[str, str], levels: Sequence[str], epsilon_p: float) -> Curves:
     where = {"levels": lambda found: found in levels, "epsilon_p": epsilon_p}
-    labels = ("choice of budgets", (y.upper(),))
-    return Curves("levels", (y,), *labels, methods, _OURS, "dataset", where, order=levels)
+    return Curves(("levels", "choice of budgets"), _MEASURES, methods, _OURS, "dataset", where, order=levels)
 
 
 def _dataset_sizes(_: Result) -> Table:
@@ -150,49 +150,23 @@ PAPER: Final = Paper(
         Exhibit(
             "Figure 2",
             "Error of AUEM by ε_p, uniform budgets.",
+            Curves(("epsilon_p", "ε_p"), _MEASURES, {"auem": "AUEM"}, _OURS, "dataset", {"levels": "uniform"}),
+        ),
+        *_by_measure(
+            3,
+            "by dataset (12, 16 and 42 values), ε_p = .3, uniform budgets.",
             Curves(
-                "epsilon_p",
-                ("mse", "mae"),
-                "ε_p",
-                ("MSE", "MAE"),
-                {"auem": "AUEM"},
+                ("dataset", "dataset"),
+                _MEASURES,
+                _METHODS,
                 _OURS,
-                "dataset",
-                {"levels": "uniform"},
+                where={"levels": "uniform", "epsilon_p": 0.3},
+                order=_BY_SIZE,
             ),
         ),
-        *(
-            Exhibit(
-                label,
-                f"{y.upper()} by dataset (12, 16 and 42 values), ε_p = .3, uniform budgets.",
-                Curves(
-                    "dataset",
-                    (y,),
-                    "dataset",
-                    (y.upper(),),
-                    _METHODS,
-                    _OURS,
-                    where={"levels": "uniform", "epsilon_p": 0.3},
-                    order=_BY_SIZE,
-                ),
-            )
-            for label, y in (("Figure 3", "mse"), ("Figure 4", "mae"))
+        *_by_measure(
+            5, "with two budgets (.1, .2) and ε_p = .1, uniform and by a power law.", _by_choice(_PBP, _TWO, 0.1)
         ),
-        *(
-            Exhibit(
-                label,
-                f"{y.upper()} with two budgets (.1, .2) and ε_p = .1, uniform and by a power law.",
-                _by_choice(y, _PBP, _TWO, 0.1),
-            )
-            for label, y in (("Figure 5", "mse"), ("Figure 6", "mae"))
-        ),
-        *(
-            Exhibit(
-                label,
-                f"{y.upper()} with ten budgets and ε_p = .3, uniform and by a power law.",
-                _by_choice(y, _METHODS, _TEN, 0.3),
-            )
-            for label, y in (("Figure 7", "mse"), ("Figure 8", "mae"))
-        ),
+        *_by_measure(7, "with ten budgets and ε_p = .3, uniform and by a power law.", _by_choice(_METHODS, _TEN, 0.3)),
     ),
 )

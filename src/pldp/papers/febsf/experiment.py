@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pldp.estimates import Group, HiddenReports, group, joint_likelihood, moments, norm_sub
+from pldp.estimates import HiddenReports, group, joint_likelihood, moments, norm_sub
 from pldp.mechanisms import MICRO, PureChannel, RandomizedResponse, SymmetricUnaryEncoding
 from pldp.mechanisms.arrays import FloatArray
 from pldp.papers.datasets import load_counts
@@ -56,10 +56,8 @@ def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
     """Run all settings in parallel processes."""
     runs = 10 if quick else 50
     labels = (300_000, 400_000, 1_000_000) if quick else BUDGETS
-    settings = [Setting(name, levels, labels) for name, levels in product(DATASETS, ("uniform", "power_law"))]
-    settings += [
-        Setting(name, levels, (100_000,)) for name, levels in product(DATASETS, ("uniform_two", "power_law_two"))
-    ]
+    settings = [Setting(*cell, labels) for cell in product(DATASETS, ("uniform", "power_law"))]
+    settings += [Setting(*cell, (100_000,)) for cell in product(DATASETS, ("uniform_two", "power_law_two"))]
     tasks = [(setting, seed * 1000 + number) for setting in settings for number in range(runs)]
     errors: dict[tuple[str, str, float, str], list[FloatArray]] = defaultdict(list)
     for task, found in track(zip(tasks, in_parallel(_one_run, tasks), strict=True), len(tasks), progress):
@@ -110,19 +108,15 @@ def hide(
     """Replace everybody's level by a label perturbed with k-RR."""
     label_channel = RandomizedResponse.of(len(channels), micro_epsilon)
     label = perturb(label_channel, level, generator)
-    return HiddenReports.of(
-        channels,
-        label_channel,
-        [count_outputs(channel, outputs[label == place]) for place, channel in enumerate(channels)],
-    )
+    counts = [count_outputs(channel, outputs[label == place]) for place, channel in enumerate(channels)]
+    return HiddenReports.of(channels, label_channel, counts)
 
 
 def count_outputs(channel: PureChannel, outputs: Any) -> Counts:
     """Count the outputs of one channel, keeping whole rows of bits."""
     if outputs.ndim == 2:
         return BitCounts.of_rows(outputs, channel.size, patterns=True)
-    size = channel.form.count
-    return OutputCounts(np.bincount(outputs, minlength=size))
+    return OutputCounts(np.bincount(outputs, minlength=channel.form.count))
 
 
 def _hidden_methods(hidden: HiddenReports, generator: np.random.Generator) -> Iterator[tuple[str, FloatArray]]:
@@ -143,15 +137,11 @@ def _exposed_methods(
     """Methods that know every level (or, for PPDA, need none), on the same reports where they can use them."""
     size = channels[0].size
     groups = [group(channel, count_outputs(channel, outputs[level == place])) for place, channel in enumerate(channels)]
-    adaptive: list[Group] = []
+    adaptive = list(groups)
     for place, micro in enumerate(setting.budgets):
         chosen = methods.apldp_channel(size, micro)
-        same = isinstance(chosen, SymmetricUnaryEncoding)
-        adaptive.append(
-            groups[place]
-            if same
-            else group(chosen, count_outputs(chosen, perturb(chosen, values[level == place], generator)))
-        )
+        if not isinstance(chosen, SymmetricUnaryEncoding):
+            adaptive[place] = group(chosen, count_outputs(chosen, perturb(chosen, values[level == place], generator)))
     longer = [SymmetricUnaryEncoding.of(size + EXTRA_BITS, micro) for micro in setting.budgets]
     extended = BitCounts.of_rows(perturb(longer, values, generator, level=level), size + EXTRA_BITS, patterns=False)
     combined = methods.rcf(groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Final
@@ -12,9 +12,12 @@ import numpy as np
 from pldp.mechanisms import epsilon_text
 from pldp.papers.ipldp import methods
 from pldp.papers.ipldp.experiment import DATASETS, LOSS_BUDGETS, LOSS_SHARES, ZIPF_ITEMS, Cell, run
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict, listing, span
 from pldp.papers.report.exhibits import ILLUSTRATION, Exhibit, Panel, Result, Row, Table, lines, words
-from pldp.papers.verdict import Verdict, listing, span
+
+Numbers = tuple[int, ...]
+Who = tuple[str, str]
+"""Method and estimator."""
 
 
 class _Table:
@@ -25,16 +28,8 @@ class _Table:
         self._rows = {(*(row[name] for name in names), row["method"], row["estimator"]): row for row in rows}
         self.cells: list[Cell] = sorted({key[:4] for key in self._rows})
 
-    def ratios(
-        self,
-        numbers: tuple[int, ...],
-        over: tuple[str, str],
-        under: tuple[str, str],
-        *,
-        dataset: str = "",
-        metric: str = "mse",
-    ) -> list[float]:
-        """Metric of (method, estimator) over that of another one in every cell of these experiments that has both."""
+    def ratios(self, numbers: Numbers, over: Who, under: Who, dataset: str = "", metric: str = "mse") -> list[float]:
+        """Metric of one over that of another one in every cell of these experiments that has both."""
         pairs = [
             (self._rows.get((*cell, *over)), self._rows.get((*cell, *under)))
             for cell in self.cells
@@ -42,7 +37,7 @@ class _Table:
         ]
         return [one[metric] / two[metric] for one, two in pairs if one is not None and two is not None]
 
-    def curve(self, number: int, dataset: str, who: tuple[str, str], metric: str) -> list[float]:
+    def curve(self, number: int, dataset: str, who: Who, metric: str) -> list[float]:
         """Metric along the varied ratio of one experiment."""
         cells = [cell for cell in self.cells if cell[:2] == (number, dataset)]
         return [self._rows[(*cell, *who)][metric] for cell in cells if (*cell, *who) in self._rows]
@@ -50,8 +45,6 @@ class _Table:
 
 _NS, _MLE = methods.ESTIMATORS
 _IDUE: Final = ("idue_opt0", "idue_opt1", "idue_opt2")
-
-
 _span = partial(span, form=".3g")
 
 
@@ -59,23 +52,21 @@ def _by_estimator(found: dict[str, list[float]]) -> str:
     return ", ".join(f"{name} {_span(numbers)}" for name, numbers in found.items())
 
 
-def _against(table: _Table, numbers: tuple[int, ...], rival: str, metric: str = "mse") -> dict[str, list[float]]:
+def _against(table: _Table, numbers: Numbers, rival: str, metric: str = "mse") -> dict[str, list[float]]:
     """The rival's metric over IPRR's, by estimator."""
     return {e: table.ratios(numbers, (rival, e), ("iprr", e), metric=metric) for e in methods.ESTIMATORS}
 
 
-def judge(result: Result) -> list[Verdict]:
+def judge(result: Result) -> Iterator[Verdict]:
     """Judge every claim."""
     table = _Table(result["rows"])
-    return [
-        *_direct_verdicts(table),
-        *_growth_verdicts(table),
-        *_unary_verdicts(table),
-        *_exact_verdicts(result["theorem_3"]),
-    ]
+    yield from _direct_verdicts(table)
+    yield from _growth_verdicts(table)
+    yield from _unary_verdicts(table)
+    yield from _exact_verdicts(result["theorem_3"])
 
 
-def _direct_verdicts(table: _Table) -> list[Verdict]:
+def _direct_verdicts(table: _Table) -> Iterator[Verdict]:
     """Experiments 1 to 3: k-RR, URR and IPRR, norm-sub and maximum likelihood."""
     krr, urr = _against(table, (1,), "krr"), _against(table, (1,), "urr")
     plain = table.ratios((1, 2, 3), ("krr", _NS), ("krr", _MLE))
@@ -85,52 +76,47 @@ def _direct_verdicts(table: _Table) -> list[Verdict]:
     order = {metric: table.ratios((1, 2, 3), ("krr", _NS), ("urr", _NS), metric=metric) for metric in ("mse", "re")}
     better = {rival: _against(table, (1, 2, 3), rival) for rival in ("krr", "urr")}
     smallest = min(min(found) for by in better.values() for found in by.values())
-    return [
-        Verdict(
-            "#1: in the high privacy regime IPRR beats k-RR and URR by about an order of magnitude (here: MSE 5 times)",
-            min(min(found) for by in (krr, urr) for found in by.values()) >= 5,
-            f"MSE of k-RR / IPRR: {_by_estimator(krr)}; of URR / IPRR: {_by_estimator(urr)}",
-        ),
-        Verdict(
-            "#1 to #3: IPRR has a smaller MSE than k-RR and URR with either estimator",
-            smallest > 1,
-            f"k-RR / IPRR: {_by_estimator(better['krr'])}; URR / IPRR: {_by_estimator(better['urr'])}",
-        ),
-        Verdict(
-            "URR is better than k-RR on both metrics (norm-sub)",
-            min(min(found) for found in order.values()) > 1,
-            f"k-RR / URR: {_by_estimator(order)}",
-        ),
-        Verdict(
-            "Norm-sub and maximum likelihood are almost the same for k-RR (within 10 %)",
-            max(abs(ratio - 1) for ratio in plain) < 0.1,
-            f"MSE of norm-sub / maximum likelihood: {_span(plain)}",
-        ),
-        Verdict(
-            "Maximum likelihood improves IPRR much in the high privacy regime (#1), less in the low one (#2)",
-            min(gain[1]) > 2 and max(gain[2]) < min(gain[1]),
-            f"MSE of norm-sub / maximum likelihood: #1 {_span(gain[1])}, #2 {_span(gain[2])}, #3 {_span(gain[3])}",
-        ),
-        Verdict(
-            "#3, mixed regimes, is close to #1 for IPRR (here: MSE within a factor of 2)",
-            all(0.5 <= ratio <= 2 for ratio in close),
-            f"MSE of #3 / #1 on Zipf: {_span(close)}",
-        ),
-    ]
+    yield Verdict(
+        "#1: in the high privacy regime IPRR beats k-RR and URR by about an order of magnitude (here: MSE 5 times)",
+        min(min(found) for by in (krr, urr) for found in by.values()) >= 5,
+        f"MSE of k-RR / IPRR: {_by_estimator(krr)}; of URR / IPRR: {_by_estimator(urr)}",
+    )
+    yield Verdict(
+        "#1 to #3: IPRR has a smaller MSE than k-RR and URR with either estimator",
+        smallest > 1,
+        f"k-RR / IPRR: {_by_estimator(better['krr'])}; URR / IPRR: {_by_estimator(better['urr'])}",
+    )
+    yield Verdict(
+        "URR is better than k-RR on both metrics (norm-sub)",
+        min(min(found) for found in order.values()) > 1,
+        f"k-RR / URR: {_by_estimator(order)}",
+    )
+    yield Verdict(
+        "Norm-sub and maximum likelihood are almost the same for k-RR (within 10 %)",
+        max(abs(ratio - 1) for ratio in plain) < 0.1,
+        f"MSE of norm-sub / maximum likelihood: {_span(plain)}",
+    )
+    yield Verdict(
+        "Maximum likelihood improves IPRR much in the high privacy regime (#1), less in the low one (#2)",
+        min(gain[1]) > 2 and max(gain[2]) < min(gain[1]),
+        f"MSE of norm-sub / maximum likelihood: #1 {_span(gain[1])}, #2 {_span(gain[2])}, #3 {_span(gain[3])}",
+    )
+    yield Verdict(
+        "#3, mixed regimes, is close to #1 for IPRR (here: MSE within a factor of 2)",
+        all(0.5 <= ratio <= 2 for ratio in close),
+        f"MSE of #3 / #1 on Zipf: {_span(close)}",
+    )
 
 
-def _growth_verdicts(table: _Table) -> list[Verdict]:
+def _growth_verdicts(table: _Table) -> Iterator[Verdict]:
     """What more people (#1) and more non-sensitive items (#4) change."""
-    verdicts = []
     for metric, name in (("mse", "MSE as defined"), ("re", "RE")):
         curves = {dataset: table.curve(1, dataset, ("iprr", _MLE), metric) for dataset in DATASETS}
-        verdicts.append(
-            Verdict(
-                f"#1: the loss ({name}) decreases as the number of people increases",
-                all(curve[-1] < curve[0] for curve in curves.values()),
-                "IPRR, maximum likelihood, smallest and largest sample: "
-                + ", ".join(f"{dataset} {curve[0]:.3g} and {curve[-1]:.3g}" for dataset, curve in curves.items()),
-            )
+        yield Verdict(
+            f"#1: the loss ({name}) decreases as the number of people increases",
+            all(curve[-1] < curve[0] for curve in curves.values()),
+            "IPRR, maximum likelihood, smallest and largest sample: "
+            + ", ".join(f"{dataset} {curve[0]:.3g} and {curve[-1]:.3g}" for dataset, curve in curves.items()),
         )
     falling = {
         f"{method} {metric} {dataset}": table.curve(4, dataset, (method, _NS), metric)
@@ -140,17 +126,14 @@ def _growth_verdicts(table: _Table) -> list[Verdict]:
     }
     rising = [name for name, curve in falling.items() if any(np.diff(curve) > 0)]
     ahead = _against(table, (4,), "urr")
-    verdicts.append(
-        Verdict(
-            "#4: with more non-sensitive items all metrics decrease, and IPRR stays ahead of URR (norm-sub)",
-            not rising and min(ahead[_NS]) > 1,
-            f"MSE of URR / IPRR: {_by_estimator(ahead)}; not falling: {', '.join(rising) or 'none'}",
-        )
+    yield Verdict(
+        "#4: with more non-sensitive items all metrics decrease, and IPRR stays ahead of URR (norm-sub)",
+        not rising and min(ahead[_NS]) > 1,
+        f"MSE of URR / IPRR: {_by_estimator(ahead)}; not falling: {', '.join(rising) or 'none'}",
     )
-    return verdicts
 
 
-def _unary_verdicts(table: _Table) -> list[Verdict]:
+def _unary_verdicts(table: _Table) -> Iterator[Verdict]:
     """Experiment 5: IDUE."""
 
     def over_iprr(dataset: str, estimator: str, metric: str = "mse") -> list[float]:
@@ -166,34 +149,32 @@ def _unary_verdicts(table: _Table) -> list[Verdict]:
     }
     channels = methods.item_channels(methods.level_budgets(ZIPF_ITEMS, 100_000, 10_000_000))
     true = {name: channels[name].micro_epsilon for name in ("iprr", "idue_opt0")}
-    return [
-        Verdict(
-            "#5: on Zipf IPRR beats IDUE with both estimators (MSE)",
-            min(min(numbers) for name, numbers in zipf.items() if name.endswith("mse")) > 1,
-            f"IDUE / IPRR: {_by_estimator(zipf)}",
-        ),
-        Verdict(
-            "#5: on Kosarak IDUE beats IPRR with norm-sub",
-            max(over_iprr("kosarak_parts", _NS)) < 1,
-            f"MSE of IDUE / IPRR: {_span(over_iprr('kosarak_parts', _NS))}",
-        ),
-        Verdict(
-            "#5: on Kosarak IPRR beats IDUE with maximum likelihood",
-            min(over_iprr("kosarak_parts", _MLE)) > 1,
-            f"MSE of IDUE / IPRR: {_span(over_iprr('kosarak_parts', _MLE))}",
-        ),
-        Verdict(
-            "#5 compares IPRR and IDUE in the same privacy setting",
-            true["iprr"] == true["idue_opt0"],
-            "Largest true ε between two values: "
-            + ", ".join(f"{name} {epsilon_text(micro)}" for name, micro in true.items())
-            + ". An IPRR that keeps IDUE's promise is k-RR at the smallest budget; norm-sub, MSE of that / best IDUE: "
-            + listing(same_promise, ".2g"),
-        ),
-    ]
+    yield Verdict(
+        "#5: on Zipf IPRR beats IDUE with both estimators (MSE)",
+        min(min(numbers) for name, numbers in zipf.items() if name.endswith("mse")) > 1,
+        f"IDUE / IPRR: {_by_estimator(zipf)}",
+    )
+    yield Verdict(
+        "#5: on Kosarak IDUE beats IPRR with norm-sub",
+        max(over_iprr("kosarak_parts", _NS)) < 1,
+        f"MSE of IDUE / IPRR: {_span(over_iprr('kosarak_parts', _NS))}",
+    )
+    yield Verdict(
+        "#5: on Kosarak IPRR beats IDUE with maximum likelihood",
+        min(over_iprr("kosarak_parts", _MLE)) > 1,
+        f"MSE of IDUE / IPRR: {_span(over_iprr('kosarak_parts', _MLE))}",
+    )
+    yield Verdict(
+        "#5 compares IPRR and IDUE in the same privacy setting",
+        true["iprr"] == true["idue_opt0"],
+        "Largest true ε between two values: "
+        + ", ".join(f"{name} {epsilon_text(micro)}" for name, micro in true.items())
+        + ". An IPRR that keeps IDUE's promise is k-RR at the smallest budget; norm-sub, MSE of that / best IDUE: "
+        + listing(same_promise, ".2g"),
+    )
 
 
-def _exact_verdicts(theorem_3: Mapping[str, Sequence[float]]) -> list[Verdict]:
+def _exact_verdicts(theorem_3: Mapping[str, Sequence[float]]) -> Iterator[Verdict]:
     """Claims that formulas decide, beside what simulation sees."""
     budgets = LOSS_BUDGETS
     larger = tuple(2 * micro for micro in budgets)
@@ -204,32 +185,30 @@ def _exact_verdicts(theorem_3: Mapping[str, Sequence[float]]) -> list[Verdict]:
     tight = methods.l2_bound(uneven, 1) / methods.low_privacy_l2(uneven, 1)
     channel = methods.item_channels(budgets)["iprr"]
     pair = channel.pair_micro_epsilon(2, 7)
-    return [
-        Verdict(
-            "Lemma 1: smaller budgets give the smaller loss",
-            losses[0] <= losses[1],
-            f"expected squared loss with budgets {losses[0]:.3g}, with all of them doubled {losses[1]:.3g}",
-        ),
-        Verdict(
-            "Theorem 3 gives the expected losses",
-            max(abs(squared - 1), abs(absolute - 1)) < 0.03,
-            f"seen / stated: l2 {squared:.3f}, l1 {absolute:.3f}",
-        ),
-        Verdict(
-            "Theorem 6 holds where the smallest budget is above ln(|D_N| + 1)",
-            bool(tight > 0.999),
-            f"budgets .1, 10, 10, none open (smallest {epsilon_text(smallest)} > ln 1): "
-            f"largest loss / (23) with its missing 1/n = {tight:.3f}",
-        ),
-        Verdict(
-            "An item with budget ε_x gets ε_x-LDP, as an input and as an output",
-            pair == min(budgets[2], budgets[7]),
-            f"items with budgets {epsilon_text(budgets[2])} and {epsilon_text(budgets[7])}: true ε between them "
-            f"{epsilon_text(pair)}; between either and a non-sensitive item "
-            f"{epsilon_text(channel.pair_micro_epsilon(0, 7))}. One side holds: no report speaks for the latter by "
-            f"more than {epsilon_text(channel.evidence_micro_epsilon(7))}",
-        ),
-    ]
+    yield Verdict(
+        "Lemma 1: smaller budgets give the smaller loss",
+        losses[0] <= losses[1],
+        f"expected squared loss with budgets {losses[0]:.3g}, with all of them doubled {losses[1]:.3g}",
+    )
+    yield Verdict(
+        "Theorem 3 gives the expected losses",
+        max(abs(squared - 1), abs(absolute - 1)) < 0.03,
+        f"seen / stated: l2 {squared:.3f}, l1 {absolute:.3f}",
+    )
+    yield Verdict(
+        "Theorem 6 holds where the smallest budget is above ln(|D_N| + 1)",
+        bool(tight > 0.999),
+        f"budgets .1, 10, 10, none open (smallest {epsilon_text(smallest)} > ln 1): "
+        f"largest loss / (23) with its missing 1/n = {tight:.3f}",
+    )
+    yield Verdict(
+        "An item with budget ε_x gets ε_x-LDP, as an input and as an output",
+        pair == min(budgets[2], budgets[7]),
+        f"items with budgets {epsilon_text(budgets[2])} and {epsilon_text(budgets[7])}: true ε between them "
+        f"{epsilon_text(pair)}; between either and a non-sensitive item "
+        f"{epsilon_text(channel.pair_micro_epsilon(0, 7))}. One side holds: no report speaks for the latter by "
+        f"more than {epsilon_text(channel.evidence_micro_epsilon(7))}",
+    )
 
 
 _DIRECT: Final = {"krr": "k-RR", "urr": "URR", "iprr": "IPRR"}
@@ -248,7 +227,7 @@ def _items(names: dict[str, str], numbers: Sequence[int], x: str, x_label: str) 
                 where = {"experiment": number, "dataset": dataset, "estimator": estimator}
                 own = [row for row in result["rows"] if where.items() <= row.items()]
                 labels = {method: f"{label} ({short})" for method, label in names.items()}
-                series += lines(own, x, measure, labels, ours=False)
+                series += lines(own, x, measure, labels)
             panels.append(Panel(f"#{number}, {words(dataset)}", x_label, measure.upper(), series))
         return panels
 

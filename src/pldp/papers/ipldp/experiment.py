@@ -7,7 +7,6 @@ the counts of exactly these people, MSE = Σ(f−f̂)²/n and RE = Σ|f−f̂|/f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -105,13 +104,14 @@ def _rows(experiment: Experiment, cell: Cell, runs: int, seed: int, *, quick: bo
     counts = np.array(dataset_counts(cell[1]))
     budgets = methods.level_budgets(len(counts), experiment.smallest, experiment.largest, non_sensitive=cell[3])
     channels = methods.item_channels(budgets)
+    key = (cell[0], cell[1] == "zipf", round(100 * cell[2]), round(100 * cell[3]))  # its methods meet the same people
     rows = []
     for method in ("iprr", *experiment.rivals):
         for estimator in methods.ESTIMATORS:
             number = _runs(channels[method], estimator, runs)
             if quick and number < runs and counts.sum() * cell[2] > ROWS_IN_QUICK_RUNS:
                 continue
-            generators = [np.random.default_rng([seed, *_key(cell), place]) for place in range(number)]
+            generators = [np.random.default_rng([seed, *key, place]) for place in range(number)]
             errors = np.array([_errors(channels[method], counts, cell[2], estimator, each) for each in generators])
             rows.append(
                 {
@@ -127,11 +127,6 @@ def _rows(experiment: Experiment, cell: Cell, runs: int, seed: int, *, quick: bo
                 }
             )
     return rows
-
-
-def _key(cell: Cell) -> Iterator[int]:
-    """Numbers that seed a cell: methods of one cell meet the same people."""
-    yield from (cell[0], cell[1] == "zipf", round(100 * cell[2]), round(100 * cell[3]))
 
 
 def _runs(channel: SupportChannel, estimator: str, runs: int) -> int:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from pldp.papers.mpldp.experiment import run
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict, span
 from pldp.papers.report.exhibits import ILLUSTRATION, NOTATION, Curves, Exhibit, Result, Table
-from pldp.papers.verdict import Verdict, span
 
 
-def judge(result: Result) -> list[Verdict]:
+def judge(result: Result) -> Iterator[Verdict]:
     """Judge every claim."""
     found = {(row["n"], row["epsilon"], row["method"]): row for row in result["rows"]}
     cells = sorted({(people, total) for people, total, _ in found})
@@ -25,29 +24,27 @@ def judge(result: Result) -> list[Verdict]:
     with_truth = ratios("op_truth", "oc", "log10_max_error")
     with_earlier = ratios("op_reference", "oc", "log10_max_error")
     misfits = [f"ε = {row['epsilon']:g}, n = {row['n']:,}" for row in result["table_2"] if not row["fits_half"]]
-    return [
-        Verdict(
-            "OC lowers the squared error by about 60 % against adding the levels up",
-            bool(0.3 <= np.mean(combined) <= 0.5),
-            f"OC / sum over all n and ε: {span(combined)}, mean {np.mean(combined):.2f}",
-        ),
-        Verdict(
-            "OP lowers the maximum error, the true histogram being at hand",
-            max(with_truth) < 1,
-            f"largest squared error of OP with the truth / OC: {span(with_truth)}",
-        ),
-        Verdict(
-            "OP lowers the maximum error for a collector, who has an earlier histogram only",
-            max(with_earlier) < 1,
-            f"largest squared error of OP with an earlier estimate / OC: {span(with_earlier)}",
-        ),
-        Verdict(
-            "Table 2 is the optimal allocation of ε",
-            not misfits,
-            "printed rows are the k^(1/3) shares of ε/2, half of the total stays unspent; "
-            f"fits nothing: {'; '.join(misfits)}",
-        ),
-    ]
+    yield Verdict(
+        "OC lowers the squared error by about 60 % against adding the levels up",
+        bool(0.3 <= np.mean(combined) <= 0.5),
+        f"OC / sum over all n and ε: {span(combined)}, mean {np.mean(combined):.2f}",
+    )
+    yield Verdict(
+        "OP lowers the maximum error, the true histogram being at hand",
+        max(with_truth) < 1,
+        f"largest squared error of OP with the truth / OC: {span(with_truth)}",
+    )
+    yield Verdict(
+        "OP lowers the maximum error for a collector, who has an earlier histogram only",
+        max(with_earlier) < 1,
+        f"largest squared error of OP with an earlier estimate / OC: {span(with_earlier)}",
+    )
+    yield Verdict(
+        "Table 2 is the optimal allocation of ε",
+        not misfits,
+        "printed rows are the k^(1/3) shares of ε/2, half of the total stays unspent; "
+        f"fits nothing: {'; '.join(misfits)}",
+    )
 
 
 _OC: Final = {"brr_sum": "BRR (levels added)", "oc": "OC"}
@@ -65,22 +62,13 @@ _TABLE_3: Final = {
 
 def _allocation(result: Result) -> Table:
     heads = ("n", "ε", "printed", "their sum", "k^⅓ shares of ε/2", "optimum")
-    rows = [
-        (
-            row["n"],
-            row["epsilon"],
-            _decimals(row["printed"]),
-            row["sum_of_printed"],
-            _decimals(row["cube_root_of_half"]),
-            _decimals(row["optimum"]),
-        )
-        for row in result["table_2"]
-    ]
+    names = ("n", "epsilon", "printed", "sum_of_printed", "cube_root_of_half", "optimum")
+    rows = [[_decimals(row[name]) for name in names] for row in result["table_2"]]
     return Table(heads, rows)
 
 
-def _decimals(numbers: Iterable[float]) -> str:
-    return " ".join(f"{number:.4f}" for number in numbers)
+def _decimals(numbers: float | Sequence[float]) -> Any:
+    return " ".join(f"{number:.4f}" for number in numbers) if isinstance(numbers, Sequence) else numbers
 
 
 def _largest_errors(result: Result) -> Table:
@@ -114,7 +102,7 @@ PAPER: Final = Paper(
             Exhibit(
                 label,
                 "Squared error of all counts per person.",
-                Curves("epsilon", ("log10_nse",), "total ε", ("log10 NSE",), methods, {}, "n", log=False),
+                Curves(("epsilon", "total ε"), {"log10_nse": "log10 NSE"}, methods, panel="n", log=False),
             )
             for label, methods in (("Figure 3", _OC), ("Figure 4", _OP))
         ),

@@ -18,23 +18,16 @@ from pldp.estimates import Group, frequencies, group
 from pldp.mechanisms import MICRO, SymmetricUnaryEncoding
 from pldp.mechanisms.arrays import FloatArray
 from pldp.papers.datasets import data_file
+from pldp.papers.datasets.published import ADULT_COLUMNS, ADULT_NUMBERS
 from pldp.papers.mpldp import methods
 from pldp.papers.running import Progress, track
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.survey import survey_from_mapping
 from pldp.tallies import BitCounts, tally
 
-ADULT: Final = (
-    "workclass",
-    "education",
-    "marital_status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "native_country",
-    "income",
-)
+ADULT: Final = tuple(name for name in ADULT_COLUMNS if name not in ADULT_NUMBERS)
+"""The categorical columns."""
+
 ADULT_EPSILON: Final = 9
 
 SIZES: Final = (5, 10, 15, 20, 25)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from pldp.mechanisms.continuous import Continuous, Hybrid, Laplace, Piecewise, StochasticRounding
 from pldp.papers.multiservice.experiment import REAL, run
-from pldp.papers.paper import Paper
+from pldp.papers.paper import Paper, Verdict, listing, span
 from pldp.papers.report.exhibits import ILLUSTRATION, Exhibit, Panel, Result, Row, Series, Table, words
-from pldp.papers.verdict import Verdict, listing, span
 
 _MEANS: Final = tuple(f"{figure} mean" for figure in range(4, 9))
 _DISTRIBUTIONS: Final = tuple(f"{figure} distribution" for figure in range(4, 9))
@@ -56,7 +55,7 @@ def _span(ratios: Mapping[str, float]) -> str:
     return f"{span(ratios.values())} (largest: {worst})"
 
 
-def _mean_verdicts(rows: Sequence[Row]) -> list[Verdict]:
+def _mean_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
     """UA and UWA."""
     equal, unequal = _cells(rows, "4 mean"), _cells(rows, "5 mean")
     fused = _ratios(equal, "mse", "uwa")
@@ -64,56 +63,52 @@ def _mean_verdicts(rows: Sequence[Row]) -> list[Verdict]:
     ua_unequal, uwa_unequal = _ratios(unequal, "mse", "ua"), _ratios(unequal, "mse", "uwa")
     against_weights = _ratios(_cells(rows, *_MEANS), "mse", "uwa", "weights")
     average = float(np.mean(list(against_weights.values())))
-    return [
-        Verdict(
-            "UA and UWA improve the MSE by 53 to 85 % over the best single service (equal ε)",
-            max(fused.values()) <= 0.47,
-            f"MSE of UWA / best single: {_span(fused)}; UA: {_span(_ratios(equal, 'mse', 'ua'))}; four equally good "
-            "services allow 0.25 on average, and the best of four noisy errors is smaller than a typical one",
-        ),
-        Verdict(
-            "UWA consistently outperforms UA (equal ε)",
-            max(against_ua.values()) < 1,
-            f"MSE of UWA / UA: {_span(against_ua)}",
-        ),
-        Verdict(
-            "With unequal ε UA can be worse than a single service, UWA is better than every one",
-            max(uwa_unequal.values()) < 1 < max(ua_unequal.values()),
-            f"MSE / best single: UA {_span(ua_unequal)}; UWA {_span(uwa_unequal)}",
-        ),
-        Verdict(
-            "User-level posteriors give better weights than constants (here: by at least 1 %)",
-            average < 0.99,
-            f"MSE of UWA / constant inverse variances: mean {average:.3f}, {_span(against_weights)}",
-        ),
-    ]
+    yield Verdict(
+        "UA and UWA improve the MSE by 53 to 85 % over the best single service (equal ε)",
+        max(fused.values()) <= 0.47,
+        f"MSE of UWA / best single: {_span(fused)}; UA: {_span(_ratios(equal, 'mse', 'ua'))}; four equally good "
+        "services allow 0.25 on average, and the best of four noisy errors is smaller than a typical one",
+    )
+    yield Verdict(
+        "UWA consistently outperforms UA (equal ε)",
+        max(against_ua.values()) < 1,
+        f"MSE of UWA / UA: {_span(against_ua)}",
+    )
+    yield Verdict(
+        "With unequal ε UA can be worse than a single service, UWA is better than every one",
+        max(uwa_unequal.values()) < 1 < max(ua_unequal.values()),
+        f"MSE / best single: UA {_span(ua_unequal)}; UWA {_span(uwa_unequal)}",
+    )
+    yield Verdict(
+        "User-level posteriors give better weights than constants (here: by at least 1 %)",
+        average < 0.99,
+        f"MSE of UWA / constant inverse variances: mean {average:.3f}, {_span(against_weights)}",
+    )
 
 
-def _density_verdicts(rows: Sequence[Row]) -> list[Verdict]:
+def _density_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
     """ULE, EMS and our density, and the mean that it gives."""
     shapes = _cells(rows, *_DISTRIBUTIONS)
     printed, authors = _ratios(shapes, "js", "ule"), _ratios(shapes, "js", "ems")
     ours, better = _ratios(shapes, "js", "default"), _ratios(shapes, "js", "default", "ems")
     fitted = _ratios(_cells(rows, *_MEANS), "mse", "fitted_mean", "weights")
     average = float(np.mean(list(fitted.values())))
-    return [
-        Verdict(
-            "ULE is consistently superior to any single service",
-            max(printed.values()) < 1,
-            f"JS / best single: ULE as printed {_span(printed)}; as the authors run it (EMS) {_span(authors)}; "
-            f"default {_span(ours)}",
-        ),
-        Verdict(
-            "The smooth density (our default) is at least as accurate as EMS",
-            max(better.values()) <= 1.05,
-            f"JS of default / EMS: {_span(better)}",
-        ),
-        Verdict(
-            "The mean of the fitted density is at least as accurate as weighting (our claim)",
-            average <= 1,
-            f"MSE of fitted mean / constant weights: mean {average:.2f}, {_span(fitted)}",
-        ),
-    ]
+    yield Verdict(
+        "ULE is consistently superior to any single service",
+        max(printed.values()) < 1,
+        f"JS / best single: ULE as printed {_span(printed)}; as the authors run it (EMS) {_span(authors)}; "
+        f"default {_span(ours)}",
+    )
+    yield Verdict(
+        "The smooth density (our default) is at least as accurate as EMS",
+        max(better.values()) <= 1.05,
+        f"JS of default / EMS: {_span(better)}",
+    )
+    yield Verdict(
+        "The mean of the fitted density is at least as accurate as weighting (our claim)",
+        average <= 1,
+        f"MSE of fitted mean / constant weights: mean {average:.2f}, {_span(fitted)}",
+    )
 
 
 def _time_verdict(rows: Sequence[Row]) -> Verdict:

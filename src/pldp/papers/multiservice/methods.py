@@ -42,16 +42,9 @@ def ua(fused: Fused, *, unbias: bool = True) -> float:
 
     Outputs of the square wave are biased at their own place, and averaging them is refused.
     """
-    if not unbias:
-        biased = [
-            source.name
-            for source in fused.sources
-            if not isinstance(source.channel, NumberChannel) or source.channel.biased
-        ]
-        if biased:
-            raise EstimateError(
-                f"outputs to average must be unbiased; those of {', '.join(biased)} are not: unbias them"
-            )
+    biased = [each.name for each in fused.sources if not isinstance(each.channel, NumberChannel) or each.channel.biased]
+    if biased and not unbias:
+        raise EstimateError(f"outputs to average must be unbiased; those of {', '.join(biased)} are not: unbias them")
     return _weighted_mean(fused, np.ones((len(fused.counts), len(fused.sources))))
 
 
@@ -128,13 +121,8 @@ def give_to_groups(people: int, generator: np.random.Generator) -> npt.NDArray[n
 def _variances(fused: Fused) -> FloatArray:
     """Var(z|t) of every service and bucket."""
     middle = centres(fused.size)
-    return np.array(
-        [
-            piecewise_arrays(source.channel).pieces().expectation(piecewise_arrays(source.channel).unbiased() ** 2)
-            - middle**2
-            for source in fused.sources
-        ]
-    )
+    arrays = [piecewise_arrays(source.channel) for source in fused.sources]
+    return np.array([each.pieces().expectation(each.unbiased() ** 2) - middle**2 for each in arrays])
 
 
 def _printed_laplace(channel: NumberChannel) -> FloatArray:

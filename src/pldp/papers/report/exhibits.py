@@ -50,18 +50,10 @@ Drawn = Sequence[Panel] | Table
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One table or figure of a paper.
+    """One table or figure of a paper, under the number that the paper gives it.
 
-    Attributes
-    ----------
-    label
-        As the paper numbers it.
-    caption
-        What it shows.
-    draw
-        Makes it from a result; may find nothing to draw (a quick run has fewer settings).
-    reason
-        Why it is not made again, where there is no `draw`.
+    `draw` makes it from a result, and may find nothing to draw (a quick run has fewer settings); where there is no
+    `draw`, `reason` says why it is not made again.
     """
 
     label: str
@@ -72,30 +64,15 @@ class Exhibit:
 
 @dataclass(frozen=True)
 class Curves:
-    """Draws rows as lines: one panel per value of `panel` and per measure, one line per method.
+    """Draws rows as lines: one panel per value of the column `panel` and per column of `y`, one line per method.
 
-    Attributes
-    ----------
-    x, y
-        Names of the columns; a panel for each `y`.
-    x_label, y_labels
-        What the axes are called.
-    methods, ours
-        Labels of the paper's methods and of ours, by their names in the rows.
-    panel
-        The column whose values have a panel each.
-    where
-        What a row must have: a value, or a test of the value.
-    log
-        Whether y is logarithmic.
-    order
-        The values of x in their order, where they are names.
+    `x` is a column and its label, `y` has the labels of its columns, `methods` and `ours` those of the methods of the
+    paper and of our own. A row must have what `where` says: a value, or one that passes a test. Where the values of x
+    are names, `order` has them in their order.
     """
 
-    x: str
-    y: Sequence[str]
-    x_label: str
-    y_labels: Sequence[str]
+    x: tuple[str, str]
+    y: Mapping[str, str]
     methods: Mapping[str, str]
     ours: Mapping[str, str] = field(default_factory=dict)
     panel: str = ""
@@ -106,18 +83,16 @@ class Curves:
     def __call__(self, result: Result) -> Sequence[Panel]:
         """Return the panels."""
         rows = [row for row in result["rows"] if _fits(row, self.where)]
+        column, x_label = self.x
         if self.order:
-            rows.sort(key=lambda row: self.order.index(row[self.x]))
+            rows.sort(key=lambda row: self.order.index(row[column]))
         panels = []
         for name in dict.fromkeys(row[self.panel] if self.panel else "" for row in rows):
             here = [row for row in rows if not self.panel or row[self.panel] == name]
             title = f"n = {name:,}" if self.panel == "n" else words(name)
-            for measure, label in zip(self.y, self.y_labels, strict=True):
-                series = [
-                    *lines(here, self.x, measure, self.methods, ours=False),
-                    *lines(here, self.x, measure, self.ours, ours=True),
-                ]
-                panels.append(Panel(title, self.x_label, label, series, self.log))
+            for y, y_label in self.y.items():
+                series = [*lines(here, column, y, self.methods), *lines(here, column, y, self.ours, ours=True)]
+                panels.append(Panel(title, x_label, y_label, series, self.log))
         return panels
 
 
@@ -125,7 +100,7 @@ def _fits(row: Row, where: Mapping[str, Any]) -> bool:
     return all(test(row[name]) if callable(test) else row[name] == test for name, test in where.items())
 
 
-def lines(rows: Iterable[Row], x: str, y: str, methods: Mapping[str, str], *, ours: bool) -> list[Series]:
+def lines(rows: Iterable[Row], x: str, y: str, methods: Mapping[str, str], *, ours: bool = False) -> list[Series]:
     """Return a line per method that has rows."""
     found = []
     for method, label in methods.items():

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,9 +43,15 @@ def reproduce_all(
     pictures: dict[str, list[str]] = {}
     for paper in map(load_paper, PAPERS):
         result = _result(paper, folder, quick=quick, seed=seed, progress=progress)
-        drawn = [(exhibit, exhibit.draw(result) if exhibit.draw else ()) for exhibit in paper.exhibits]
-        pictures[paper.name] = [exhibit_markup(exhibit, found, _reason(exhibit, found)) for exhibit, found in drawn]
-        papers.append(_entry(paper, result, drawn))
+        pictures[paper.name], exhibits = [], []
+        for exhibit in paper.exhibits:
+            drawn = exhibit.draw(result) if exhibit.draw else ()
+            reason = _reason(exhibit, drawn)
+            pictures[paper.name].append(exhibit_markup(exhibit, drawn, reason))
+            content = {"not_made": reason} if reason else {"content": _content(drawn)}
+            exhibits.append({"label": exhibit.label, "caption": exhibit.caption} | content)
+        entry = {"experiment": paper.name, "citation": paper.citation, "notes": list(paper.notes(result))}
+        papers.append(entry | {"verdicts": result["verdicts"], "exhibits": exhibits})
     report = {
         "version": __version__,
         "versions": {name: version(name) for name in ("numpy", "scipy", "pyarrow", "matplotlib")}
@@ -71,7 +78,7 @@ def _result(paper: Paper, folder: Path, *, quick: bool, seed: int, progress: Pro
         found = None
     if isinstance(found, dict) and all(found.get(key) == value for key, value in wanted.items()):
         return found
-    step = None if progress is None else lambda done, total: progress(name, done, total)
+    step = partial(progress, name) if progress else None
     result = reproduce(name, quick=quick, seed=seed, progress=step) | wanted
     _write(kept, json_text(result) + "\n")
     return dict(json.loads(kept.read_text(encoding="utf-8")))
@@ -86,20 +93,6 @@ def _write(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
     with atomic_write(path) as file:
         file.write(text.encode())
-
-
-def _entry(paper: Paper, result: Result, drawn: Sequence[tuple[Exhibit, Drawn]]) -> dict[str, Any]:
-    return {
-        "experiment": paper.name,
-        "citation": paper.citation,
-        "notes": list(paper.notes(result)),
-        "verdicts": result["verdicts"],
-        "exhibits": [
-            {"label": exhibit.label, "caption": exhibit.caption}
-            | ({"not_made": reason} if (reason := _reason(exhibit, found)) else {"content": _content(found)})
-            for exhibit, found in drawn
-        ],
-    }
 
 
 def _content(found: Drawn) -> Any:

@@ -1,0 +1,274 @@
+"""What users touch: `import pldp` is enough, everything shows itself in a few lines, is copied and compared."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pldp
+from pldp.budgets import Level
+from pldp.device import Ledger, Spend
+from pldp.errors import CallError, PldpError
+from pldp.estimates import HiddenReports, baskets_of, density, group, itemsets, maximum_likelihood, mean
+from pldp.mechanisms import REGISTRY, build
+from pldp.simulate import Partitions, Population, simulate
+from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, PatternCounts, fused_of
+
+SIZE = 1000
+MOST_LINES = 5
+MOST_CHARACTERS = 600
+
+LABELS = [f"value number {place}" for place in range(SIZE)]
+WIDE = {
+    "pldp": 1,
+    "title": "A survey of many values " * 4,
+    "levels": {"strict": 0.5, "open": 2},
+    "questions": [
+        {"name": "one", "values": LABELS, "mechanism": "oue"},
+        {"name": "two", "values": LABELS[:40]},
+        {"name": "several", "kind": "choices", "values": LABELS[:200]},
+        {"name": "number", "kind": "number", "low": 0, "high": 1, "buckets": 512},
+    ],
+}
+
+
+@cache
+def survey() -> pldp.Survey:
+    return pldp.Survey.read(WIDE)
+
+
+@cache
+def tally() -> pldp.Tally:
+    reports = simulate(survey(), 1000, seed=1)
+    return pldp.tally(survey(), reports, patterns=True, pairs=[("one", "two")])
+
+
+@cache
+def commute(people: int = 2000, seed: int = 1) -> pldp.Tally:
+    asked = pldp.Survey.load("examples/commute.toml")
+    return pldp.tally(asked, simulate(asked, people, seed=seed), patterns=True, pairs=[("late", "mode")])
+
+
+@cache
+def shopping(people: int = 2000, seed: int = 1) -> pldp.Tally:
+    asked = pldp.Survey.load("examples/shopping.toml")
+    return pldp.tally(asked, simulate(asked, people, seed=seed))
+
+
+def channel(name: str, micro_epsilon: int = 1_000_000) -> Any:
+    return build(name, SIZE, (micro_epsilon,) * SIZE if REGISTRY[name].per_value else micro_epsilon)
+
+
+def hidden() -> HiddenReports:
+    label, response = build("krr", 2, 500_000), [build("krr", SIZE, budget) for budget in (1_000_000, 4_000_000)]
+    return HiddenReports.of(response, label, [OutputCounts(np.ones(SIZE, np.int64))] * 2)
+
+
+def rows(reports: int) -> np.ndarray:
+    return np.arange(reports * 125, dtype=np.uint8).reshape(reports, 125)
+
+
+MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+    "survey": (survey, lambda: commute().survey),
+    **{
+        f"question {name}": (lambda name=name: survey().question(name), lambda: survey().question("two"))
+        for name in ("one", "several", "number")
+    },
+    **{
+        f"channel {name}": (lambda name=name: channel(name), lambda name=name: channel(name, 2_000_000))
+        for name in REGISTRY
+    },
+    "level": (lambda: Level.of("strict", "0.5"), lambda: Level.of("strict", "0.6")),
+    "report": (lambda: pldp.Device(survey()).answer_all({"one": LABELS[0], "two": LABELS[1]}, "open"), None),
+    "tally": (tally, commute),
+    "tally of pairs": (commute, lambda: commute(seed=2)),
+    "results": (lambda: pldp.estimate(commute()), lambda: pldp.estimate(commute(seed=2))),
+    "shares": (lambda: pldp.estimate(tally(), "one"), lambda: pldp.estimate(tally(), "two")),
+    "sets": (lambda: pldp.estimate(tally(), "several"), lambda: pldp.estimate(shopping(), "basket")),
+    "number": (lambda: pldp.estimate(tally(), "number"), lambda: pldp.estimate(shopping(), "spent")),
+    "table": (lambda: pldp.two_way(tally(), "one", "two"), lambda: pldp.two_way(commute(), "late", "mode")),
+    "itemsets": (lambda: itemsets(*baskets_of(shopping(), "basket"), 0.1), None),
+    "density": (lambda: density(fused_of(shopping(), "spent")), lambda: density(fused_of(shopping(seed=2), "spent"))),
+    "mean": (lambda: mean(fused_of(shopping(), "spent")), lambda: mean(fused_of(shopping(seed=2), "spent"))),
+    "plan": (lambda: pldp.plan(survey(), 1000), lambda: pldp.plan(survey(), 1001)),
+    "plan of a choice": (lambda: pldp.plan(commute().survey, 1000), lambda: pldp.plan(commute().survey, 1001)),
+    "plan of a question": (
+        lambda: pldp.plan(survey(), 1000).questions[0],
+        lambda: pldp.plan(survey(), 1001).questions[0],
+    ),
+    "plan of a level": (
+        lambda: pldp.plan(survey(), 1000).questions[1].levels[0],
+        lambda: pldp.plan(survey(), 1001).questions[1].levels[0],
+    ),
+    "design": (lambda: pldp.plan(commute().survey, 1000).designs[0], None),
+    "audit": (lambda: pldp.audit(commute().survey, samples=0), lambda: pldp.audit("krr", samples=0)),
+    "audit with samples": (lambda: pldp.audit("oue", samples=10_000), lambda: pldp.audit("oue", samples=0)),
+    "row of an audit": (lambda: pldp.audit("krr", samples=0).rows[0], lambda: pldp.audit("oue", samples=0).rows[0]),
+    "population": (lambda: Population.of_shares(survey(), 100), lambda: Population.of_shares(survey(), 100, seed=1)),
+    "partitions": (lambda: Partitions(survey(), 100), lambda: Partitions(survey(), 101)),
+    "service": (lambda: service(1), lambda: service(2)),
+    "fused": (lambda: pldp.fuse([service(1)]), lambda: pldp.fuse([service(2)])),
+    "source": (lambda: pldp.fuse([service(1)]).sources[0], None),
+    "counts of outputs": (lambda: OutputCounts(np.arange(SIZE)), lambda: OutputCounts(np.ones(SIZE, np.int64))),
+    "counts of bits": (
+        lambda: BitCounts.of_rows(rows(9), SIZE, patterns=True),
+        lambda: BitCounts.of_rows(rows(8), SIZE, patterns=True),
+    ),
+    "counts of pairs": (
+        lambda: next(iter(commute().pairs.values())),
+        lambda: PairCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
+    ),
+    "columns of items": (lambda: ItemColumns.of_rows(rows(9), SIZE), lambda: ItemColumns.of_rows(rows(8), SIZE)),
+    "counts of patterns": (
+        lambda: PatternCounts.of_columns(ItemColumns.of_rows(rows(9), SIZE), [[0, 1]]),
+        lambda: PatternCounts.of_columns(ItemColumns.of_rows(rows(9), SIZE), [[0, 2]]),
+    ),
+    "fit": (
+        lambda: maximum_likelihood([group(channel("krr"), OutputCounts(np.arange(SIZE)))]),
+        lambda: maximum_likelihood([group(channel("krr"), OutputCounts(np.ones(SIZE, np.int64)))]),
+    ),
+}
+"""An object of every public class, and another one that is not equal, where there is one."""
+
+SHOWN_ONLY = {
+    "device": lambda: pldp.Device(survey()),
+    "ledger": lambda: Ledger([Spend("a" * 64, "one", "open", 1)] * 100),
+    "group": lambda: group(channel("oue"), BitCounts.of_rows(rows(9), SIZE, patterns=True)),
+    "hidden reports": hidden,
+}
+
+
+def service(seed: int) -> pldp.Service:
+    outputs = np.random.default_rng(seed).integers(0, 2, SIZE)
+    return pldp.Service("one", build("sr", SIZE, 1_000_000), np.arange(SIZE), outputs)
+
+
+@pytest.mark.parametrize("name", [*MADE, *SHOWN_ONLY])
+def test_everything_shows_itself_in_five_lines(name: str) -> None:
+    shown = repr(SHOWN_ONLY[name]() if name in SHOWN_ONLY else MADE[name][0]())
+    assert len(shown.splitlines()) <= MOST_LINES
+    assert len(shown) <= MOST_CHARACTERS
+    assert "array(" not in shown
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_everything_is_pickled_copied_and_compared(name: str) -> None:
+    make, make_other = MADE[name]
+    made = make()
+    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301 - made here
+    assert copy.deepcopy(made) == made
+    assert made != "something else"
+    if make_other is not None:
+        other = make_other()
+        assert made != other
+        assert not (made == other)  # noqa: SIM201 - both operators
+
+
+CALLS: dict[str, tuple[Callable[[], Any], type[PldpError], str]] = {
+    "estimate a survey": (
+        lambda: pldp.estimate(commute().survey),
+        CallError,
+        "pldp.estimate(tally, question) needs a Tally, not Survey: count reports with pldp.tally(survey, reports)",
+    ),
+    "estimate several": (
+        lambda: pldp.estimate(commute(), ["mode"]),
+        CallError,
+        "takes the name of one question, not list; without a name it gives every question",
+    ),
+    "estimate swapped": (lambda: pldp.estimate("mode", commute()), CallError, "needs a Tally, not str"),
+    "two_way swapped": (lambda: pldp.two_way("late", "mode", commute()), CallError, "needs a Tally, not str"),
+    "tally without survey": (lambda: pldp.tally([]), CallError, "pldp.tally(survey, reports) needs a Survey, not list"),
+    "tally without reports": (lambda: pldp.tally(survey()), PldpError, "reports must be many"),
+    "tally of a path": (lambda: pldp.tally("a.toml", []), CallError, "read one with pldp.Survey.load(path)"),
+    "tally swapped": (lambda: pldp.tally([], survey()), CallError, "needs a Survey, not list"),
+    "device of a path": (lambda: pldp.Device("a.toml"), CallError, "read one with pldp.Survey.load(path)"),
+    "plan of a path": (lambda: pldp.plan("a.toml", 1000), CallError, "read one with pldp.Survey.load(path)"),
+    "plan swapped": (lambda: pldp.plan(1000, survey()), CallError, "needs a Survey, not int"),
+    "plan for text": (lambda: pldp.plan(survey(), "1000"), PldpError, "at least 1, not '1000'"),
+    "simulate swapped": (lambda: simulate(1000, survey()), CallError, "needs a Survey, not int"),
+    "simulate text": (lambda: simulate(survey(), "many"), PldpError, "people must be a whole number"),
+    "audit of a path": (lambda: pldp.audit("a.toml"), PldpError, "pldp.audit(pldp.Survey.load(path))"),
+    "fuse of surveys": (lambda: pldp.fuse([survey()]), CallError, "needs a Service, not Survey"),
+    "load a dictionary": (lambda: pldp.Survey.load({}), CallError, "pldp.Survey.read(source) takes text"),
+    "read a path": (lambda: pldp.Survey.read("a.toml"), CallError, "pldp.Survey.load(path) reads a file"),
+}
+
+
+@pytest.mark.parametrize("wrong", CALLS)
+def test_a_wrong_call_gets_one_line_that_names_the_right_one(wrong: str) -> None:
+    call, error, words = CALLS[wrong]
+    with pytest.raises(error) as raised:
+        call()
+    assert words in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_a_survey_is_read_from_file_text_and_dictionary_alike(tmp_path) -> None:
+    whole = commute().survey
+    whole.save(tmp_path / "survey.json")
+    text = whole.canonical.decode()
+    assert pldp.Survey.load(tmp_path / "survey.json") == pldp.Survey.read(text) == pldp.Survey.read(whole.document)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("frequencies", "; use pldp.estimate(tally, question), or pldp.estimates.frequencies"),
+        ("mean", "; use pldp.estimate(tally, question), or pldp.estimates.mean"),
+        ("Estimate", "; use pldp.Result, which every estimate is"),
+        ("channel", "; use pldp.mechanisms.build(name, size, budgets)"),
+        ("Population", "; use pldp.simulate.Population"),
+        ("estimat", "; did you mean 'estimate'?"),
+        ("weather", ""),
+        ("__wrapped__", ""),
+    ],
+)
+def test_a_wrong_name_says_which_is_right(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError) as raised:
+        getattr(pldp, name)
+    assert str(raised.value) == f"module 'pldp' has no attribute {name!r}{hint}"
+
+
+def test_every_name_that_a_hint_names_exists() -> None:
+    for package, names in pldp._ELSEWHERE.items():
+        for name in names:
+            assert hasattr(getattr(pldp, package), name), f"pldp.{package}.{name}"
+
+
+def loaded(*arguments: str) -> set[str]:
+    """The modules that a fresh interpreter has after it ran this."""
+    code = f"import sys\n{arguments[0]}\nprint(*sys.modules, file=sys.stderr)"
+    run = subprocess.run([sys.executable, "-c", code, *arguments[1:]], capture_output=True, text=True, check=True)
+    return set(run.stderr.split())
+
+
+RUN = "from pldp.cli import main\ntry:\n    main()\nexcept SystemExit:\n    pass"
+HEAVY = {"numpy", "scipy", "pyarrow", "rich", "matplotlib", "pandas"}
+
+
+def test_one_import_reaches_every_package() -> None:
+    code = "import pldp\nfor name in ('simulate.Population', 'mechanisms.build', 'estimates.mean', 'papers.PAPERS'):\n"
+    code += "    package, inner = name.split('.')\n    getattr(getattr(pldp, package), inner)"
+    assert {"pldp.simulate", "pldp.mechanisms", "pldp.estimates", "pldp.papers"} <= loaded(code)
+    assert not loaded("import pldp") & HEAVY
+
+
+def test_a_device_loads_only_what_it_needs() -> None:
+    found = loaded("import pldp.device")
+    assert not found & (HEAVY | {"statistics", "random", "tomllib", "difflib", "pathlib", "urllib.parse", "argparse"})
+    families = {name.split(".")[2] for name in found if name.startswith("pldp.mechanisms.") and name.count(".") > 2}
+    assert families <= {"response"}  # the mechanism that hides levels
+    assert not {"pldp.show", "pldp.tallies", "pldp.estimates", "pldp.simulate"} & found
+
+
+@pytest.mark.parametrize("flag", ["--version", "--help"])
+def test_a_word_from_the_command_loads_nothing_heavy(flag: str) -> None:
+    assert not loaded(RUN, flag) & (HEAVY | {"pldp.survey", "pldp.estimates"})
