@@ -22,6 +22,7 @@ from pldp.reports.record import Answer, Report
 from pldp.survey import SCHEMA, Question, Survey, loads
 
 _NAMES: Final = pa.dictionary(pa.int8(), pa.string())
+_INTEGERS: Final = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _SURVEY_KEY: Final = b"pldp.survey"
 BATCH_ROWS: Final = 1 << 18
 BATCH_BYTES: Final = 1 << 26
@@ -57,7 +58,8 @@ def schema(survey: Survey) -> pa.Schema:
         fields.append((f"{question.name}.level", _NAMES))
         forms = Forms(question)
         if forms.integers:
-            fields.append((f"{question.name}.output", _integer_type(forms.integers)))
+            kinds = (kind for kind in _INTEGERS if forms.integers <= 1 << kind.bit_width)
+            fields.append((f"{question.name}.output", next(kinds)))
         if forms.bits is not None:
             fields.append((f"{question.name}.bits", pa.binary(forms.bits.bytes)))
     return pa.schema(fields, metadata={_SURVEY_KEY: survey.canonical})
@@ -67,10 +69,6 @@ def batch_rows(columns: pa.Schema) -> int:
     """Return how many rows of these columns make a batch."""
     width: int = sum(field.type.bit_width // 8 for field in columns if pa.types.is_fixed_size_binary(field.type))
     return max(1, min(BATCH_ROWS, BATCH_BYTES // (width + 2 * len(columns) + 1)))
-
-
-def _integer_type(count: int) -> pa.DataType:
-    return next((kind for kind in (pa.uint8(), pa.uint16(), pa.uint32()) if count <= 1 << kind.bit_width), pa.uint64())
 
 
 def to_batch(survey: Survey, reports: Sequence[Report]) -> pa.RecordBatch:

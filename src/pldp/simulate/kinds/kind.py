@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.survey import Question
+from pldp.survey import Choice, Choices, Question
 
 Q = TypeVar("Q", bound=Question)
+L = TypeVar("L", Choice, Choices)
 
 FloatArray = npt.NDArray[np.float64]
 Values = npt.NDArray[Any]
@@ -87,7 +88,14 @@ def distribution(weights: npt.ArrayLike, size: int, name: str) -> FloatArray:
     return np.asarray(numbers / numbers.sum())
 
 
-def label_truth(labels: Sequence[str], shares: FloatArray) -> dict[str, Any]:
-    """Return the true share of each label as rows."""
-    rows = zip(labels, shares.tolist(), strict=True)
-    return {"rows": [{"label": label, "true": share} for label, share in rows]}
+class LabelKind(SimulatedKind[L]):
+    """What all kinds of questions with labels share."""
+
+    def label_index(self, question: L, label: str) -> int:
+        """Return the place of a label."""
+        return question.value_index(label)
+
+    def truth(self, question: L, shares: FloatArray) -> dict[str, Any]:
+        """Return the true share of people who have each label."""
+        rows = zip(question.values, shares.tolist(), strict=True)
+        return {"rows": [{"label": label, "true": share} for label, share in rows]}
