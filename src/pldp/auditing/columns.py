@@ -8,8 +8,7 @@ computed.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -30,42 +29,23 @@ BINS: Final = 64
 """Equal parts that a column of many different numbers is cut into."""
 
 
-class Columns(ABC):
-    """Columns of codes for the observations of all sides together; rows are observations."""
+@dataclass(frozen=True)
+class Columns:
+    """Columns for the observations of all sides together; `codes` gives those of a column, from 0 up, for some rows."""
 
     names: Sequence[str]
+    codes: Callable[[int, slice], Codes]
 
-    @abstractmethod
-    def codes(self, column: int, rows: npt.NDArray[np.intp] | slice) -> Codes:
-        """Return the codes of a column, from 0 up, for some rows."""
+    @staticmethod
+    def of_codes(names: Sequence[str], held: Sequence[Codes]) -> Columns:
+        """Return columns that are held as they are."""
+        return Columns(names, lambda column, rows: held[column][rows])
 
-
-@dataclass(frozen=True)
-class Plain(Columns):
-    """Columns that are held as they are."""
-
-    names: Sequence[str]
-    held: Sequence[Codes]
-
-    def codes(self, column: int, rows: npt.NDArray[np.intp] | slice) -> Codes:
-        """Look them up."""
-        return self.held[column][rows]
-
-
-@dataclass(frozen=True)
-class Packed(Columns):
-    """One column per bit of rows of bytes, unpacked when asked for."""
-
-    rows: npt.NDArray[np.uint8]
-
-    @property
-    def names(self) -> Sequence[str]:  # type: ignore[override]
-        """Bit i is in byte i//8 at place i%8 from the lowest."""
-        return [f"bit {bit}" for bit in range(8 * self.rows.shape[1])]
-
-    def codes(self, column: int, rows: npt.NDArray[np.intp] | slice) -> Codes:
-        """0 or 1."""
-        return (self.rows[rows, column >> 3] >> (column & 7) & 1).astype(np.int64)
+    @staticmethod
+    def of_bits(packed: npt.NDArray[np.uint8]) -> Columns:
+        """Return a column per bit, unpacked when asked for; bit i is in byte i//8 at place i%8 from the lowest."""
+        names = [f"bit {bit}" for bit in range(8 * packed.shape[1])]
+        return Columns(names, lambda bit, rows: (packed[rows, bit >> 3] >> (bit & 7) & 1).astype(np.int64))
 
 
 def columns_of_arrays(outputs: Sequence[npt.NDArray[Any]]) -> Columns:
@@ -77,11 +57,11 @@ def columns_of_arrays(outputs: Sequence[npt.NDArray[Any]]) -> Columns:
     if together.ndim == 2:
         if together.dtype != np.uint8 or not 0 < together.shape[1] <= MOST_PARTS:
             raise AuditError(f"rows must be of 1 to {MOST_PARTS:,} bytes (uint8), not of {together.dtype}")
-        return Packed(together)
+        return Columns.of_bits(together)
     if together.dtype.kind == "f":
-        return Plain(*_float_columns("output", together))
+        return Columns.of_codes(*_float_columns("output", together))
     if together.dtype.kind in "iub":
-        return Plain(["output"], [_integer_codes(together)])
+        return Columns.of_codes(["output"], [_integer_codes(together)])
     raise AuditError(f"outputs must be integers, floats or rows of bytes, not {together.dtype}")
 
 
@@ -100,7 +80,7 @@ def columns_of(observations: Sequence[Mapping[str, object]]) -> Columns:
                 held.append(codes)
         if len(names) > 8 * MOST_PARTS:
             raise AuditError(f"an output must have at most {MOST_PARTS:,} parts, and some have more")
-    return Plain(names or ["output"], held or [np.zeros(len(observations), np.int64)])
+    return Columns.of_codes(names or ["output"], held or [np.zeros(len(observations), np.int64)])
 
 
 class _Absent:

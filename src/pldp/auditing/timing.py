@@ -9,9 +9,12 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 THRESHOLD: Final = 4.5
 """abs(t) above which times differ: a chance of 7 in a million for one comparison."""
+
+Floats = npt.NDArray[np.float64]
 
 _CROPS: Final = (1.0, 0.9, 0.5)
 """Shares of the fastest calls that are compared: interruptions by other programs hide small differences."""
@@ -50,24 +53,17 @@ def compare_times(times: Sequence[Sequence[int]]) -> Timing:
     >>> compare_times([[100, 110, 105, 95] * 50, [130, 135, 140, 125] * 50]).refutes
     True
     """
-    found = [
-        _compare(np.asarray(times[one], float), np.asarray(times[two], float), one, two, crop)
-        for one, two in combinations(range(len(times)), 2)
-        for crop in _CROPS
-    ]
+    arrays = [np.asarray(each, float) for each in times]
+    pairs = combinations(range(len(times)), 2)
+    found = [(one, two, *_welch(arrays[one], arrays[two], crop)) for one, two in pairs for crop in _CROPS]
     # Bonferroni: for tails like exp(−t²/2), t² grows by 2·ln of the number of comparisons.
     threshold = math.sqrt(THRESHOLD**2 + 2 * math.log(len(found)))
-    worst = max(found, key=lambda each: abs(each[0]))
-    return Timing(*worst[:4], detectable=(threshold + 1.3) * worst[4], threshold=threshold)
+    one, two, statistic, difference, error = max(found, key=lambda each: abs(each[2]))
+    return Timing(statistic, one, two, difference, (threshold + 1.3) * error, threshold)
 
 
-def _compare(
-    first: np.ndarray[tuple[int], np.dtype[np.float64]],
-    second: np.ndarray[tuple[int], np.dtype[np.float64]],
-    one: int,
-    two: int,
-    crop: float,
-) -> tuple[float, int, int, float, float]:
+def _welch(first: Floats, second: Floats, crop: float) -> tuple[float, float, float]:
+    """Return t, the difference of means, and its standard error."""
     limit = np.quantile(np.concatenate([first, second]), crop)
     a, b = first[first <= limit], second[second <= limit]
     if min(len(a), len(b)) < 2:  # all fast calls are of one value
@@ -75,5 +71,5 @@ def _compare(
     error = math.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
     difference = float(a.mean() - b.mean())
     if error == 0:
-        return (math.inf if difference else 0.0), one, two, difference, 0.0
-    return difference / error, one, two, difference, error
+        return (math.inf if difference else 0.0), difference, 0.0
+    return difference / error, difference, error

@@ -29,12 +29,7 @@ def unary_cost(size: int) -> Cost:
 
     It is the summed variance of k shares of one report, without the part that depends on the shares.
     """
-
-    def cost(epsilon: float) -> float:
-        root = math.exp(epsilon / 2)
-        return size * root / math.expm1(epsilon / 2) ** 2
-
-    return cost
+    return lambda epsilon: size * math.exp(epsilon / 2) / math.expm1(epsilon / 2) ** 2
 
 
 def variance_cost(mechanism: str, size: int) -> Cost:
@@ -57,9 +52,8 @@ def allocate(total_micro_epsilon: int, costs: Sequence[Cost]) -> list[int]:
     if not costs:
         raise EpsilonError("costs must name at least one question, not none")
     if total_micro_epsilon < len(costs):
-        raise EpsilonError(
-            f"total epsilon {epsilon_text(total_micro_epsilon)} is too small to split over {len(costs)} questions"
-        )
+        text = epsilon_text(total_micro_epsilon)
+        raise EpsilonError(f"total epsilon {text} is too small to split over {len(costs)} questions")
     total = total_micro_epsilon / MICRO
     if total >= LARGEST_EPSILON * len(costs):
         return _whole([1.0] * len(costs), total_micro_epsilon)
@@ -94,10 +88,7 @@ def _part(cost: Cost, gain: float, low: float, high: float) -> float:
     precision = _PRECISION * high
     while high - low > precision:
         middle = (low + high) / 2
-        if _gain(cost, middle) > gain:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if _gain(cost, middle) > gain else (low, middle)
     return high
 
 
@@ -136,8 +127,7 @@ def fraction_levels(micro_epsilon: int, fractions: Mapping[str, Fraction] = LEVE
     for name, fraction in fractions.items():
         micro = math.floor(micro_epsilon * fraction)
         if not 0 < fraction <= 1 or micro < 1:
-            raise EpsilonError(
-                f"level {name} must be a fraction above 0 and at most 1 that leaves a millionth of epsilon"
-            )
+            rule = "must be a fraction above 0 and at most 1 that leaves a millionth of epsilon"
+            raise EpsilonError(f"level {name} {rule}")
         levels.append(Level(name, micro))
     return tuple(sorted(levels, key=lambda level: level.micro_epsilon))

@@ -53,9 +53,7 @@ def compose(micro_epsilons: Iterable[int]) -> int:
     >>> compose([500_000, 250_000])
     750000
     """
-    total = 0
-    for micro in micro_epsilons:
-        if micro < 0:
-            raise EpsilonError(f"micro_epsilon must not be negative, not {micro}")
-        total += micro
-    return total
+    amounts = list(micro_epsilons)
+    if min(amounts, default=0) < 0:
+        raise EpsilonError(f"micro_epsilon must not be negative, not {min(amounts)}")
+    return sum(amounts)

@@ -21,9 +21,6 @@ from pldp.mechanisms import Channel, ItemResponse
 FENCE = 1.5
 """A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences)."""
 
-Budget = Micro
-"""Micro-ε, or `math.inf`: open, no protection."""
-
 
 def scores_by_value(values: Sequence[str], scores: Sequence[Sequence[float]]) -> dict[str, list[float]]:
     """Turn a matrix of scores, one row per person and one column per value, into the scores of each value.
@@ -88,7 +85,7 @@ def level_weight(level: int, levels: int) -> Fraction:
     return Fraction(2 * level, levels * (levels - 1))
 
 
-def level_budget(total_micro_epsilon: int, level: int, levels: int) -> Budget:
+def level_budget(total_micro_epsilon: int, level: int, levels: int) -> Micro:
     """ε_l = W_{L−l}·ε, rounded down to micro-ε; `math.inf` for level 0, which is open.
 
     >>> [level_budget(9_000_000, level, 5) for level in range(5)]
@@ -99,7 +96,7 @@ def level_budget(total_micro_epsilon: int, level: int, levels: int) -> Budget:
     return _whole(total_micro_epsilon * level_weight(levels - level, levels), total_micro_epsilon)
 
 
-def split_budget(micro_epsilon: Budget, values: int = 2) -> tuple[Budget, ...]:
+def split_budget(micro_epsilon: Micro, values: int = 2) -> tuple[Micro, ...]:
     """Split an attribute's budget over its values, the least sensitive first: the same rule with the values as levels.
 
     >>> split_budget(3_600_000)                                    # 2/3 for "0", 1/3 for "1"
@@ -109,10 +106,8 @@ def split_budget(micro_epsilon: Budget, values: int = 2) -> tuple[Budget, ...]:
         raise EpsilonError(f"an attribute must have at least 2 values, not {values}")
     if micro_epsilon == math.inf:
         return (math.inf,) * values
-    ranks = range(1, values + 1)
-    return tuple(
-        _whole(int(micro_epsilon) * level_weight(values + 1 - rank, values + 1), int(micro_epsilon)) for rank in ranks
-    )
+    weights = (level_weight(rank, values + 1) for rank in range(values, 0, -1))
+    return tuple(_whole(int(micro_epsilon) * weight, int(micro_epsilon)) for weight in weights)
 
 
 def _whole(share: Fraction, total: int) -> int:
@@ -122,7 +117,7 @@ def _whole(share: Fraction, total: int) -> int:
     return micro
 
 
-def safe_channel(budgets: Sequence[Budget]) -> ItemResponse:
+def safe_channel(budgets: Sequence[Micro]) -> ItemResponse:
     """Return the channel that keeps every value's promise and tells the values apart best: item-oriented response.
 
     Value i is promised Pr(y|i) ≤ e^{ε_i}·Pr(y|j) for all reports y and other values j. Let n_y be the smallest
@@ -140,7 +135,7 @@ def safe_channel(budgets: Sequence[Budget]) -> ItemResponse:
     return ItemResponse.of(budgets)
 
 
-def true_epsilons(channel: Channel) -> tuple[Budget, ...]:
+def true_epsilons(channel: Channel) -> tuple[Micro, ...]:
     """Return for each value i the exact ln max Pr(y|i)/Pr(y|j) over reports y and other values j, rounded up.
 
     >>> import math

@@ -8,6 +8,7 @@ bits of fixed length, bit order as in `pldp.mechanisms.UnaryEncoding`). No float
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from pldp.reports.record import Answer, Report
 from pldp.survey import SCHEMA, Question, Survey, loads
 
 _NAMES: Final = pa.dictionary(pa.int8(), pa.string())
+_INTEGERS: Final = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _SURVEY_KEY: Final = b"pldp.survey"
 BATCH_ROWS: Final = 1 << 18
 BATCH_BYTES: Final = 1 << 26
@@ -56,7 +58,8 @@ def schema(survey: Survey) -> pa.Schema:
         fields.append((f"{question.name}.level", _NAMES))
         forms = Forms(question)
         if forms.integers:
-            fields.append((f"{question.name}.output", _integer_type(forms.integers)))
+            kinds = (kind for kind in _INTEGERS if forms.integers <= 1 << kind.bit_width)
+            fields.append((f"{question.name}.output", next(kinds)))
         if forms.bits is not None:
             fields.append((f"{question.name}.bits", pa.binary(forms.bits.bytes)))
     return pa.schema(fields, metadata={_SURVEY_KEY: survey.canonical})
@@ -66,13 +69,6 @@ def batch_rows(columns: pa.Schema) -> int:
     """Return how many rows of these columns make a batch."""
     width: int = sum(field.type.bit_width // 8 for field in columns if pa.types.is_fixed_size_binary(field.type))
     return max(1, min(BATCH_ROWS, BATCH_BYTES // (width + 2 * len(columns) + 1)))
-
-
-def _integer_type(count: int) -> pa.DataType:
-    for width, kind in ((8, pa.uint8()), (16, pa.uint16()), (32, pa.uint32())):
-        if count <= 1 << width:
-            return kind
-    return pa.uint64()
 
 
 def to_batch(survey: Survey, reports: Sequence[Report]) -> pa.RecordBatch:
@@ -87,10 +83,9 @@ def to_batch(survey: Survey, reports: Sequence[Report]) -> pa.RecordBatch:
             answer = answers.get(question.name)
             output = None if answer is None else answer.output
             columns[f"{question.name}.level"].append(None if answer is None else answer.level)
-            if f"{question.name}.output" in columns:
-                columns[f"{question.name}.output"].append(output if isinstance(output, int) else None)
-            if f"{question.name}.bits" in columns:
-                columns[f"{question.name}.bits"].append(output if isinstance(output, bytes) else None)
+            for form, kind in (("output", int), ("bits", bytes)):
+                if f"{question.name}.{form}" in columns:
+                    columns[f"{question.name}.{form}"].append(output if isinstance(output, kind) else None)
     return pa.RecordBatch.from_pydict(columns, schema=schema(survey))
 
 
@@ -146,10 +141,16 @@ def read_row_groups(
     path: str | Path, columns: Sequence[str] | None = None, place: int = 0, of: int = 1
 ) -> Iterator[pa.RecordBatch]:
     """Read these columns (those that a file lacks are left out) of the `place`-th of `of` shares of its row groups."""
+    with _one_line(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        groups = range(file.num_row_groups * place // of, file.num_row_groups * (place + 1) // of)
+        yield from file.iter_batches(batch_rows(file.schema_arrow), row_groups=groups, columns=columns)
+
+
+@contextmanager
+def _one_line(path: str | Path) -> Iterator[None]:
+    """Turn whatever reading a file raises into one of our errors."""
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            groups = range(file.num_row_groups * place // of, file.num_row_groups * (place + 1) // of)
-            yield from file.iter_batches(batch_rows(file.schema_arrow), row_groups=groups, columns=columns)
+        yield
     except FileNotFoundError:
         raise ReportError(f"{path}: there is no such file") from None
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -167,12 +168,8 @@ def rows_of_parquet(path: str | Path) -> int | None:
 def survey_of_parquet(path: str | Path) -> Survey:
     """Return the survey that a Parquet file of reports, or the first one of a folder, carries in its metadata."""
     path = parquet_files(path)[0]
-    try:
+    with _one_line(path):
         metadata = pq.read_schema(path).metadata or {}
-    except FileNotFoundError:
-        raise ReportError(f"{path}: there is no such file") from None
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise UnreadableError(str(path), str(error)) from None
     if _SURVEY_KEY not in metadata:
         raise ReportError(f"{path}: does not carry its survey; name the survey file")
     try:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pldp.mechanisms import Bits, Integers, Output
 from pldp.records import Brief
 from pldp.reports.rejection import Rejection, ReportRejected
-from pldp.survey import SCHEMA, Question, Survey
+from pldp.survey import SCHEMA, Survey
 
 _ID: Final = re.compile(r"[0-9a-f]{32}")
 _REPORT_KEYS: Final = {"pldp", "survey", "id", "answers"}
@@ -21,14 +21,7 @@ _ANSWER_KEYS: Final = {"question", "level", "output"}
 class Answer(Brief):
     """One perturbed answer.
 
-    Attributes
-    ----------
-    question
-        Name of the question.
-    level
-        Name of the level that the report shows: the chosen one, or the perturbed one where the survey hides levels.
-    output
-        What the channel made: an integer, or packed bits.
+    `level` is the one that the report shows: the chosen one, or the perturbed one where the survey hides levels.
     """
 
     question: str
@@ -124,15 +117,12 @@ def _read_answer(survey: Survey, entry: object) -> Answer:
     question = next((known for known in survey.questions if known.name == entry["question"]), None)
     if question is None:
         raise ReportRejected(Rejection.UNKNOWN_QUESTION, "the survey has no such question")
-    return Answer(question.name, entry["level"], _read_output(question, entry["level"], entry["output"]))
-
-
-def _read_output(question: Question, level: str, content: object) -> Output:
-    index = question.level_index.get(level)
-    if index is None:
+    level, content = entry["level"], entry["output"]
+    if level not in question.level_index:
         raise ReportRejected(Rejection.UNKNOWN_LEVEL, f"question {question.name!r} offers no such level")
-    form = question.channels[index].form
-    return _read_bits(form, content) if isinstance(form, Bits) else _read_integer(form, content)
+    form = question.channels[question.level_index[level]].form
+    output = _read_bits(form, content) if isinstance(form, Bits) else _read_integer(form, content)
+    return Answer(question.name, level, output)
 
 
 def _read_integer(form: Integers, content: object) -> int:

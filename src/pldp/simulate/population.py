@@ -212,7 +212,8 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
                 continue
             own = asked[:, place]
             some = _question_columns(survey, question, values[own], level[own], generator)
-            columns |= {name: _spread(array, own) for name, array in some.items()}
+            spread = pa.array(np.cumsum(own) - 1, mask=~own)  # their places, and nulls elsewhere
+            columns |= {name: array.take(spread) for name, array in some.items()}
     filled = [
         columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
         for field in fields
@@ -229,11 +230,6 @@ def _asked(survey: Survey, rows: int, generator: np.random.Generator) -> npt.NDA
     picked = np.argpartition(order, survey.ask - 1, axis=1)[:, : survey.ask]
     np.put_along_axis(asked, picked, values=True, axis=1)
     return asked
-
-
-def _spread(array: pa.Array, rows: npt.NDArray[np.bool_]) -> pa.Array:
-    """Put the entries of some rows in their places, nulls elsewhere."""
-    return array.take(pa.array(np.cumsum(rows) - 1, mask=~rows))
 
 
 def _question_columns(

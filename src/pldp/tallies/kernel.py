@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +94,7 @@ def tally(
     merge_every = max(1, min(MERGE_EVERY, PENDING_COUNTERS // counters))
     pending: list[Tally] = []
     rows = 0
-    for part in _parts(survey, reports, patterns=patterns, pairs=pairs):
+    for part in _parts(survey, reports, partial(tally_batch, survey, patterns=patterns, pairs=pairs)):
         pending.append(part)
         rows += part.reports + part.rejected
         if len(pending) >= merge_every:
@@ -103,7 +104,7 @@ def tally(
     return Tally.merge([*merged, *pending])
 
 
-def _parts(survey: Survey, reports: Reports, *, patterns: bool, pairs: Sequence[Pair]) -> Iterator[Tally]:
+def _parts(survey: Survey, reports: Reports, count: Callable[[pa.RecordBatch], Tally]) -> Iterator[Tally]:
     if isinstance(reports, str | Path):
         reports = (batch for file in parquet_files(reports) for batch in read_share(survey, file))
     elif isinstance(reports, pa.RecordBatch):
@@ -119,17 +120,17 @@ def _parts(survey: Survey, reports: Reports, *, patterns: bool, pairs: Sequence[
     records: list[Any] = []
     for report in reports:
         if isinstance(report, pa.RecordBatch):
-            yield tally_batch(survey, report, patterns=patterns, pairs=pairs)
+            yield count(report)
             continue
         if not isinstance(report, str | bytes | Mapping | Report) and frame_table(survey, report) is not None:
-            yield from _parts(survey, report, patterns=patterns, pairs=pairs)
+            yield from _parts(survey, report, count)
             continue
         records.append(report)
         if len(records) == RECORDS_AT_ONCE:
-            yield _tally_records(survey, records, patterns=patterns, pairs=pairs)
+            yield _tally_records(survey, records, count)
             records = []
     if records:
-        yield _tally_records(survey, records, patterns=patterns, pairs=pairs)
+        yield _tally_records(survey, records, count)
 
 
 def read_share(survey: Survey, file: str | Path, place: int = 0, of: int = 1) -> Iterator[pa.RecordBatch]:
@@ -145,15 +146,14 @@ def read_share(survey: Survey, file: str | Path, place: int = 0, of: int = 1) ->
         yield batch
 
 
-def _tally_records(survey: Survey, reports: list[Any], *, patterns: bool, pairs: Sequence[Pair]) -> Tally:
+def _tally_records(survey: Survey, reports: list[Any], count: Callable[[pa.RecordBatch], Tally]) -> Tally:
     accepted, rejections = [], Counter[Rejection]()
     for report in reports:
         try:
             accepted.append(read_report(survey, report.to_mapping() if isinstance(report, Report) else report))
         except ReportRejected as rejected:
             rejections[rejected.reason] += 1
-    counted = tally_batch(survey, to_batch(survey, accepted), patterns=patterns, pairs=pairs)
-    return replace(counted, rejections=rejections)
+    return replace(count(to_batch(survey, accepted)), rejections=rejections)
 
 
 def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
@@ -204,10 +204,9 @@ def _checked(survey: Survey, batch: pa.RecordBatch) -> tuple[list[_QuestionColum
 def _check_envelope(survey: Survey, batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
     """Return per row the code of the first reason to reject it, `_ACCEPTED` so far."""
     reasons = np.full(batch.num_rows, _ACCEPTED, np.uint8)
-    schemas = _integers(_column(batch, "schema"), "schema")
-    _reject(reasons, schemas.values != SCHEMA, Rejection.WRONG_SCHEMA)
-    _reject(reasons, ~schemas.valid, Rejection.WRONG_SCHEMA)
-    codes = _codes(_column(batch, "survey"), "survey", [survey.hash])
+    schemas, valid = _integers(batch, "schema")
+    _reject(reasons, (schemas != SCHEMA) | ~valid, Rejection.WRONG_SCHEMA)
+    codes = _codes(batch, "survey", [survey.hash])
     _reject(reasons, codes != 0, Rejection.WRONG_SURVEY)
     _reject(reasons, ~_good_ids(_column(batch, "id")), Rejection.BAD_ID)
     return reasons
@@ -228,8 +227,7 @@ class _QuestionColumns:
     def __init__(self, question: Question, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
         self.question = question
         names = [level.name for level in question.levels]
-        column = _column(batch, f"{question.name}.level")
-        self.level = _codes(column, f"{question.name}.level", names)
+        self.level = _codes(batch, f"{question.name}.level", names)
         self.answered = self.level != _NO_TEXT
         _reject(reasons, self.level == _UNKNOWN, Rejection.UNKNOWN_LEVEL)
         self.level = np.maximum(self.level, np.int16(-1))
@@ -249,25 +247,18 @@ class _QuestionColumns:
         return np.append(kind, False)[self.level]
 
     def _check_integers(self, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
-        name = f"{self.question.name}.output"
-        outputs = _integers(_column(batch, name), name)
+        self.output, valid = _integers(batch, f"{self.question.name}.output")
         limits = self.forms.limits
         wanted = self._takes(self.reports_integers)
-        if not outputs.all_valid:
-            _reject(reasons, wanted & ~outputs.valid, Rejection.WRONG_TYPE)
-        if len(set(limits)) == 1:
-            outside = outputs.values >= limits[0]
-        else:
-            outside = outputs.values >= np.array([*limits, 0], np.uint64)[self.level]
-        _reject(reasons, wanted & outside, Rejection.OUT_OF_RANGE)
-        self.output = outputs.values
+        _reject(reasons, wanted & ~valid, Rejection.WRONG_TYPE)
+        limit = limits[0] if len(set(limits)) == 1 else np.array([*limits, 0], np.uint64)[self.level]
+        _reject(reasons, wanted & (self.output >= limit), Rejection.OUT_OF_RANGE)
 
     def _check_bits(self, batch: pa.RecordBatch, form: Bits, reasons: npt.NDArray[np.uint8]) -> None:
         name = f"{self.question.name}.bits"
         column = _column(batch, name)
         wanted = self._takes(~self.reports_integers)
-        valid = _valid(column)
-        _reject(reasons, wanted & ~valid, Rejection.WRONG_TYPE)
+        _reject(reasons, wanted & ~_valid(column), Rejection.WRONG_TYPE)
         self.rows, right_length = _packed_rows(column, name, form.bytes)
         _reject(reasons, wanted & ~right_length, Rejection.WRONG_LENGTH)
         spare = -form.length % 8
@@ -289,37 +280,24 @@ class _QuestionColumns:
         table = self._integer_table(level)
         counts: dict[Cell, Counts] = {}
         for index, (named, channel) in enumerate(zip(self.question.levels, self.question.channels, strict=True)):
+            cell = (self.question.name, named.name)
             if isinstance(channel.form, Bits):
-                rows = self.rows[level == index] if self.rows is not None else np.zeros((0, 0), np.uint8)
-                counts[self.question.name, named.name] = BitCounts.of_rows(
-                    rows, channel.size, patterns=patterns or channel.keeps_rows
-                )
+                rows, whole = self.outputs(channel, level == index), patterns or channel.keeps_rows
+                counts[cell] = BitCounts.of_rows(rows, channel.size, patterns=whole)
             elif table is not None:
-                counts[self.question.name, named.name] = OutputCounts(table[index, : channel.form.count])
+                counts[cell] = OutputCounts(table[index, : channel.form.count])
         return counts
 
     def _integer_table(self, level: npt.NDArray[np.int16]) -> npt.NDArray[np.int64] | None:
         """Counts of (level, output), all levels in one pass."""
         if self.output is None:
             return None
-        levels = len(self.question.levels)
-        width = self.forms.integers
-        use = self._takes(self.reports_integers)
-        use &= level >= 0
+        levels, width, output = len(self.question.levels), self.forms.integers, self.output
+        use = self._takes(self.reports_integers) & (level >= 0)
         if not use.all():
-            level, output = level[use], self.output[use]
-        else:
-            output = self.output
+            level, output = level[use], output[use]
         cells = level.astype(np.intp) * width + output.astype(np.intp)
         return np.bincount(cells, minlength=levels * width).reshape(levels, width)
-
-
-class _Integers(NamedTuple):
-    """A column of integers as an array, with the rows that hold one."""
-
-    values: npt.NDArray[Any]
-    valid: npt.NDArray[np.bool_]
-    all_valid: bool
 
 
 def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
@@ -335,20 +313,20 @@ def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
     return np.asarray(column.is_valid())
 
 
-def _integers(column: pa.Array, name: str) -> _Integers:
-    """Return whole numbers; negative ones become huge, so that one comparison finds all that are out of range."""
+def _integers(batch: pa.RecordBatch, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return whole numbers, and which rows have one; negative ones become huge, so that one comparison finds them."""
+    column = _column(batch, name)
     if not pa.types.is_integer(column.type):
         raise ReportError(f"column {name} must hold integers, not {column.type}")
-    valid = _valid(column)
-    all_valid = column.null_count == 0
-    values = np.asarray(column if all_valid else column.fill_null(0))
+    values = np.asarray(column.fill_null(0))
     if values.dtype.kind == "i":
         values = values.astype(np.int64).view(np.uint64)
-    return _Integers(values, valid, all_valid=all_valid)
+    return values, _valid(column)
 
 
-def _codes(column: pa.Array, name: str, known: list[str]) -> npt.NDArray[np.int16]:
+def _codes(batch: pa.RecordBatch, name: str, known: list[str]) -> npt.NDArray[np.int16]:
     """Return per row the place of its text in `known`, −1 for unknown text, −2 for none."""
+    column = _column(batch, name)
     if pa.types.is_null(column.type):
         return np.full(len(column), _NO_TEXT, np.int16)
     if not pa.types.is_dictionary(column.type):

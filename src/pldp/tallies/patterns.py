@@ -81,20 +81,16 @@ class ItemColumns(Record):
         changes = np.flatnonzero((sets[1:, :-1] != sets[:-1, :-1]).any(axis=1)) + 1
         block = max(1, _BLOCK_WORDS // max(1, self.bits.shape[1]))
         for start, end in pairwise([0, *changes.tolist(), len(sets)]):
-            common = self._common(sets[start, :-1])
+            common = np.bitwise_and.reduce(self.bits[sets[start, :-1]], axis=0)  # of no items: all reports
             for first in range(start, end, block):
                 last = min(first + block, end)
                 columns = self.bits[sets[first:last, -1]]
-                counts[first:last] = _ones(columns if common is None else np.bitwise_and(columns, common, out=columns))
+                counts[first:last] = _ones(np.bitwise_and(columns, common, out=columns))
         return counts
 
     def pattern_counts(self, sets: Sequence[Sequence[int]] | IntArray) -> PatternCounts:
         """Return how often the items of each set (all of one size) show each pattern."""
         return PatternCounts.of_columns(self, sets)
-
-    def _common(self, items: IntArray) -> WordArray | None:
-        """Return the reports that have all these items; `None` without items."""
-        return np.bitwise_and.reduce(self.bits[items], axis=0) if len(items) else None
 
 
 def _ones_by_table(words: WordArray) -> IntArray:

@@ -32,7 +32,6 @@ class PlannedChoice(PlannedKind[Choice]):
 
     def one_report(self, question: Choice, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of each share, also where budgets differ between labels."""
-        del question
         form = label_arrays(channel)
         return OneReport(form.variance(shares), form.mean_variance, channel.manipulation)
 

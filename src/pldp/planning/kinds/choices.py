@@ -30,12 +30,10 @@ class PlannedChoices(PlannedKind[Choices]):
 
     def one_report(self, question: Choices, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of the weight of each label's bit."""
-        del question
         form: SetArrays = arrays(channel)
         variance = form.second_moment(shares) - shares**2
         return OneReport(variance, variance, form.bit_weights[:, 1])
 
     def special(self, question: Choices) -> str | None:
         """Its budget counts for each label."""
-        del question
         return "is a choice of several labels"

@@ -63,24 +63,20 @@ class PlannedKind(ABC, Generic[Q]):
 
     def rivals(self, channel: Channel) -> tuple[str, ...]:
         """Return the mechanisms that could take the place of this channel's."""
-        del channel
         return ()
 
     def unit(self, question: Q) -> str:
         """Return what rows are measured in."""
-        del question
         return SHARE
 
     def reach(self, question: Q) -> float:
         """Return the difference between the largest and the smallest value that a row can have."""
-        del question
         return 1.0
 
     def hidden_variance(
         self, question: Q, label_channel: PureChannel, mix: FloatArray, reports: float, shares: FloatArray
     ) -> FloatArray:
         """Return the variance of each row where levels are hidden behind this label."""
-        del label_channel, mix, reports, shares
         raise PlanError(f"question {question.name!r} cannot be planned with hidden levels: {question.hideable()}")
 
 

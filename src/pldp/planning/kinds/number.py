@@ -40,7 +40,6 @@ class PlannedNumber(PlannedKind[Number]):
 
     def special(self, question: Number) -> str | None:
         """Its error is not one of shares."""
-        del question
         return "is a number"
 
     def rivals(self, channel: Channel) -> tuple[str, ...]:

@@ -9,34 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, label_truth, places
+from pldp.simulate.kinds.kind import LabelKind, Values, places
 from pldp.survey import Choice
 
 
-class SimulatedChoice(SimulatedKind[Choice]):
+class SimulatedChoice(LabelKind[Choice]):
     """One label each."""
 
     def encode(self, question: Choice, answers: Sequence[Any]) -> Values:
         """Look up each label."""
         return np.array([question.value_index(label) for label in answers], places(len(question.values)).dtype)
 
-    def label_index(self, question: Choice, label: str) -> int:
-        """Return the place of a label."""
-        return question.value_index(label)
-
-    def truth(self, question: Choice, shares: FloatArray) -> dict[str, Any]:
-        """Return the true share of each label."""
-        return label_truth(question.values, shares)
-
     def repeat(self, question: Choice, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return each label as often as it counts."""
-        size = len(question.values)
-        if isinstance(counts, Mapping):
-            numbers = np.zeros(size, np.int64)
-            for label, count in counts.items():
-                numbers[question.value_index(label)] = count
-        else:
-            numbers = np.asarray(counts, np.int64)
+        size, numbers = len(question.values), self.weights(question, counts).astype(np.int64)
         if numbers.shape != (size,) or (numbers < 0).any():
             raise SimulationError(f"counts of {question.name} must be {size} numbers of people, none negative")
         return np.repeat(places(size), numbers)

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from pldp.errors import SimulationError
 from pldp.simulate.item_sets import pack_baskets
-from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values, label_truth, rank_weights
+from pldp.simulate.kinds.kind import FloatArray, LabelKind, Values, rank_weights
 from pldp.survey import Choices
 
 
-class SimulatedChoices(SimulatedKind[Choices]):
+class SimulatedChoices(LabelKind[Choices]):
     """A set of labels each."""
 
     def encode(self, question: Choices, answers: Sequence[Any]) -> Values:
@@ -29,15 +29,7 @@ class SimulatedChoices(SimulatedKind[Choices]):
             raise SimulationError(f"shares of {question.name} must be {size} numbers from 0 to 1")
         return np.packbits(generator.random((people, size)) < chances, axis=1, bitorder="little")
 
-    def label_index(self, question: Choices, label: str) -> int:
-        """Return the place of a label."""
-        return question.value_index(label)
-
     def count(self, question: Choices, values: Values) -> npt.NDArray[np.int64]:
         """Return how many people have each label."""
         bits = np.unpackbits(values, axis=1, count=len(question.values), bitorder="little")
         return np.asarray(bits.sum(axis=0, dtype=np.int64))
-
-    def truth(self, question: Choices, shares: FloatArray) -> dict[str, Any]:
-        """Return the true share of people who have each label."""
-        return label_truth(question.values, shares)

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.survey import Question
+from pldp.survey import Choice, Choices, Question
 
 Q = TypeVar("Q", bound=Question)
+L = TypeVar("L", Choice, Choices)
 
 FloatArray = npt.NDArray[np.float64]
 Values = npt.NDArray[Any]
@@ -42,7 +43,6 @@ class SimulatedKind(ABC, Generic[Q]):
 
     def label_index(self, question: Q, label: str) -> int:
         """Return the place of a label."""
-        del label
         raise SimulationError(f"question {question.name!r} is of kind {question.kind} and has no labels")
 
     def weights(self, question: Q, given: Sequence[float] | Mapping[str, float]) -> FloatArray:
@@ -56,7 +56,6 @@ class SimulatedKind(ABC, Generic[Q]):
 
     def repeat(self, question: Q, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return the values of exactly so many people of each label, in order."""
-        del counts
         raise SimulationError(
             f"counts are for choices of one label; question {question.name!r} is of kind {question.kind}"
         )
@@ -65,7 +64,6 @@ class SimulatedKind(ABC, Generic[Q]):
         self, question: Q, values: Values, mix: Mapping[str, Any]
     ) -> Iterator[tuple[npt.NDArray[np.bool_], Mapping[str, float]]]:
         """Yield, for each label of a level mix by label, who has it and the weights of their levels."""
-        del values, mix
         raise SimulationError(
             f"a level_mix by value is for choices of one label; question {question.name!r} is of kind {question.kind}: "
             "give one weight per level"
@@ -90,7 +88,14 @@ def distribution(weights: npt.ArrayLike, size: int, name: str) -> FloatArray:
     return np.asarray(numbers / numbers.sum())
 
 
-def label_truth(labels: Sequence[str], shares: FloatArray) -> dict[str, Any]:
-    """Return the true share of each label as rows."""
-    rows = zip(labels, shares.tolist(), strict=True)
-    return {"rows": [{"label": label, "true": share} for label, share in rows]}
+class LabelKind(SimulatedKind[L]):
+    """What all kinds of questions with labels share."""
+
+    def label_index(self, question: L, label: str) -> int:
+        """Return the place of a label."""
+        return question.value_index(label)
+
+    def truth(self, question: L, shares: FloatArray) -> dict[str, Any]:
+        """Return the true share of people who have each label."""
+        rows = zip(question.values, shares.tolist(), strict=True)
+        return {"rows": [{"label": label, "true": share} for label, share in rows]}

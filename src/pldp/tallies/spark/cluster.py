@@ -237,7 +237,8 @@ def explained(told: str) -> PldpError:
     """
     ours = re.search(r"pldp\.errors\.(\w+): (.+)", told)
     if ours:
-        return _error(ours[1], ours[2])
+        kind: type[PldpError] = getattr(errors, ours[1])
+        return kind(ours[2])
     nothing = re.search(
         r"FileNotFoundException: File (?:file:)?(\S+) does not exist|Path does not exist: (?:file:)?(\S+?)\. ", told
     )
@@ -252,11 +253,6 @@ def explained(told: str) -> PldpError:
         if found:
             return ClusterError(words.format(*found.groups(), version=VERSION))
     return ClusterError(f"Spark failed: {_reason(told)}")
-
-
-def _error(name: str, message: str) -> PldpError:
-    kind: type[PldpError] = getattr(errors, name)
-    return kind(message)
 
 
 def _file_error(path: str, told: str) -> PldpError:

@@ -87,11 +87,6 @@ class _Passes:
 
     def _counted(self, what: str, sets: IntArray, work: Callable[[ItemColumns], IntArray]) -> ByLevel:
         key = (what, sets.tobytes(), sets.shape)
-        if key not in self.known:
-            self.known[key] = self._run(work)
-        return self.known[key]
-
-    def _run(self, work: Callable[[ItemColumns], IntArray]) -> ByLevel:
         survey, question, size = self.survey, self.question, self.size
 
         def count(batches: Iterator[pa.RecordBatch]) -> ByLevel:
@@ -100,7 +95,9 @@ class _Passes:
             counted = ({level: work(ItemColumns.of_rows(own, size)) for level, own in each.items()} for each in rows)
             return reduce(lambda one, two: _added([one, two]), counted)
 
-        return summed(self.frame, count, _added)
+        if key not in self.known:
+            self.known[key] = summed(self.frame, count, _added)
+        return self.known[key]
 
 
 def _added(parts: Sequence[ByLevel]) -> ByLevel:
