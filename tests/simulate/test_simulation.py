@@ -123,7 +123,7 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
         ),
         (SimulationError, "not all zero", lambda: Population.of_shares(commute, 5, {"late": [0, 0]})),
         (SimulationError, "finite weights", lambda: Population.of_shares(commute, 5, {"late": [np.nan, 1]})),
-        (SimulationError, "must not be negative", lambda: Population.of_shares(commute, -5)),
+        (SimulationError, "at least 0, not -5", lambda: Population.of_shares(commute, -5)),
         (AnswerError, "unknown level", lambda: Population.of_shares(commute, 5, level_mix={"none": 1})),
         (SimulationError, "must name all", lambda: Population.of_shares(commute, 5, level_mix={"yes": {"open": 1}})),
         (
