@@ -65,7 +65,7 @@ def test_demo_ends_its_collector_whatever_happens(capsys, tmp_path: Path, monkey
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(demo, "load_counts", lambda _: {"HS-grad": 200, "Masters": 100})
     with monkeypatch.context() as patched:
-        patched.setattr("pldp.cli.loopback.simulate_reports", interrupt)
+        patched.setattr("pldp.cli.simulate.simulate_reports", interrupt)
         assert run(capsys, "demo")[0] == 130
     with monkeypatch.context() as patched:
         patched.setattr("pldp.cli.loopback._call", lambda *_, **__: {"withdrawn": 1, "rows": [{"estimate": 0.5}] * 16})
@@ -206,7 +206,7 @@ def test_surveys_are_checked_compiled_and_signed(capsys, tmp_path: Path) -> None
     [
         (["demo", "--seed", "-1"], "--seed must not be negative"),
         (["survey", "check", "none.toml"], "none.toml: there is no such file"),
-        (["simulate", SURVEY, "--people", "-1", "--out", "OUT"], "people must not be negative"),
+        (["simulate", SURVEY, "--people", "-1", "--out", "OUT"], "people must be a whole number of at least 0"),
         (["simulate", SURVEY, "--people", "5", "--level-mix", "x", "--out", "OUT"], "--level-mix must look like"),
         (["simulate", SURVEY, "--people", "5", "--level-mix", "x=1", "--out", "OUT"], "unknown level"),
         (["simulate", SURVEY, "--counts", "none.csv", "--out", "OUT"], "none.csv: No such file"),

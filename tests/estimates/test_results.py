@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import replace
 from functools import cache
 from typing import Any, get_type_hints
 
@@ -61,6 +62,15 @@ def choice(mechanism: str = "krr", *, hidden: bool = False) -> Tally:
 
 
 @cache
+def other_kind(mechanism: str) -> Tally:
+    """Reports of a mechanism for sets or for numbers."""
+    question = {"name": "q", "text": "Which?", "kind": "number", "low": 0, "high": 10, "buckets": 32}
+    if mechanism in names("sets"):
+        question = {"name": "q", "text": "Which?", "kind": "choices", "values": ["a", "b", "c"]}
+    return counted({"questions": [{**question, "mechanism": mechanism}]})
+
+
+@cache
 def shopping() -> Tally:
     survey = Survey.load("examples/shopping.toml")
     return tally(survey, simulate_reports(survey, Population.of_shares(survey, 5000, seed=1), seed=1))
@@ -101,6 +111,7 @@ ASKED = {
     **{
         f"fit of {name}": lambda name=name: estimate(choice(name), "q", method="likelihood") for name in names("labels")
     },
+    **{f"by {name}": lambda name=name: estimate(other_kind(name), "q") for name in names("sets") + names("numbers")},
     "hidden levels, moments": lambda: estimate(choice(hidden=True), "q", method="unbiased"),
     "hidden levels, fit": lambda: estimate(choice(hidden=True), "q"),
     "respondents": lambda: estimate(choice(), "q", target="respondents"),
@@ -123,6 +134,7 @@ def test_every_result_is_plain_data_with_one_surface(asked: str) -> None:
     found = ASKED[asked]()
     restored, copied = through_pickle(found), copy.deepcopy(found)
     assert restored == found == copied
+    assert found != replace(found, method="another")
     assert repr(restored) == repr(found)
     for row in found.rows(0.9):
         assert isinstance(row, Row)
@@ -312,3 +324,15 @@ def test_the_picture_of_a_skewed_number_is_as_high_as_its_curve_needs() -> None:
 
 def test_the_types_of_options_are_those_of_the_options() -> None:
     assert get_type_hints(GivenOptions) == get_type_hints(Options)
+
+
+def test_a_method_of_one_kind_is_no_reason_to_lose_another_and_is_noted() -> None:
+    survey = Survey.load("examples/shopping.toml")
+    counted = tally(survey, simulate_reports(survey, Population.of_shares(survey, 3000, seed=1), seed=1))
+    results = estimate(counted, method="likelihood")
+    assert not results.missing
+    assert "likelihood" in results["reason"].method
+    for name in ("basket", "spent"):
+        assert "other-method" in {note.code for note in results[name].notes}
+    with pytest.raises(EstimateError, match="method must be one of average, fitted, likelihood"):
+        estimate(counted, method="guess")

@@ -10,7 +10,7 @@ from helpers.samples import PERSONAL
 from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError, SimulationError
 from pldp.mechanisms import Channel, build, hideable, names
-from pldp.simulate import Population, perturb, perturb_personal, simulate_reports
+from pldp.simulate import Population, perturb, perturb_personal, simulate, simulate_reports
 
 PEOPLE = 200_000
 
@@ -162,3 +162,17 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
         with pytest.raises(kind, match=words) as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+def test_one_call_simulates_shares_by_label_or_in_their_order() -> None:
+    survey = Survey.load("examples/commute.toml")
+    by_label = simulate(survey, 500, shares={"late": {"no": 3, "yes": 1}}, seed=3)
+    assert by_label.equals(simulate(survey, 500, shares={"late": [1, 3]}, seed=3))
+    assert not by_label.equals(simulate(survey, 500, shares={"late": [1, 3]}, seed=4))
+    assert tally(survey, by_label).answered == {"mode": 0, "late": 500}
+
+
+def test_a_number_has_no_shares_by_label() -> None:
+    survey = Survey.load("examples/shopping.toml")
+    with pytest.raises(SimulationError, match="question 'spent' is of kind number and has no labels"):
+        simulate(survey, 10, shares={"spent": {"little": 1}})

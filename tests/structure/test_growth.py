@@ -103,7 +103,11 @@ from pldp.simulate.kinds.choice import SimulatedChoice
 class SimulatedPoints(SimulatedChoice):
     pass
 """,
-    "estimates": "from pldp.estimates.kinds.choice import OPTIONS, estimate\n\n__all__ = ['OPTIONS', 'estimate']\n",
+    "estimates": """
+from pldp.estimates.kinds.choice import METHODS, OPTIONS, estimate
+
+__all__ = ["METHODS", "OPTIONS", "estimate"]
+""",
     "planning": """
 from pldp.planning.kinds.choice import PlannedChoice
 

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Any
 
@@ -17,7 +18,7 @@ import pldp
 from pldp.budgets import Level
 from pldp.device import Ledger, Spend
 from pldp.errors import CallError, PldpError
-from pldp.estimates import HiddenReports, baskets_of, density, group, itemsets, maximum_likelihood, mean
+from pldp.estimates import HiddenReports, Rates, baskets_of, density, group, itemsets, maximum_likelihood, mean
 from pldp.mechanisms import REGISTRY, build
 from pldp.simulate import Partitions, Population, simulate
 from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, PatternCounts, fused_of
@@ -157,6 +158,27 @@ def test_everything_shows_itself_in_five_lines(name: str) -> None:
     assert len(shown.splitlines()) <= MOST_LINES
     assert len(shown) <= MOST_CHARACTERS
     assert "array(" not in shown
+
+
+PARTS = {
+    "Bits", "Bound", "Called", "Choice", "Choices", "Exact", "FrameService", "Grid", "GroupReports", "GroupShares",
+    "Homogeneity", "Integers", "LevelShare", "Note", "Rates", "Rule", "SetSupports", "Signature", "Spend", "Timing",
+    "Answer", "AuditSettings", "JavaScript", "Options", "Question", "Number",
+}  # fmt: skip
+"""Small ones, options, and those that are seen within others."""
+
+
+def test_no_public_data_class_is_forgotten() -> None:
+    made = {base.__name__ for make, _ in MADE.values() for base in type(make()).__mro__}
+    made |= {type(make()).__name__ for make in SHOWN_ONLY.values()}
+    doors = (pldp.auditing, pldp.budgets, pldp.device, pldp.estimates, pldp.mechanisms, pldp.planning, pldp.reports)
+    public = {
+        name
+        for door in (*doors, pldp.simulate, pldp.survey, pldp.tallies)
+        for name in door.__all__
+        if is_dataclass(getattr(door, name)) and not isinstance(getattr(door, name), Rates)
+    }
+    assert public - made - PARTS == set()
 
 
 @pytest.mark.parametrize("name", MADE)

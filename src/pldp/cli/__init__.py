@@ -47,10 +47,9 @@ def make_parser(*called: str) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pldp {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, words in VERBS.items():
+        options = verbs.add_parser(verb, help=words)
         if verb in called:
-            import_module(f"pldp.cli.{verb}").add_to(verbs)
-        else:
-            verbs.add_parser(verb, help=words)
+            import_module(f"pldp.cli.{verb}").add_to(options)
     return parser
 
 

@@ -19,6 +19,9 @@ from pldp.survey import Survey
 VARIABLE: Final = "PLDP_TOKEN"
 """Environment variable with the token to send reports with."""
 
+PICTURES: Final = (".png", ".svg", ".pdf")
+"""Endings of picture files."""
+
 TOKEN_HELP: Final = f"; where it takes reports with a token only, put that into {VARIABLE}"
 
 
@@ -30,15 +33,27 @@ def add_pair_option(parser: argparse.ArgumentParser, words: str) -> None:
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
     """Give a verb the options that say where its work is done."""
-    parser.add_argument(
-        "--engine", choices=("local", "spark"), default="local", help="this machine, or a Spark cluster"
-    )
-    parser.add_argument(
-        "--master", metavar="URL", help="of the Spark cluster, such as spark://host:7077 (default local[*])"
-    )
-    parser.add_argument(
-        "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting for Spark (may be repeated)"
-    )
+    add = parser.add_argument
+    add("--engine", choices=("local", "spark"), default="local", help="this machine, or a Spark cluster")
+    add("--master", metavar="URL", help="of the Spark cluster, such as spark://host:7077 (default local[*])")
+    add("--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting for Spark (may be repeated)")
+
+
+def add_seed_option(parser: argparse.ArgumentParser, words: str) -> None:
+    """Give a verb the option `--seed`."""
+    parser.add_argument("--seed", type=int, default=0, help=f"{words} (default 0)")
+
+
+def check_seed(args: argparse.Namespace) -> None:
+    """Refuse a negative `--seed`."""
+    if args.seed < 0:
+        raise UsageError(f"--seed must not be negative, not {args.seed}")
+
+
+def check_plot(args: argparse.Namespace) -> None:
+    """Refuse a `--plot` that is not the name of a picture."""
+    if args.plot and Path(args.plot).suffix not in PICTURES:
+        raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
 
 
 def connected(args: argparse.Namespace) -> Any:
@@ -56,8 +71,7 @@ def connected(args: argparse.Namespace) -> Any:
 
 def require_local(args: argparse.Namespace, *more: str) -> None:
     """Refuse options of a cluster where there is none."""
-    options = ("--master", "--conf", *more)
-    given = [option for option in options if getattr(args, option.removeprefix("--"))]
+    given = [option for option in ("--master", "--conf", *more) if getattr(args, option.removeprefix("--"))]
     if given:
         raise UsageError(f"{given[0]} is for --engine spark")
 

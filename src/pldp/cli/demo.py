@@ -13,9 +13,10 @@ import numpy as np
 from rich.console import Console
 
 from pldp import Device, __version__, show
+from pldp.cli.arguments import add_seed_option, check_seed
 from pldp.cli.loopback import Collected, collect
 from pldp.cli.output import add_json_option, console_for, emit_json, show_result
-from pldp.errors import ReportError, UsageError
+from pldp.errors import ReportError
 from pldp.estimates import Result, estimate
 from pldp.papers.datasets import DATASETS, demo_survey_text, load_counts
 from pldp.reports import Report
@@ -32,18 +33,16 @@ NEEDED: Final = ("msgspec", "uvicorn", "httptools")
 """Packages of the extra `collector`."""
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("demo", help="32,561 people choose among four levels; compare estimates with the truth")
-    parser.add_argument("--seed", type=int, default=0, help="of the simulated devices (default 0)")
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_seed_option(parser, "of the simulated devices")
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page with table and picture")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> None:
-    if args.seed < 0:
-        raise UsageError(f"--seed must not be negative, not {args.seed}")
+    check_seed(args)
     survey = loads(demo_survey_text())
     report = Device(survey).answer(QUESTION, "Masters", level="standard")
     counted, truth, collected = _collect(survey, args.seed, report)
@@ -53,22 +52,34 @@ def _run(args: argparse.Namespace) -> None:
     for row, share in zip(content["questions"][0]["rows"], truth, strict=True):
         row["true"] = float(share)
     cost = _cost_of_one_level(survey, result, truth, args.seed)
-    if args.json:
-        emit_json({**_mapping(content, result, truth, cost, args.seed), "collector": _figures(collected)}, args.json)
+    low, high = result.interval(0.95)
+    covered = int(((low <= truth) & (truth <= high)).sum())
+    verdict = _verdict(covered, len(truth), cost)
+    mapping = {
+        "people": result.reports,
+        "dataset": DATASETS["adult_education"],
+        "seed": args.seed,
+        "version": __version__,
+        "questions": content["questions"],
+        "everybody_at_the_strictest_level": cost,
+        "covered": covered,
+        "collector": _figures(collected),
+    }
+    emit_json(args, mapping)
     console = console_for(args)
     if args.json != "-":
         _show_device(console, survey, report)
         if collected is not None:
-            console.print(_way(collected) + "\n", markup=False)
+            console.print(_way(collected) + "\n")
         show_result(console, content["questions"][0])
-        console.print(_verdict(result, truth, cost), markup=False)
+        console.print(verdict)
     if args.html:
-        words = (f"{result.reports:,} people of {DATASETS['adult_education']}.", _verdict(result, truth, cost))
+        words = (f"{result.reports:,} people of {DATASETS['adult_education']}.", verdict)
         closing = f"Survey {survey.hash}. Made by pldp {__version__}."
         page = show.results_page(content, introduction=words, closing=closing)
         Path(args.html).write_text(page, encoding="utf-8")
         if args.json != "-":
-            console.print(f"The same with a picture: {args.html}", markup=False)
+            console.print(f"The same with a picture: {args.html}")
 
 
 def _people(survey: Survey, mix: Mapping[str, float], seed: int) -> tuple[Population, Any]:
@@ -105,25 +116,6 @@ def _cost_of_one_level(survey: Survey, result: Result, truth: Any, seed: int) ->
     }
 
 
-def _covered(result: Result, truth: Any) -> int:
-    low, high = result.interval(0.95)
-    return int(((low <= truth) & (truth <= high)).sum())
-
-
-def _mapping(
-    content: Mapping[str, Any], result: Result, truth: Any, cost: dict[str, float], seed: int
-) -> dict[str, Any]:
-    return {
-        "people": result.reports,
-        "dataset": DATASETS["adult_education"],
-        "seed": seed,
-        "version": __version__,
-        "questions": content["questions"],
-        "everybody_at_the_strictest_level": cost,
-        "covered": _covered(result, truth),
-    }
-
-
 def _figures(collected: Collected | None) -> dict[str, Any] | None:
     if collected is None:
         return None
@@ -141,13 +133,13 @@ def _way(collected: Collected) -> str:
 def _show_device(console: Console, survey: Survey, report: Report) -> None:
     """Show what one real device tells its person and what it sends."""
     console.print("What a person reads before answering, and what the device then sends:", style="bold")
-    console.print(Device(survey).explain("standard"), markup=False)
-    console.print(report.to_json() + "\n", markup=False, soft_wrap=True)
+    console.print(Device(survey).explain("standard"))
+    console.print(report.to_json() + "\n", soft_wrap=True)
 
 
-def _verdict(result: Result, truth: Any, cost: dict[str, float]) -> str:
+def _verdict(covered: int, intervals: int, cost: dict[str, float]) -> str:
     return (
-        f"{_covered(result, truth)} of {len(truth)} intervals contain the truth. "
+        f"{covered} of {intervals} intervals contain the truth. "
         f"Had everybody been given the strictest level (ε = {cost['epsilon']:g}) instead of a choice, "
         f"the mean standard error would be {cost['mean_standard_error']:.4f} "
         f"instead of {cost['personalised_mean_standard_error']:.4f}: "

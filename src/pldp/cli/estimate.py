@@ -8,53 +8,45 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from rich.console import Console
+
 from pldp import __version__, show
-from pldp.cli.arguments import add_pair_option
-from pldp.cli.output import PICTURES, add_json_option, console_for, emit_json, progress_bar, show_result
+from pldp.cli.arguments import add_pair_option, check_plot
+from pldp.cli.output import add_json_option, emit, progress_bar, show_result
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates import Result, Results, estimate, two_way
-from pldp.estimates.kinds import BY_KIND
+from pldp.estimates import Result, Results, applies, estimate, two_way
 from pldp.tallies import Tally
 
 OPTIONS: Final = ("method", "pool", "target", "min_support", "largest")
 """Options that are passed on if they are given; those that do not apply are refused."""
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("estimate", help="turn a tally into estimates with errors and intervals")
-    parser.add_argument("tally", help="tally file")
-    parser.add_argument("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add("tally", help="tally file")
+    add("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
     add_pair_option(parser, "the two-way table of two questions that were tallied with --pair (may be repeated)")
-    parser.add_argument(
-        "--method",
-        metavar="NAME",
-        help="unbiased or likelihood for one answer (default: unbiased; likelihood if levels are hidden), "
-        "weights, average, posterior or fitted for the mean of a number (default: weights)",
+    words = (
+        "unbiased or likelihood for one answer (default: unbiased; likelihood if levels are hidden), "
+        "weights, average, posterior or fitted for the mean of a number (default: weights)"
     )
-    parser.add_argument("--pool", choices=("precision", "size"), help="how levels are weighted (default: precision)")
-    parser.add_argument(
-        "--target",
-        choices=("population", "respondents"),
-        help="whose numbers: of the population that the respondents are a sample of (default), or of the respondents",
-    )
-    parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
-    parser.add_argument("--html", metavar="FILE", help="write one self-contained page with tables and pictures")
-    parser.add_argument("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf) of one question or pair")
-    parser.add_argument(
-        "--min-support",
-        type=float,
-        metavar="SHARE",
-        help="of frequent sets in questions of kind choices (default 0.1)",
-    )
-    parser.add_argument("--largest", type=int, metavar="ITEMS", help="size of the largest frequent sets (default 3)")
+    add("--method", metavar="NAME", help=words)
+    add("--pool", choices=("precision", "size"), help="how levels are weighted (default: precision)")
+    words = "whose numbers: of the population that the respondents are a sample of (default), or of the respondents"
+    add("--target", choices=("population", "respondents"), help=words)
+    add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
+    add("--html", metavar="FILE", help="write one self-contained page with tables and pictures")
+    add("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf) of one question or pair")
+    words = "of frequent sets in questions of kind choices (default 0.1)"
+    add("--min-support", type=float, metavar="SHARE", help=words)
+    add("--largest", type=int, metavar="ITEMS", help="size of the largest frequent sets (default 3)")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> None:
-    if args.plot and Path(args.plot).suffix not in PICTURES:
-        raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
+    check_plot(args)
     results = _estimate(Tally.load(args.tally), args)
     found: list[Result] = [*results.values(), *results.tables]
     if not found:
@@ -64,16 +56,17 @@ def _run(args: argparse.Namespace) -> None:
     for name, reason in results.missing.items():
         sys.stderr.write(f"pldp: {name} has no result: {reason}\n")
     content = results.to_mapping(args.confidence)
-    if args.json:
-        emit_json(content, args.json)
-    if args.json != "-":
-        for result in (*content["questions"], *content["tables"]):
-            show_result(console_for(args), result)
+    emit(args, content, lambda console: _show(console, content))
     if args.html:
         closing = f"Survey {results.survey}. Made by pldp {__version__}."
         Path(args.html).write_text(show.results_page(content, closing=closing), encoding="utf-8")
     if args.plot:
         found[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+
+
+def _show(console: Console, content: Mapping[str, Any]) -> None:
+    for result in (*content["questions"], *content["tables"]):
+        show_result(console, result)
 
 
 def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
@@ -82,8 +75,8 @@ def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
     if args.pair and options.keys() - {"pool"}:
         raise UsageError(f"--{min(options.keys() - {'pool'}).replace('_', '-')} does not apply to two-way tables")
     options["confidence"] = args.confidence
-    with progress_bar("estimating") as (progress, task):
-        options["progress"] = lambda steps: progress.update(task, completed=steps)
+    with progress_bar("estimating") as bar:
+        options["progress"] = bar.reach
         if not args.question and not args.pair:
             _name_unaffected(tally, options)
             results: Results = estimate(tally, **options)
@@ -100,7 +93,7 @@ def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
 
 def _name_unaffected(tally: Tally, options: Mapping[str, Any]) -> None:
     """Say which questions an option says nothing about; one that applies to no question at all is refused."""
-    for name in options:
-        others = [each.name for each in tally.survey.questions if name not in BY_KIND[each.kind].OPTIONS]
+    for name, value in options.items():
+        others = [each.name for each in tally.survey.questions if not applies(each, name, value)]
         if others and len(others) < len(tally.survey.questions):
             sys.stderr.write(f"pldp: --{name.replace('_', '-')} does not apply to {', '.join(others)}\n")

@@ -10,17 +10,14 @@ from http.client import HTTPConnection
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
-from time import perf_counter
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from pldp.cli.output import progress_bar
-from pldp.cli.simulate import with_new_ids
+from pldp.cli.simulate import send_people
 from pldp.collector import Sender, Settings
 from pldp.errors import ReportError
 from pldp.reports import Report
-from pldp.reports.columns import from_batch
-from pldp.simulate import Population, simulate_reports
+from pldp.simulate import Population
 from pldp.survey import Survey
 from pldp.tallies import Tally
 
@@ -45,13 +42,8 @@ def collect(survey: Survey, people: Population, *, seed: int, withdrawing: Repor
         settings = Settings(port=0, database=str(database), rate_limit=0)
         with _served(Path(folder) / "survey.json", settings) as url, closing(Sender(url)) as sender:
             token = Tokens(database).create("loopback", "admin")
-            start = perf_counter()
             (receipt,) = sender.send([withdrawing])
-            with progress_bar("sending", people.size, with_rate=True) as (progress, task):
-                for batch in simulate_reports(survey, people, seed=seed):
-                    for _ in sender.send(from_batch(survey, with_new_ids(batch))):
-                        progress.advance(task)
-            seconds = perf_counter() - start
+            seconds = send_people(sender, survey, people, seed=seed)
             _call(url, "POST", "/v1/withdraw", {"receipt": receipt})
             closed = _call(url, "POST", "/v1/rounds/close", token=token)
             estimate = _call(url, "GET", f"/v1/estimates/{question}", token=token)

@@ -4,118 +4,125 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
+from rich import progress
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Table
+from rich.text import Text
 
 from pldp import show
 from pldp.plain import json_text
 from pldp.tallies import Tally
 
-PICTURES = (".png", ".svg", ".pdf")
-"""Endings of picture files."""
+Words = str | Text
+"""Of a table: plain, or with a style of their own."""
+
+PLAIN: Final[Mapping[str, Any]] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
+"""Style of tables with many rows."""
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
     """Give a verb the option `--json FILE`, with `-` for standard output."""
-    parser.add_argument(
-        "--json",
-        metavar="FILE",
-        help="write the result as JSON; - means standard output, and nothing else goes there",
-    )
+    words = "write the result as JSON; - means standard output, and nothing else goes there"
+    parser.add_argument("--json", metavar="FILE", help=words)
 
 
-def emit_json(content: Mapping[str, Any], target: str) -> None:
-    """Write JSON to a file or to standard output. Numbers that JSON does not know become null."""
-    text = json_text(content, indent=1) + "\n"
-    if target == "-":
-        sys.stdout.write(text)
+def emit(args: argparse.Namespace, content: Mapping[str, Any], display: Callable[[Console], object]) -> None:
+    """Write a result as JSON where that is asked for, and for people unless JSON takes standard output."""
+    emit_json(args, content)
+    if args.json != "-":
+        display(console_for(args))
+
+
+def emit_json(args: argparse.Namespace, content: Mapping[str, Any]) -> None:
+    """Write JSON where `--json` says. Numbers that JSON does not know become null."""
+    if args.json == "-":
+        sys.stdout.write(json_text(content, indent=1) + "\n")
         sys.stdout.flush()
-    else:
-        Path(target).write_text(text, encoding="utf-8")
+    elif args.json:
+        Path(args.json).write_text(json_text(content, indent=1) + "\n", encoding="utf-8")
 
 
 def console_for(args: argparse.Namespace) -> Console:
     """Return where words for people go: standard output, or standard error where JSON takes the former."""
-    return Console(stderr=args.json == "-", highlight=False)
+    return Console(stderr=args.json == "-", highlight=False, markup=False)
 
 
-class _Rate(ProgressColumn):
+class _Rate(progress.ProgressColumn):
     """How much is done per second."""
 
-    def render(self, task: Task) -> str:
+    def render(self, task: progress.Task) -> str:
         """Return the rate of the last seconds."""
         return f"{task.speed or 0:,.0f}/s"
 
 
+class Bar(NamedTuple):
+    """A progress bar."""
+
+    shown: progress.Progress
+    task: progress.TaskID
+
+    def reach(self, done: float, total: float | None = None, words: str | None = None) -> None:
+        """Show how much is done, of how much if that is known by now, and under which words if they are others."""
+        self.shown.update(self.task, completed=done, total=total or None, description=words)
+
+    def advance(self, more: int = 1) -> None:
+        """Show that more is done."""
+        self.shown.advance(self.task, more)
+
+
 @contextmanager
-def progress_bar(words: str, total: int | None = None, *, with_rate: bool = False) -> Iterator[tuple[Progress, TaskID]]:
+def progress_bar(words: str, total: int | None = None, *, with_rate: bool = False) -> Iterator[Bar]:
     """Show progress on standard error while the body runs; nothing where that is not a terminal."""
     console = Console(stderr=True)
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
-    if with_rate:
-        columns.append(_Rate())
-    progress = Progress(*columns, console=console, transient=True)
-    task = progress.add_task(words, total=total)
+    columns = [progress.TextColumn("{task.description}"), progress.BarColumn(), progress.MofNCompleteColumn()]
+    rate = [_Rate()] if with_rate else []
+    shown = progress.Progress(*columns, progress.TimeElapsedColumn(), *rate, console=console, transient=True)
+    bar = Bar(shown, shown.add_task(words, total=total))
     if not console.is_terminal:
-        yield progress, task
+        yield bar
         return
-    with progress:
-        yield progress, task
+    with shown:
+        yield bar
 
 
 def show_result(console: Console, result: Mapping[str, Any]) -> None:
     """Print one result of any kind, given as plain data: notes first, then its tables, then what stands behind it."""
-    console.print(show.heading(result), style="bold", markup=False)
+    console.print(show.heading(result), style="bold")
     for note in result["notes"]:
         name, style = ("Warning", "bold red") if note["severity"] == "warning" else ("Note", "")
-        console.print(f"{name}: {note['text']}", style=style, markup=False)
+        console.print(f"{name}: {note['text']}", style=style)
     for table in show.tables(result):
         if table.rows:
-            console.print(_grid(table))
+            numbers = range(table.left, len(table.heads))
+            console.print(make_table(table.heads, table.rows, numbers, title=table.title or None, **PLAIN))
         if table.note:
-            console.print(table.note, markup=False)
+            console.print(table.note)
     for text in show.footing(result):
-        console.print(text, markup=False)
-    console.print(show.assumptions(result) + "\n", style="dim", markup=False)
+        console.print(text)
+    console.print(show.assumptions(result) + "\n", style="dim")
 
 
-def _grid(table: show.Table) -> Table:
-    grid = Table(
-        title=escape(table.title) or None,
-        title_justify="left",
-        header_style="bold",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    for place, name in enumerate(table.heads):
-        grid.add_column(escape(name), justify="left" if place < table.left else "right")
-    for row in table.rows:
-        grid.add_row(*map(escape, row))
-    return grid
+def make_table(
+    heads: Iterable[str], rows: Iterable[Iterable[Words]], numbers: Container[int] = (), **style: Any
+) -> Table:
+    """Return a table; columns at the places `numbers` are aligned on the right."""
+    table = Table(**{"title_justify": "left", "caption_justify": "left", **style})
+    for place, name in enumerate(heads):
+        table.add_column(name, justify="right" if place in numbers else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def show_tally(console: Console, tally: Tally) -> None:
     """Print what was counted and what was rejected."""
-    console.print(
-        f"{tally.reports:,} reports counted, {tally.rejected:,} rejected ({tally.survey.title})", markup=False
-    )
+    console.print(f"{tally.reports:,} reports counted, {tally.rejected:,} rejected ({tally.survey.title})")
     for reason, count in sorted(tally.rejections.items()):
         console.print(f"  rejected, {reason.value}: {count:,}")
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from pldp.cli.arguments import read_counts, read_level_mix
-from pldp.cli.output import PICTURES, add_json_option, console_for, emit_json
+from pldp.cli.arguments import check_plot, read_counts, read_level_mix
+from pldp.cli.output import add_json_option, emit, make_table
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
 from pldp.planning import Plan, plan
@@ -20,34 +18,25 @@ from pldp.survey import load
 SHOWN_DESIGNS = 5
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("plan", help="say what errors to expect, and which design is best, before asking")
-    parser.add_argument("survey", help="survey file")
-    parser.add_argument("--people", type=int, required=True, metavar="N", help="how many people will report")
-    parser.add_argument(
-        "--level-mix", metavar="MIX", help="how often each level is chosen: strict=0.5,open=0.5; default equal"
-    )
-    parser.add_argument(
-        "--shares", metavar="FILE", help="CSV with question, value, people of an earlier survey; default equal shares"
-    )
-    parser.add_argument(
-        "--error", type=float, metavar="E", help="tell how many people make every interval at most ± E, such as 0.01"
-    )
-    parser.add_argument(
-        "--hide-level", metavar="EPSILON", help="plan as if levels were hidden behind a label of this ε"
-    )
-    parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
-    parser.add_argument("--plot", metavar="FILE", help="draw error against people and ε (.png, .svg or .pdf)")
-    parser.add_argument("--out", metavar="FILE", help="write the survey in its best design, spelled out as JSON")
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add("survey", help="survey file")
+    add("--people", type=int, required=True, metavar="N", help="how many people will report")
+    add("--level-mix", metavar="MIX", help="how often each level is chosen: strict=0.5,open=0.5; default equal")
+    add("--shares", metavar="FILE", help="CSV with question, value, people of an earlier survey; default equal shares")
+    add("--error", type=float, metavar="E", help="tell how many people make every interval at most ± E, such as 0.01")
+    add("--hide-level", metavar="EPSILON", help="plan as if levels were hidden behind a label of this ε")
+    add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
+    add("--plot", metavar="FILE", help="draw error against people and ε (.png, .svg or .pdf)")
+    add("--out", metavar="FILE", help="write the survey in its best design, spelled out as JSON")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
-    if args.plot and Path(args.plot).suffix not in PICTURES:
-        raise UsageError(f"--plot: the name must end in {', '.join(PICTURES)}, not {Path(args.plot).suffix!r}")
+    check_plot(args)
     mix = read_level_mix(args.level_mix)
     if mix is not None and any(isinstance(weight, dict) for weight in mix.values()):
         raise UsageError("--level-mix: a plan takes one weight per level, not weights per value")
@@ -61,10 +50,9 @@ def _run(args: argparse.Namespace) -> None:
         planned.plot(args.confidence).savefig(args.plot, dpi=150)
     if best is not None:
         best.save(args.out)
-    if args.json:
-        emit_json(content if needed is None else {**content, "people_needed": dict(needed)}, args.json)
-    if args.json != "-":
-        _show(console_for(args), planned, args, needed)
+    if needed is not None:
+        content = {**content, "people_needed": dict(needed)}
+    emit(args, content, lambda console: _show(console, planned, args, needed))
 
 
 def _show(console: Console, planned: Plan, args: argparse.Namespace, needed: Any) -> None:
@@ -72,7 +60,7 @@ def _show(console: Console, planned: Plan, args: argparse.Namespace, needed: Any
     console.print(_levels_table(planned))
     if len(planned.designs) > 1:
         console.print(_designs_table(planned))
-    console.print(_advice(planned), markup=False)
+    console.print(_advice(planned))
 
 
 def _advice(planned: Plan) -> str:
@@ -95,68 +83,53 @@ def _asked(ask: int, planned: Plan) -> str:
 
 
 def _questions_table(planned: Plan, args: argparse.Namespace, needed: Any) -> Table:
-    table = Table(title=f"{escape(planned.survey.title)}: {planned.people:,} people", title_justify="left")
-    table.add_column("question")
-    headings = [
-        "estimates",
-        "answers",
-        "standard error",
-        f"widest {args.confidence:.0%} interval",
-        "a forged report is",
-    ]
+    asked = planned.questions
+    columns = {
+        "question": [each.question for each in asked],
+        "estimates": [each.contents for each in asked],
+        "answers": [f"{each.reports:,.0f}" for each in asked],
+        "standard error": [each.amount((each.standard_error**2).mean() ** 0.5) for each in asked],
+        f"widest {args.confidence:.0%} interval": [each.half_width(args.confidence) for each in asked],
+        "a forged report is": [f"{each.manipulation:.1f} people" for each in asked],
+    }
     if planned.survey.level_channel is not None:
-        headings.append("hiding costs")
+        columns["hiding costs"] = [f"× {each.hiding_cost:.2f}" for each in asked]
     if needed is not None:
-        headings.append(f"people for ± {args.error:g}")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    for each in planned.questions:
-        row = [
-            each.contents,
-            f"{each.reports:,.0f}",
-            each.amount((each.standard_error**2).mean() ** 0.5),
-            each.half_width(args.confidence),
-            f"{each.manipulation:.1f} people",
-        ]
-        if planned.survey.level_channel is not None:
-            row.append(f"× {each.hiding_cost:.2f}")
-        if needed is not None:
-            row.append(f"{needed[each.question]:,}")
-        table.add_row(escape(each.question), *row)
-    return table
+        columns[f"people for ± {args.error:g}"] = [f"{needed[each.question]:,}" for each in asked]
+    title = f"{planned.survey.title}: {planned.people:,} people"
+    return make_table(columns, zip(*columns.values(), strict=True), range(1, len(columns)), title=title)
 
 
 def _levels_table(planned: Plan) -> Table:
-    table = Table(title="levels", title_justify="left")
-    for heading in ("question", "level"):
-        table.add_column(heading)
-    for heading in ("ε", "answers", "standard error alone"):
-        table.add_column(heading, justify="right")
-    table.add_column("mechanism")
-    table.add_column("standard error with the others")
-    for each in planned.questions:
-        for level in each.levels:
-            others = ", ".join(
+    heads = ("question", "level", "ε", "answers", "standard error alone", "mechanism", "standard error with the others")
+    rows = [
+        (
+            each.question,
+            level.level,
+            f"{level.epsilon:g}",
+            f"{level.reports:,.0f}",
+            each.amount(level.standard_error),
+            level.mechanism,
+            ", ".join(
                 f"{name} × {error / level.standard_error:.2f}"
                 for name, error in level.mechanisms.items()
                 if name != level.mechanism
-            )
-            row = (f"{level.epsilon:g}", f"{level.reports:,.0f}", each.amount(level.standard_error))
-            table.add_row(escape(each.question), escape(level.level), *row, level.mechanism, others)
-    return table
+            ),
+        )
+        for each in planned.questions
+        for level in each.levels
+    ]
+    return make_table(heads, rows, range(2, 5), title="levels")
 
 
 def _designs_table(planned: Plan) -> Table:
-    table = Table(title="designs with the same total ε per person, best first", title_justify="left")
-    table.add_column("each person answers")
-    table.add_column("split of ε")
-    table.add_column("ε of a question", justify="right")
-    table.add_column("root mean squared error", justify="right")
-    rows = sum(len(each.rows) for each in planned.questions)
+    heads = ("each person answers", "split of ε", "ε of a question", "root mean squared error")
+    cells = sum(len(each.rows) for each in planned.questions)
+    rows = []
     for place, design in enumerate(planned.designs):
         if place < SHOWN_DESIGNS or design.split != "equal":
             low, high = min(design.budgets) / MICRO, max(design.budgets) / MICRO
             epsilon = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
-            error = (design.squared_error / rows) ** 0.5
-            table.add_row(_asked(design.ask, planned), design.split, epsilon, f"{error:.4f}")
-    return table
+            error = (design.squared_error / cells) ** 0.5
+            rows.append((_asked(design.ask, planned), design.split, epsilon, f"{error:.4f}"))
+    return make_table(heads, rows, {2, 3}, title="designs with the same total ε per person, best first")

@@ -6,23 +6,20 @@ import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
 from pldp.cli.arguments import TOKEN_HELP, read_lines, upload_token
-from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
+from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.collector import Sender
 from pldp.reports import Report
 from pldp.reports.columns import from_batch, read_parquet, survey_of_parquet
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("send", help="send reports to a collector; sending again is harmless")
-    parser.add_argument(
-        "reports", nargs="+", metavar="REPORTS", help="Parquet (.parquet) or JSON lines (.jsonl, or - )"
-    )
-    parser.add_argument("--to", required=True, metavar="URL", help=f"address of the collector{TOKEN_HELP}")
-    parser.add_argument("--receipts", metavar="FILE", help="write one receipt per accepted report, for withdrawals")
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    add("reports", nargs="+", metavar="REPORTS", help="Parquet (.parquet) or JSON lines (.jsonl, or - )")
+    add("--to", required=True, metavar="URL", help=f"address of the collector{TOKEN_HELP}")
+    add("--receipts", metavar="FILE", help="write one receipt per accepted report, for withdrawals")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -31,16 +28,14 @@ def _run(args: argparse.Namespace) -> None:
     with ExitStack() as stack:
         sender = stack.enter_context(closing(Sender(args.to, upload_token())))
         receipts = stack.enter_context(Path(args.receipts).open("w", encoding="utf-8")) if args.receipts else None
-        progress, task = stack.enter_context(progress_bar("sending", with_rate=True))
+        bar = stack.enter_context(progress_bar("sending", with_rate=True))
         for path in args.reports:
             for receipt in sender.send(_reports(path)):
-                progress.advance(task)
+                bar.advance()
                 if receipts is not None:
                     receipts.write(receipt + "\n")
-    if args.json:
-        emit_json({"accepted": sender.accepted, "rejections": dict(sender.rejections)}, args.json)
-    if args.json != "-":
-        console_for(args).print(outcomes_in_words(sender), markup=False)
+    content = {"accepted": sender.accepted, "rejections": dict(sender.rejections)}
+    emit(args, content, lambda console: console.print(outcomes_in_words(sender)))
 
 
 def outcomes_in_words(sender: Sender) -> str:

@@ -8,19 +8,14 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Any
 
 from pldp.cli.arguments import with_extra
 from pldp.collector import PREFIX, Settings
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser(
-        "serve",
-        help="collect reports over HTTP, keep them, give estimates",
-        epilog=f"Flags come before environment variables ({PREFIX}PORT and so on), these before the file.",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.epilog = f"Flags come before environment variables ({PREFIX}PORT and so on), these before the file."
     parser.add_argument("survey", help="survey file, by custom a signed one")
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings, such as port = 8300")
     add_settings(parser)

@@ -15,13 +15,15 @@ import pyarrow as pa
 from pldp.cli.arguments import (
     TOKEN_HELP,
     add_engine_options,
+    add_seed_option,
+    check_seed,
     connected,
     read_counts,
     read_level_mix,
     require_local,
     upload_token,
 )
-from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar
+from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.cli.send import outcomes_in_words
 from pldp.collector import Sender
 from pldp.errors import UsageError
@@ -30,28 +32,22 @@ from pldp.simulate import Partitions, Population, simulate_reports, truth_mappin
 from pldp.survey import Survey, load
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("simulate", help="write or send the reports that simulated people would send")
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
     parser.add_argument("survey", help="survey file")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--out", metavar="FILE", help="Parquet file to write; with Spark, a folder")
     target.add_argument("--to", metavar="URL", help=f"address of a collector to send to, with new ids{TOKEN_HELP}")
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--people", type=int, metavar="N", help="so many people, with shares that fall like 1/rank")
-    size.add_argument(
-        "--counts", metavar="FILE", help="CSV with the columns question, value, people: exactly these people"
-    )
-    parser.add_argument(
-        "--level-mix",
-        metavar="MIX",
-        help="how people choose levels: strict=0.5,open=0.5, or a JSON file with such weights per value; default equal",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same reports (default 0)")
+    words = "CSV with the columns question, value, people: exactly these people"
+    size.add_argument("--counts", metavar="FILE", help=words)
+    words = "how people choose levels: strict=0.5,open=0.5, or a JSON file with such weights per value; default equal"
+    parser.add_argument("--level-mix", metavar="MIX", help=words)
+    add_seed_option(parser, "the same seed gives the same reports")
     add_engine_options(parser)
-    parser.add_argument(
-        "--partitions", type=int, metavar="N", help="files to write with Spark, each from a seed of its own"
-    )
+    words = "files to write with Spark, each from a seed of its own"
+    parser.add_argument("--partitions", type=int, metavar="N", help=words)
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -59,8 +55,7 @@ def add_to(verbs: Any) -> None:
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
     mix = read_level_mix(args.level_mix)
-    if args.seed < 0:
-        raise UsageError(f"--seed must not be negative, not {args.seed}")
+    check_seed(args)
     if args.engine == "spark":
         words, summary, shares = _write_on_spark(args, survey, mix)
     else:
@@ -71,19 +66,17 @@ def _run(args: argparse.Namespace) -> None:
             population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
         words, summary = (_write if args.out else _send)(args, survey, population)
         shares = {name: population.shares(survey.question(name)) for name in population.values}
-    if args.json:
-        emit_json({**summary, "survey": survey.hash, "questions": truth_mapping(survey, shares)}, args.json)
-    if args.json != "-":
-        console_for(args).print(words, markup=False)
+    content = {**summary, "survey": survey.hash, "questions": truth_mapping(survey, shares)}
+    emit(args, content, lambda console: console.print(words))
 
 
 def _write(args: argparse.Namespace, survey: Survey, population: Population) -> tuple[str, dict[str, Any]]:
-    with progress_bar("simulating", population.size) as (progress, task):
+    with progress_bar("simulating", population.size) as bar:
 
         def batches() -> Iterator[pa.RecordBatch]:
             for batch in simulate_reports(survey, population, seed=args.seed):
                 yield batch
-                progress.advance(task, batch.num_rows)
+                bar.advance(batch.num_rows)
 
         written = write_parquet(args.out, survey, batches())
     return f"{written:,} reports written to {args.out}", {"reports": written, "file": args.out}
@@ -108,16 +101,9 @@ def _write_on_spark(
 
 
 def _send(args: argparse.Namespace, survey: Survey, population: Population) -> tuple[str, dict[str, Any]]:
-    with (
-        closing(Sender(args.to, upload_token())) as sender,
-        progress_bar("sending", population.size, with_rate=True) as (progress, task),
-    ):
+    with closing(Sender(args.to, upload_token())) as sender:
         sender.check(survey)
-        start = perf_counter()
-        for batch in simulate_reports(survey, population, seed=args.seed):
-            for _ in sender.send(from_batch(survey, with_new_ids(batch))):
-                progress.advance(task)
-        seconds = perf_counter() - start
+        seconds = send_people(sender, survey, population, seed=args.seed)
     reports = sender.accepted + sender.rejections.total()
     rate = reports / seconds
     summary = {
@@ -131,7 +117,17 @@ def _send(args: argparse.Namespace, survey: Survey, population: Population) -> t
     return f"{outcomes_in_words(sender)} in {seconds:.1f} s ({rate:,.0f}/s)", summary
 
 
-def with_new_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
+def send_people(sender: Sender, survey: Survey, people: Population, *, seed: int) -> float:
+    """Send everybody's report, and return the seconds that it took."""
+    start = perf_counter()
+    with progress_bar("sending", people.size, with_rate=True) as bar:
+        for batch in simulate_reports(survey, people, seed=seed):
+            for _ in sender.send(from_batch(survey, _with_new_ids(batch))):
+                bar.advance()
+    return perf_counter() - start
+
+
+def _with_new_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the same reports under ids of their own: a collector would take those of a seed for sent before."""
     size = batch.schema.field("id").type.byte_width
     ids = pa.py_buffer(os.urandom(size * batch.num_rows))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from pldp import collector
 from pldp.budgets import micro_epsilon
 from pldp.cli.arguments import with_extra
 from pldp.cli.serve import add_settings
@@ -15,14 +16,12 @@ from pldp.collector import Settings
 from pldp.errors import UsageError
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("store", help="tokens and copies of a collector's store, also while it is served")
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     token = actions.add_parser("token", help="make a token; it is printed this once")
-    token.add_argument(
-        "--scope", default="read", help="read (estimates, default), upload (reports) or admin (also rounds)"
-    )
+    words = "read (estimates, default), upload (reports) or admin (also rounds)"
+    token.add_argument("--scope", default="read", help=words)
     enrol = actions.add_parser("enrol", help="give people upload tokens and a budget each; printed this once, as CSV")
     enrol.add_argument("names", nargs="*", metavar="NAME", help="whom to enrol")
     enrol.add_argument("--names", dest="file", metavar="FILE", help="file with a name per line")
@@ -33,50 +32,35 @@ def add_to(verbs: Any) -> None:
     copy.add_argument("target", help="file to write")
     restore = actions.add_parser("restore", help="check a copy and begin a store with it; none may be there")
     restore.add_argument("copy", help="file that backup wrote")
-    runs = {token: _token, rotate: _rotate, revoke: _revoke, enrol: _enrol, copy: _backup, restore: _restore}
+    for action in (token, rotate, revoke):
+        action.add_argument("name", help="whose token it is")
+    runs = {
+        token: lambda args: _write_line(_open("Tokens", args).create(args.name, args.scope)),
+        rotate: lambda args: _write_line(_open("Tokens", args).rotate(args.name)),
+        revoke: lambda args: _open("Tokens", args).revoke(args.name),
+        enrol: _enrol,
+        copy: lambda args: _open("open_database", args).backup(args.target),
+        restore: lambda args: _open("open_database", args).restore(args.copy),
+    }
     for action, run in runs.items():
-        if action in {token, rotate, revoke}:
-            action.add_argument("name", help="whose token it is")
         add_settings(action, "database")
         action.set_defaults(run=run)
 
 
-def _tokens(args: argparse.Namespace) -> Any:
+def _open(part: str, args: argparse.Namespace) -> Any:
+    """Open a part of the collector on the database that the options name."""
     with with_extra("collector"):
-        from pldp.collector import Tokens  # noqa: PLC0415 - optional
-    return Tokens(Settings.read(vars(args)).database)
+        make = getattr(collector, part)
+    return make(Settings.read(vars(args)).database)
 
 
-def _token(args: argparse.Namespace) -> None:
-    sys.stdout.write(_tokens(args).create(args.name, args.scope) + "\n")
+def _write_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
 
 
 def _enrol(args: argparse.Namespace) -> None:
-    listed = Path(args.file).read_text(encoding="utf-8").split() if args.file else []
-    names = [*args.names, *listed]
+    names = [*args.names, *(Path(args.file).read_text(encoding="utf-8").split() if args.file else [])]
     if not names:
         raise UsageError("name somebody to enrol, or a file with names (--names FILE)")
-    made = _tokens(args).enrol(names, micro_epsilon(args.budget))
+    made = _open("Tokens", args).enrol(names, micro_epsilon(args.budget))
     csv.writer(sys.stdout, lineterminator="\n").writerows([("name", "token"), *zip(names, made, strict=True)])
-
-
-def _rotate(args: argparse.Namespace) -> None:
-    sys.stdout.write(_tokens(args).rotate(args.name) + "\n")
-
-
-def _revoke(args: argparse.Namespace) -> None:
-    _tokens(args).revoke(args.name)
-
-
-def _database(args: argparse.Namespace) -> Any:
-    with with_extra("collector"):
-        from pldp.collector import open_database  # noqa: PLC0415 - optional
-    return open_database(Settings.read(vars(args)).database)
-
-
-def _backup(args: argparse.Namespace) -> None:
-    _database(args).backup(args.target)
-
-
-def _restore(args: argparse.Namespace) -> None:
-    _database(args).restore(args.copy)

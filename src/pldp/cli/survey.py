@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from pldp.budgets import epsilon_text
-from pldp.cli.output import add_json_option, console_for, emit_json
+from pldp.cli.output import add_json_option, emit, make_table
 from pldp.errors import UsageError
 from pldp.mechanisms import Channel, Micro
 from pldp.survey import Question, Survey, load, make_key, sign
@@ -23,37 +23,35 @@ MOST_VALUES: Final = 50
 """Values whose promises are shown one by one."""
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb and its actions."""
-    verb = verbs.add_parser("survey", help="check, compile and sign survey files")
-    actions = verb.add_subparsers(dest="action", metavar="ACTION", required=True)
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the actions."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="read a survey, compute its true ε and show what it offers")
-    check.add_argument("survey", help="survey file, TOML or JSON")
+    words = "write the spelled-out JSON form, with integer weights, for other clients"
+    build = actions.add_parser("compile", help=words)
+    key = actions.add_parser("key", help="make a key pair for signing")
+    signing = actions.add_parser("sign", help="write a signed survey")
+    for action in (check, build, signing):
+        action.add_argument("survey", help="survey file, TOML or JSON")
     check.add_argument("--trusted-key", metavar="HEX", help="accept only a survey signed with this public key")
     add_json_option(check)
-    check.set_defaults(run=_check)
-    build = actions.add_parser(
-        "compile", help="write the spelled-out JSON form, with integer weights, for other clients"
-    )
-    build.add_argument("survey", help="survey file, TOML or JSON")
-    build.add_argument("--out", required=True, metavar="FILE", help="JSON file to write")
-    build.set_defaults(run=lambda args: load(args.survey).save(args.out))
-    key = actions.add_parser("key", help="make a key pair for signing")
     key.add_argument("--out", required=True, metavar="FILE", help="file for the private key; the public one is printed")
-    key.set_defaults(run=_key)
-    signing = actions.add_parser("sign", help="write a signed survey")
-    signing.add_argument("survey", help="survey file, TOML or JSON")
     signing.add_argument("--key", required=True, metavar="FILE", help="file with the private key")
-    signing.add_argument("--out", required=True, metavar="FILE", help="JSON file to write")
-    signing.set_defaults(run=_sign)
+    for action in (build, signing):
+        action.add_argument("--out", required=True, metavar="FILE", help="JSON file to write")
+    for action, run in ((check, _check), (build, _compile), (key, _key), (signing, _sign)):
+        action.set_defaults(run=run)
 
 
 def _check(args: argparse.Namespace) -> None:
     survey = load(args.survey, trusted_key=args.trusted_key)
-    if args.json:
-        emit_json({"hash": survey.hash, "survey": survey.document, "channels": _channels(survey)}, args.json)
-    if args.json != "-":
-        _show(console_for(args), survey)
+    rows = _channels(survey)
+    content = {"hash": survey.hash, "survey": survey.document, "channels": rows}
+    emit(args, content, lambda console: _show(console, survey, rows))
+
+
+def _compile(args: argparse.Namespace) -> None:
+    load(args.survey).save(args.out)
 
 
 def _channels(survey: Survey) -> list[dict[str, Any]]:
@@ -97,14 +95,13 @@ def _text_or_none(micro: Micro | None) -> str | None:
     return None if micro is None else epsilon_text(micro)
 
 
-def _show(console: Console, survey: Survey) -> None:
-    console.print(f"[bold]{escape(survey.title)}[/]  {escape(survey.collector)}")
+def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
+    console.print(Text.assemble((survey.title, "bold"), f"  {survey.collector}"))
     console.print(f"hash {survey.hash}", soft_wrap=True)
     if survey.total_micro_epsilon is not None:
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
     if survey.ask is not None:
         console.print(f"each person is asked {survey.ask} of the {len(survey.questions)} questions, picked at random")
-    rows = _channels(survey)
     console.print(_channels_table(survey, rows))
     for question in survey.questions:
         promises = {row["level"]: row["values"] for row in rows if row["question"] == question.name and row["values"]}
@@ -115,40 +112,32 @@ def _show(console: Console, survey: Survey) -> None:
         if leak is not None and joint is not None:
             console.print(
                 f"{question.name}: levels are hidden; label and this answer together tell about the level at most "
-                f"ε = {epsilon_text(leak)}, about the pair of value and level ε = {epsilon_text(joint)}",
-                markup=False,
+                f"ε = {epsilon_text(leak)}, about the pair of value and level ε = {epsilon_text(joint)}"
             )
     total = survey.level_leak()
     if total is not None and len(survey.questions) > 1:
         words = "all answers at one level together tell about the level at most"
-        console.print(f"{words} ε = {epsilon_text(total)}", markup=False)
+        console.print(f"{words} ε = {epsilon_text(total)}")
 
 
 def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:
     caption = "true ε: of a whole report; truth, other: how often a report supports the true value, and any other value"
-    table = Table(header_style="bold", caption=caption, caption_justify="left")
-    for name in ("question (values)", "level", "mechanism", "promised ε", "true ε", "truth", "other"):
-        table.add_column(name, justify="left" if name in {"question (values)", "level", "mechanism"} else "right")
+    cells = []
     for row in rows:
-        asked = survey.question(row["question"])
+        asked = f"{row['question']} ({survey.question(row['question']).size})"
         odds = ("–" if row[name] is None else f"{row[name]:.4f}" for name in ("truth_support", "other_support"))
         promised = f"≤ {row['promised_epsilon']} a value" if row["values"] else row["promised_epsilon"]
-        cells = (escape(row["level"]), row["mechanism"], promised, row["true_epsilon"], *odds)
-        table.add_row(f"{escape(asked.name)} ({asked.size})", *cells)
-    return table
+        cells.append((asked, row["level"], row["mechanism"], promised, row["true_epsilon"], *odds))
+    heads = ("question (values)", "level", "mechanism", "promised ε", "true ε", "truth", "other")
+    return make_table(heads, cells, range(3, 7), caption=caption)
 
 
 def _promises_table(name: str, promises: dict[str, list[dict[str, str]]]) -> Table:
     """Show what each level promises for each value."""
     values = list(zip(*promises.values(), strict=True))
     cut = f"the first {MOST_VALUES} of {len(values):,} values; --json has all" if len(values) > MOST_VALUES else None
-    table = Table(header_style="bold", caption=cut, caption_justify="left")
-    table.add_column(f"{escape(name)}: ε promised for each value")
-    for level in promises:
-        table.add_column(escape(level), justify="right")
-    for row in values[:MOST_VALUES]:
-        table.add_row(escape(row[0]["label"]), *(_promise(own) for own in row))
-    return table
+    rows = [(row[0]["label"], *map(_promise, row)) for row in values[:MOST_VALUES]]
+    return make_table((f"{name}: ε promised for each value", *promises), rows, range(1, 1 + len(promises)), caption=cut)
 
 
 def _promise(own: dict[str, str]) -> str:

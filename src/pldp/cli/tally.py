@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pldp.cli.arguments import add_engine_options, add_pair_option, connected, read_lines, require_local
-from pldp.cli.output import add_json_option, console_for, emit_json, progress_bar, show_tally, tally_mapping
+from pldp.cli.output import add_json_option, emit, progress_bar, show_tally, tally_mapping
 from pldp.errors import ReportError, UnreadableError, UsageError
 from pldp.reports import Rejection
 from pldp.reports.columns import parquet_files, rows_of_parquet, survey_of_parquet
@@ -16,28 +16,18 @@ from pldp.survey import Survey, load
 from pldp.tallies import Tally, tally, unreadable_reports
 
 
-def add_to(verbs: Any) -> None:
-    """Add the verb."""
-    parser = verbs.add_parser("tally", help="count reports, or add up tallies, into one small file")
-    parser.add_argument(
-        "reports",
-        nargs="+",
-        metavar="REPORTS",
-        help="Parquet (.parquet), JSON lines (.jsonl, or - ), or tallies (.tally)",
-    )
-    parser.add_argument("--survey", metavar="FILE", help="survey file; default: the one that a Parquet file carries")
-    parser.add_argument("--out", required=True, metavar="FILE", help="tally file to write, by custom .tally")
-    parser.add_argument(
-        "--patterns",
-        action="store_true",
-        help="keep whole rows of unary reports, for maximum likelihood (larger file)",
-    )
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add = parser.add_argument
+    words = "Parquet (.parquet), JSON lines (.jsonl, or - ), or tallies (.tally)"
+    add("reports", nargs="+", metavar="REPORTS", help=words)
+    add("--survey", metavar="FILE", help="survey file; default: the one that a Parquet file carries")
+    add("--out", required=True, metavar="FILE", help="tally file to write, by custom .tally")
+    words = "keep whole rows of unary reports, for maximum likelihood (larger file)"
+    add("--patterns", action="store_true", help=words)
     add_pair_option(parser, "count these two questions together, for a two-way table (may be repeated)")
-    parser.add_argument(
-        "--skip-unreadable",
-        action="store_true",
-        help="count the reports of truncated or corrupt Parquet files as rejected and go on; default: stop",
-    )
+    words = "count the reports of truncated or corrupt Parquet files as rejected and go on; default: stop"
+    add("--skip-unreadable", action="store_true", help=words)
     add_engine_options(parser)
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -55,24 +45,16 @@ def _run(args: argparse.Namespace) -> None:
     if not result.reports and set(result.rejections) == {Rejection.WRONG_SURVEY}:
         raise ReportError(f"none of the {result.rejected:,} reports is of the survey {result.survey.title!r}")
     result.save(args.out)
-    if args.json:
-        emit_json(tally_mapping(result), args.json)
-    if args.json != "-":
-        show_tally(console_for(args), result)
+    emit(args, tally_mapping(result), lambda console: show_tally(console, result))
 
 
 def _tally_here(survey: Survey | None, args: argparse.Namespace) -> Tally:
     parts = []
     paths = [str(file) for path in args.reports for file in ([path] if _is_text(path) else parquet_files(path))]
-    with progress_bar("counting", _rows(paths)) as (progress, task):
+    with progress_bar("counting", _rows(paths)) as bar:
         done = 0
         for path in paths:
-            part = _tally_file(
-                path,
-                survey,
-                args,
-                lambda rows, base=done: progress.update(task, completed=base + rows),
-            )
+            part = _tally_file(path, survey, args, lambda rows, base=done: bar.reach(base + rows))
             done += part.reports + part.rejected
             survey = survey or part.survey
             parts.append(part)
@@ -132,9 +114,8 @@ def _load_tally(path: str, survey: Survey | None, args: argparse.Namespace) -> T
         raise UsageError(f"{path}: is a tally of another survey")
     for pair in map(tuple, args.pair):
         if pair not in loaded.paired:
-            raise UsageError(
-                f"--pair: {path} was counted without the pair {pair[0]}, {pair[1]}; count its reports again"
-            )
+            missing = f"the pair {', '.join(pair)}"
+            raise UsageError(f"--pair: {path} was counted without {missing}; count its reports again")
     if args.patterns and not all(counts.has_cells for counts in loaded.counts.values() if counts.reports):
         raise UsageError(f"--patterns: {path} was counted without whole rows; count its reports again")
     return loaded
@@ -143,13 +124,10 @@ def _load_tally(path: str, survey: Survey | None, args: argparse.Namespace) -> T
 def _tally_file(path: str, survey: Survey | None, args: argparse.Namespace, progress: Any) -> Tally:
     if path.endswith(".tally"):
         return _load_tally(path, survey, args)
-    if _is_text(path):
-        if survey is None:
-            raise UsageError(f"--survey is needed to read {path}")
-        return tally(survey, read_lines(path), patterns=args.patterns, pairs=args.pair, progress=progress)
-    survey = survey or survey_of_parquet(path)
+    survey = survey or _survey_of(path)
+    reports = read_lines(path) if _is_text(path) else path
     try:
-        return tally(survey, path, patterns=args.patterns, pairs=args.pair, progress=progress)
+        return tally(survey, reports, patterns=args.patterns, pairs=args.pair, progress=progress)
     except UnreadableError as error:
         if not args.skip_unreadable:
             raise

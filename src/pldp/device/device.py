@@ -151,8 +151,9 @@ class Device:
             raise AnswerError(f"levels must name a level for every question answered; {name!r} has none")
         index = BY_KIND[question.kind].encode(question, value)
         level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
-        # What is asked, not the survey's hash: a new title must not renew the memo.
-        key = self._state.key("output", self.survey.collector, question.identity(level), _digits(index))
+        # What is asked, not the survey's hash: a new title must not renew the memo. `Decimal` also writes the integer
+        # of a set of so many labels that `str` refuses it.
+        key = self._state.key("output", self.survey.collector, question.identity(level), f"{Decimal(index):f}")
         level_key = ""
         if self.survey.level_channel is not None:
             # One label per level for all questions: several would tell more about it.
@@ -185,8 +186,3 @@ class Device:
         if cap is None:
             return "unlimited"
         return epsilon_text(max(cap - self.ledger.spent_on(self.survey.hash), 0))
-
-
-def _digits(index: int) -> str:
-    """Write an integer in decimal, also a set of so many labels that `str` refuses it."""
-    return f"{Decimal(index):f}"

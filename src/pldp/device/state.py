@@ -41,16 +41,9 @@ def _make_path(path: str | Path) -> Path:
 
 
 class DeviceState:
-    """Secret, memo and ledger of one person.
+    """Secret, memo and ledger of one person, in memory only where no path is given.
 
-    Parameters
-    ----------
-    path
-        File that keeps them; without it they live in memory only.
-    cap
-        Lifetime cap in micro-ε. The tightest one ever given is kept.
-    random
-        Source of the secret of a new state.
+    Of lifetime caps (in micro-ε) the tightest one ever given is kept. `random` makes the secret of a new state.
     """
 
     def __init__(self, path: str | Path | None, *, cap: int | None, random: RandomBytes) -> None:
@@ -60,8 +53,7 @@ class DeviceState:
         self.ledger = Ledger(cap=cap)
         self._lock = threading.RLock()
         with self.locked():
-            known = [limit for limit in (self.ledger.cap, cap) if limit is not None]
-            tightest = min(known, default=None)
+            tightest = min((limit for limit in (self.ledger.cap, cap) if limit is not None), default=None)
             if self.path is not None and (not self.path.exists() or tightest != self.ledger.cap):
                 self.ledger.cap = tightest
                 self._write(self.path)
@@ -87,8 +79,7 @@ class DeviceState:
         if not path.exists():
             return
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            self._from_mapping(content, path)
+            self._from_mapping(json.loads(path.read_text(encoding="utf-8")), path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DeviceStateError(f"{path}: is not a readable device state ({type(error).__name__})") from None
 

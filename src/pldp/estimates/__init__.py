@@ -22,7 +22,7 @@ from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
 from pldp.estimates.tables.table import Table
 from pldp.estimates.tables.two_way import two_way
-from pldp.estimates.verb import estimate
+from pldp.estimates.verb import applies, estimate
 
 __all__ = [
     "PLAIN_RATES",
@@ -52,6 +52,7 @@ __all__ = [
     "Sets",
     "Shares",
     "Table",
+    "applies",
     "base_cut",
     "baskets_of",
     "centres",

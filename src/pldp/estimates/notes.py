@@ -30,6 +30,11 @@ IMPOSSIBLE_MIX: Final = Note(
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
 
 
+def other_method(method: str) -> Note:
+    """Say that the method that was asked for is one of other kinds of questions."""
+    return Note("other-method", f"the method {method!r} does not apply to this kind of question", "info")
+
+
 def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     """Say that the levels contradict the assumption behind pooling by precision, where they do."""
     if test is None or not test.rejected:

@@ -8,6 +8,7 @@ from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
+from pldp.estimates.notes import other_method
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
 from pldp.estimates.tables.table import Table
@@ -62,13 +63,19 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
         return _estimate(tally, asked, options)
     kinds = {asked.kind for asked in tally.survey.questions}
+    method = options.get("method")
+    if method is not None and not any(applies(asked, "method", method) for asked in tally.survey.questions):
+        known = sorted({name for kind in kinds for name in BY_KIND[kind].METHODS})
+        raise EstimateError(f"method must be one of {', '.join(known)}, not {method!r}")
     _refuse_others(options, kinds, f"this survey has questions of kind {', '.join(sorted(kinds))} only")
     results: dict[str, Result] = {}
     missing: dict[str, str] = {}
     for asked in tally.survey.questions:
-        own = {name: value for name, value in options.items() if name in BY_KIND[asked.kind].OPTIONS}
+        own = {name: value for name, value in options.items() if applies(asked, name, value)}
         try:
-            results[asked.name] = _estimate(tally, asked, own)
+            found = _estimate(tally, asked, own)
+            noted = (*found.notes, other_method(method)) if method is not None and "method" not in own else found.notes
+            results[asked.name] = replace(found, notes=noted)
         except (EstimateError, TallyError) as error:
             missing[asked.name] = str(error)
     tables = []
@@ -86,6 +93,12 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         tuple(tables),
         missing,
     )
+
+
+def applies(question: Question, option: str, value: object) -> bool:
+    """Say whether an option with this value says anything about a question; each kind has methods of its own."""
+    kind = BY_KIND[question.kind]
+    return option in kind.OPTIONS and (option != "method" or value is None or value in kind.METHODS)
 
 
 def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:

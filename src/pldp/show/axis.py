@@ -20,15 +20,7 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True)
 class Axis:
-    """Where numbers are drawn.
-
-    Attributes
-    ----------
-    low, high
-        The ends.
-    step
-        Between ticks, which are its multiples.
-    """
+    """Where numbers are drawn: the ends, and the step between ticks, which are its multiples."""
 
     low: float
     high: float

@@ -23,14 +23,13 @@ def card(result: Mapped) -> str:
     legend = kind.legend.format(confidence=confidence)
     if any("true" in row for row in result["rows"]):
         legend += " The diamond is the truth."
-    tables = kind.tables(result)[kind.picture_is_table :]
     levels = groups_table(result)
     return (
         f'<section class="card"><h2>{escape(kind.title(result))}</h2>'
         + f'<p class="note">{_name(result)}{escape(" · ".join(filter(None, facts)))}</p>'
         + notes(result.get("notes", ()))
         + (f"<figure>{picture}<figcaption>{escape(legend)}</figcaption></figure>" if picture else "")
-        + "".join(table(each) for each in tables)
+        + "".join(map(table, kind.tables(result)[kind.picture_is_table :]))
         + "".join(map(paragraph, footing(result)))
         + details("Levels", table(levels._replace(title="")) if levels else "")
         + details("Assumptions", bullets(map(as_sentence, result.get("assumptions", ()))))

@@ -15,25 +15,16 @@ UNKNOWN: Final = "–"
 
 @dataclass(frozen=True)
 class Writer:
-    """Writes numbers of one column alike.
+    """Writes numbers of one column alike, multiplied by `factor` and with `unit` behind them, space included.
 
-    Attributes
-    ----------
-    digits
-        Decimals; −2 rounds to hundreds.
-    unit
-        What follows a number, with the space before it.
-    factor
-        What numbers are multiplied by: 100 for shares in per cent.
-
-    Examples
-    --------
     >>> write = Writer(1, " %", 100)
     >>> write(0.3134), write.interval(-0.012, 0.31), Writer(-2)(31_234), write(None)
     ('31.3 %', '−1.2 to 31.0 %', '31,200', '–')
     """
 
     digits: int = 1
+    """Decimals; −2 rounds to hundreds."""
+
     unit: str = ""
     factor: float = 1.0
 
@@ -41,8 +32,7 @@ class Writer:
         """Write a number without its unit."""
         if number is None or not math.isfinite(number):
             return UNKNOWN
-        text = f"{round(self.factor * number, self.digits) + 0.0:,.{max(0, self.digits)}f}"
-        return text.replace("-", "−")
+        return f"{round(self.factor * number, self.digits) + 0.0:,.{max(0, self.digits)}f}".replace("-", "−")
 
     def __call__(self, number: float | None) -> str:
         """Write a number with its unit."""

@@ -45,9 +45,8 @@ def dots(found: Sequence[Mapped], words_of: Callable[[Mapped], tuple[str, str]],
     inner = (row.get(name) for row in rows for name in ("estimate", "consistent", "true"))
     axis = Axis.around([0.0, *inner, *(min(FARTHEST[1], max(FARTHEST[0], number)) for number in ends)])
     height = ROW * len(rows) + FOOT
-    marks = "".join(
-        _words(*words_of(row), ROW * place) + _dot(row, axis, ROW * place) for place, row in enumerate(rows)
-    )
+    tops = range(0, ROW * len(rows), ROW)
+    marks = "".join(_words(*words_of(row), top) + _dot(row, axis, top) for row, top in zip(rows, tops, strict=True))
     words = " ".join(filter(None, (cut, "Lines that leave the picture are longer than drawn." if beyond else "")))
     frame = _grid(axis, height - FOOT) + _labels(axis, height, Writer(axis.digits(100), " %", 100))
     return _figure(f"{frame}{marks}", height, about, words)
@@ -98,19 +97,21 @@ def curve(density: Mapped, mean: Mapped, unit: str, about: str) -> str:
         found = zip(middles, numbers, per, strict=True)
         return [(x, 100 * (1 - rise.place((share or 0.0) * factor))) for x, share, factor in found]
 
-    body = [_grid(axis, HEIGHT), _mean(axis, mean)]
     band = _path([*along(high), *reversed(along(low))]) + "Z" if upper else ""
-    body.append(
-        f'<svg width="100%" height="{HEIGHT}" viewBox="0 0 100 100" preserveAspectRatio="none">'
-        f'<path class="band" d="{band}"/><path class="fitted" d="{_path(along(shares))}"/></svg>'
-    )
     write = Writer(rise.digits(100), " %", 100)
-    body.append(_rise(rise, write, at_right=middles[heights.index(max(heights))] < 50))
-    body.append(_line("zero", "0", "100%", HEIGHT, HEIGHT) + _labels(axis, HEIGHT + FOOT, axis.label))
+    body = (
+        _grid(axis, HEIGHT)
+        + _mean(axis, mean)
+        + f'<svg width="100%" height="{HEIGHT}" viewBox="0 0 100 100" preserveAspectRatio="none">'
+        + f'<path class="band" d="{band}"/><path class="fitted" d="{_path(along(shares))}"/></svg>'
+        + _rise(rise, write, at_right=middles[heights.index(max(heights))] < 50)
+        + _line("zero", "0", "100%", HEIGHT, HEIGHT)
+        + _labels(axis, HEIGHT + FOOT, axis.label)
+    )
     words = f"Height: share of people per {brief(slice_width)}{f' {unit}' if unit else ''}."
     if reach > rise.high:
         words += f" The band is cut: it reaches {write(reach)}."
-    return _figure("".join(body), HEIGHT + FOOT, about, words)
+    return _figure(body, HEIGHT + FOOT, about, words)
 
 
 def _rise(axis: Axis, write: Writer, *, at_right: bool) -> str:
@@ -126,13 +127,12 @@ def _rise(axis: Axis, write: Writer, *, at_right: bool) -> str:
 def _mean(axis: Axis, mean: Mapped) -> str:
     if mean["estimate"] is None:
         return ""
-    parts = []
+    middle, around = _at(axis, mean["estimate"]), ""
     if mean["low"] is not None and mean["high"] is not None:
-        start, end = axis.place(mean["low"]), axis.place(mean["high"])
-        box = f'x="{100 * start:.2f}%" y="0" width="{max(0.3, 100 * (end - start)):.2f}%" height="{HEIGHT}"'
-        parts.append(f'<rect class="around" {box}/>')
-    middle = _at(axis, mean["estimate"])
-    return "".join([*parts, _line("mean", middle, middle, 0, HEIGHT)])
+        width = max(0.3, 100 * (axis.place(mean["high"]) - axis.place(mean["low"])))
+        box = f'x="{_at(axis, mean["low"])}" y="0" width="{width:.2f}%" height="{HEIGHT}"'
+        around = f'<rect class="around" {box}/>'
+    return around + _line("mean", middle, middle, 0, HEIGHT)
 
 
 def shades(numbers: Sequence[Sequence[float | None]]) -> list[list[int]]:

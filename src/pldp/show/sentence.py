@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pldp.show.kinds import BY_KIND
 from pldp.show.numbers import brief
-from pldp.show.table import Mapped
+from pldp.show.table import Mapped, name_of
 
 
 def sentence(result: Mapped) -> str:
@@ -15,10 +15,9 @@ def sentence(result: Mapped) -> str:
     'mode: car 31 % (29 to 33 %); 95 % intervals, from 1,000 reports'
     """
     said = BY_KIND[result["kind"]].says(result)
-    name = " × ".join(result["questions"]) if "questions" in result else result["name"]
     known = any(row["low"] is not None for row in result["rows"])
     intervals = f"; {brief(100 * result['confidence'])} % intervals" if known else ""
-    return f"{name}: {said}{intervals}, from {result['reports']:,} reports"
+    return f"{name_of(result)}: {said}{intervals}, from {result['reports']:,} reports"
 
 
 def footing(result: Mapped) -> list[str]:

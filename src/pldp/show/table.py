@@ -15,19 +15,7 @@ Mapped = Mapping[str, Any]
 
 
 class Table(NamedTuple):
-    """Rows of text.
-
-    Attributes
-    ----------
-    title
-        Above the table; may be empty.
-    heads, rows
-        The names of the columns, and the cells below them.
-    left
-        How many columns hold words; the others hold numbers.
-    note
-        Below the table.
-    """
+    """Rows of text below the heads of their columns; the first `left` columns hold words, the others numbers."""
 
     title: str
     heads: Sequence[str]
@@ -46,6 +34,11 @@ def largest(rows: Sequence[Mapped], most: int = MOST_ROWS) -> tuple[list[Mapped]
         return list(rows), ""
     kept = sorted(sorted(range(len(rows)), key=lambda place: -(rows[place]["estimate"] or 0.0))[:most])
     return [rows[place] for place in kept], f"The {most:,} largest of {len(rows):,}."
+
+
+def name_of(result: Mapped) -> str:
+    """Return the name of the question, or of both questions of a two-way table."""
+    return " × ".join(result["questions"]) if "questions" in result else str(result["name"])
 
 
 def groups_table(result: Mapped) -> Table | None:

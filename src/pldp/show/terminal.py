@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pldp.show.kinds import BY_KIND
-from pldp.show.table import Mapped, Table, groups_table
+from pldp.show.table import Mapped, Table, groups_table, name_of
 
 
 def heading(result: Mapped) -> str:
     """Return what a result is about and what it is made from."""
-    name = " × ".join(result["questions"]) if "questions" in result else result["name"]
-    return f"{name}: {result['reports']:,} reports, {result['method']}"
+    return f"{name_of(result)}: {result['reports']:,} reports, {result['method']}"
 
 
 def tables(result: Mapped) -> list[Table]:

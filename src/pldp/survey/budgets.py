@@ -23,7 +23,7 @@ from pldp.budgets import Cost, allocate, fraction_levels, micro_epsilon
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, epsilon_text
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
-from pldp.survey.reading import read_epsilon, read_fraction
+from pldp.survey.reading import naming, read_epsilon, read_fraction
 
 _MOST: Final = LARGEST_EPSILON * MICRO
 """The largest part of a question; what is left of a larger total is not spent."""
@@ -41,19 +41,16 @@ def with_budgets(survey: dict[str, Any]) -> dict[str, Any]:
     questions = survey.get("questions")
     if not isinstance(questions, list) or not all(isinstance(entry, dict) for entry in questions):
         return survey  # the reader says what is wrong
-    try:
+    with naming("total_epsilon"):
         budgets = _budgets(total, questions, survey.get("ask"))
-        in_all = {level.name: level.micro_epsilon for level in fraction_levels(total, fractions)}
+        in_all = _levels(total, fractions)
         spelled = [
             entry if budget is None else entry | {"levels": _levels(budget, fractions)}
             for entry, budget in zip(questions, budgets, strict=True)
         ]
-    except EpsilonError as error:
-        raise SurveyError(f"total_epsilon: {error}") from None
     named = {
-        name: {key: text for key, text in levels[name].items() if key != "fraction"}
-        | {"epsilon": epsilon_text(in_all[name])}
-        for name in levels
+        name: {key: text for key, text in entry.items() if key != "fraction"} | {"epsilon": in_all[name]}
+        for name, entry in levels.items()
     }
     return {**survey, "levels": named, "questions": spelled}
 
@@ -62,8 +59,8 @@ def _is_fraction(entry: object) -> bool:
     return isinstance(entry, dict) and "fraction" in entry
 
 
-def _fraction(entry: object, key: str) -> Fraction:
-    if not isinstance(entry, dict) or "fraction" not in entry or "epsilon" in entry:
+def _fraction(entry: Any, key: str) -> Fraction:
+    if not _is_fraction(entry) or "epsilon" in entry:
         raise SurveyError(f"{key}: must be a fraction of the question's budget, as other levels are, and nothing else")
     return read_fraction(entry["fraction"], f"{key}.fraction")
 
@@ -76,10 +73,8 @@ def _budgets(total: int, questions: list[dict[str, Any]], ask: object) -> list[i
     else:
         left = total - sum(_fixed(entry) for entry in questions if "levels" in entry)
         if left <= 0:
-            raise EpsilonError(
-                f"must leave something for the {len(costs)} questions without levels of their own, "
-                f"not {epsilon_text(total)}"
-            )
+            others = f"the {len(costs)} questions without levels of their own"
+            raise EpsilonError(f"must leave something for {others}, not {epsilon_text(total)}")
         parts = allocate(left, costs) if costs else []
     fresh = iter(parts)
     return [None if "levels" in entry else min(next(fresh), _MOST) for entry in questions]
@@ -87,13 +82,12 @@ def _budgets(total: int, questions: list[dict[str, Any]], ask: object) -> list[i
 
 def _cost(entry: dict[str, Any]) -> Cost:
     """Return the error by ε of a question; refuse one whose kind has none."""
-    kind = entry.get("kind", DEFAULT_KIND)
-    found = KINDS.get(kind, KINDS[DEFAULT_KIND]) if isinstance(kind, str) else KINDS[DEFAULT_KIND]
-    cost = found.cost(entry)
+    kind = KINDS.get(str(entry.get("kind")), KINDS[DEFAULT_KIND])
+    cost = kind.cost(entry)
     if cost is None:
         raise EpsilonError(
             f"question {str(entry.get('name'))[:64]!r} needs levels of its own: how to share a total with questions of "
-            f"kind {found.kind} is not known yet"
+            f"kind {kind.kind} is not known yet"
         )
     return cost
 

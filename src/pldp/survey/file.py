@@ -86,7 +86,15 @@ def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
 
 def loads(text: str, *, trusted_key: str | None = None) -> Survey:
     """Read a survey from TOML or JSON text. A signed survey is JSON with the keys `survey` and `signature`."""
-    document = _parse_json(text) if text.lstrip().startswith("{") else _parse_toml(text)
+    form, parse = ("JSON", _parse_json) if text.lstrip().startswith("{") else ("TOML", _parse_toml)
+    try:
+        document = parse(text)
+    except SurveyError:
+        raise
+    except (ValueError, ArithmeticError):
+        raise SurveyError(f"not valid {form}: a number is too long") from None
+    except RecursionError:
+        raise SurveyError("nested too deeply") from None
     return survey_from_document(document, trusted_key=trusted_key)
 
 
@@ -107,12 +115,6 @@ def _parse_json(text: str) -> Any:
         return json.loads(text, parse_float=Decimal, object_pairs_hook=_without_repeated_keys)
     except json.JSONDecodeError as error:
         raise SurveyError(f"line {error.lineno}: not valid JSON: {error.msg}") from None
-    except SurveyError:
-        raise
-    except (ValueError, ArithmeticError):
-        raise SurveyError("not valid JSON: a number is too long") from None
-    except RecursionError:
-        raise SurveyError("nested too deeply") from None
 
 
 def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -129,10 +131,6 @@ def _parse_toml(text: str) -> Any:
         return tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise SurveyError(f"not valid TOML: {error}") from None
-    except (ValueError, ArithmeticError):
-        raise SurveyError("not valid TOML: a number is too long") from None
-    except RecursionError:
-        raise SurveyError("nested too deeply") from None
 
 
 def survey_from_mapping(document: object) -> Survey:
@@ -169,7 +167,6 @@ def survey_from_mapping(document: object) -> Survey:
 
 
 def _read_question(entry: object, key: str, survey_levels: tuple[Level, ...], hiding: Hiding | None) -> Question:
-    """Build a question from its table, by its kind."""
     table = entry if isinstance(entry, dict) else read_table(entry, key, ())
     kind = table.get("kind", DEFAULT_KIND)
     check_known(kind, f"{key}.kind", KINDS)
@@ -213,14 +210,9 @@ def _total(entry: object, questions: tuple[Question, ...], ask: int | None) -> i
     if entry is None:
         return None
     total = read_epsilon(entry, "total_epsilon", largest=LARGEST_TOTAL)
-    least = min(question.charge(0) for question in questions)
-    if ask is not None:  # whoever is asked the dearest questions must be able to answer them
-        least = sum(sorted(question.charge(0) for question in questions)[-ask:])
+    charges = sorted(question.charge(0) for question in questions)
+    # Whoever is asked the dearest questions must be able to answer them.
+    least, what = (charges[0], "at least one answer") if ask is None else (sum(charges[-ask:]), f"any {ask} answers")
     if total < least:
-        fail(
-            "total_epsilon",
-            f"must allow {'at least one answer' if ask is None else f'any {ask} answers'} at the strictest level "
-            f"({epsilon_text(least)})",
-            entry,
-        )
+        fail("total_epsilon", f"must allow {what} at the strictest level ({epsilon_text(least)})", entry)
     return total

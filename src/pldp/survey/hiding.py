@@ -18,7 +18,7 @@ from pldp.mechanisms import (
     level_leak,
 )
 from pldp.survey.question import Entry, Question, Schema
-from pldp.survey.reading import fail, read_epsilon, read_table
+from pldp.survey.reading import fail, naming, read_epsilon, read_table
 
 LEAST_LABEL_EPSILON: Final = 10_000
 """Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
@@ -80,12 +80,10 @@ def check_offer(question: str, levels: Sequence[Level], survey_levels: Sequence[
 
 def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> tuple[PureChannel, ...]:
     """Choose the most accurate channels of one form whose leak about the level stays within the cap."""
-    try:
+    with naming(entry.key):
         candidates = list(hideable(mechanism, size, [level.micro_epsilon for level in entry.levels]))
-    except EpsilonError as error:
-        raise SurveyError(f"{entry.key}: {error}") from None
     leaks = {channels: level_leak(channels) for channels in candidates}
-    allowed = [channels for channels in candidates if hiding.room is None or leaks[channels] <= hiding.room]
+    allowed = [channels for channels, leak in leaks.items() if hiding.room is None or leak <= hiding.room]
     if not allowed:
         known = ", ".join(f"{channels[0].mechanism} {epsilon_text(leak)}" for channels, leak in leaks.items())
         raise SurveyError(
@@ -95,29 +93,19 @@ def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> 
     return max(allowed, key=lambda channels: sum(1 / channel.variance(1 / size) for channel in channels))
 
 
-def label_channel(
-    hiding: Hiding, levels: tuple[Level, ...], questions: tuple[Question, ...]
-) -> tuple[int, PureChannel]:
+def label_channel(hiding: Hiding, levels: Sequence[Level], questions: Sequence[Question]) -> tuple[int, PureChannel]:
     """Build the channel of the label; its ε is the one asked for, or what the cap leaves beside all outputs."""
     outputs = sum(sorted(map(_leak, questions))[-hiding.questions :])
     if hiding.leak_cap is not None and outputs + (hiding.micro_epsilon or LEAST_LABEL_EPSILON) > hiding.leak_cap:
-        fail(
-            "hide_level.leak_cap",
-            f"must leave room for epsilon beside the {epsilon_text(outputs)} that outputs alone tell about the level",
-            epsilon_text(hiding.leak_cap),
-        )
+        rule = f"must leave room for epsilon beside the {epsilon_text(outputs)} that outputs alone tell about the level"
+        fail("hide_level.leak_cap", rule, epsilon_text(hiding.leak_cap))
     left = min((hiding.leak_cap or 0) - outputs, LARGEST_EPSILON * MICRO)
     micro = hiding.micro_epsilon if hiding.micro_epsilon is not None else left
-    try:
+    with naming("hide_level"):
         built = LABEL.of(len(levels), micro) if hiding.weights is None else LABEL.read(len(levels), hiding.weights)
-    except EpsilonError as error:
-        raise SurveyError(f"hide_level: {error}") from None
     if built.micro_epsilon > micro:
-        fail(
-            "hide_level: weights",
-            f"must keep the promised epsilon {epsilon_text(micro)}",
-            epsilon_text(built.micro_epsilon),
-        )
+        rule = f"must keep the promised epsilon {epsilon_text(micro)}"
+        fail("hide_level: weights", rule, epsilon_text(built.micro_epsilon))
     return micro, built
 
 
@@ -130,8 +118,5 @@ def _leak(question: Question) -> int:
         return level_leak(question.channels)
     except EpsilonError:
         names = ", ".join(channel.mechanism for channel in question.channels)
-        fail(
-            f"hide_level: question {question.name}.mechanism",
-            "must give reports of one form at every level, or their form shows the level",
-            names,
-        )
+        rule = "must give reports of one form at every level, or their form shows the level"
+        fail(f"hide_level: question {question.name}.mechanism", rule, names)

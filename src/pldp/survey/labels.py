@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from pldp.budgets import Level
 from pldp.errors import AnswerError
-from pldp.mechanisms import epsilon_text
-from pldp.survey.question import Budgets, Entry, Question, Schema
+from pldp.mechanisms import Channel, epsilon_text
+from pldp.survey.question import Budgets, Entry, Question, Schema, read_channels
 from pldp.survey.reading import LONGEST_TEXT, check_distinct, fail, read_epsilon, read_fraction, read_table, read_text
 
 MOST_VALUES: Final = 1_000_000
@@ -20,14 +20,9 @@ MOST_VALUES: Final = 1_000_000
 
 @dataclass(frozen=True, repr=False)
 class LabelQuestion(Question):
-    """A question whose answers are made of labels.
+    """A question whose answers are made of labels, `values`, in their public order.
 
-    Attributes
-    ----------
-    values
-        The labels that can be answered, in their public order.
-    budgets
-        For each level a budget per value, where values are protected differently.
+    `budgets` has for each level a budget per value, where values are protected differently.
     """
 
     values: tuple[str, ...]
@@ -62,6 +57,19 @@ class LabelQuestion(Question):
         },
     }
     required: ClassVar[tuple[str, ...]] = (*Question.required, "values")
+
+    @classmethod
+    def read(cls, entry: Entry) -> Self:
+        """Build the question."""
+        values = read_labels(entry)
+        budgets = read_budgets(entry, values)
+        channels = cls.read_channels(entry, len(values), budgets)
+        return cls(entry.name, entry.text, entry.levels, channels, values, budgets)
+
+    @classmethod
+    def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Budgets]) -> tuple[Channel, ...]:
+        """Build the channel of each level."""
+        return read_channels(entry, cls.domain, size, budgets)
 
     @property
     def scale(self) -> tuple[str, ...]:
@@ -100,9 +108,8 @@ class LabelQuestion(Question):
         """Return the place of a label; the label itself never appears in the error."""
         index = self.value_places.get(value) if isinstance(value, str) else None
         if index is None:
-            raise AnswerError(
-                f"value must be one of the {len(self.values)} labels of question {self.name!r}; what came is not"
-            )
+            labels = f"the {len(self.values)} labels of question {self.name!r}"
+            raise AnswerError(f"value must be one of {labels}; what came is not")
         return index
 
 
@@ -130,9 +137,8 @@ def read_budgets(entry: Entry, values: tuple[str, ...]) -> tuple[Budgets, ...]:
     for name, part in read_table(table.get("fractions", {}), f"{key}.fractions", set(values)).items():
         fractions[name] = read_fraction(part, f"{key}.fractions.{name}")
     unprotected = table.get("unprotected", [])
-    if not isinstance(unprotected, list) or not all(
-        isinstance(name, str) and name in fractions for name in unprotected
-    ):
+    known = isinstance(unprotected, list) and all(isinstance(name, str) and name in fractions for name in unprotected)
+    if not known:
         fail(f"{key}.unprotected", "must be a list of labels of this question", unprotected)
     for name in unprotected:
         if name in table.get("fractions", {}):

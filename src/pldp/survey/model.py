@@ -32,12 +32,8 @@ class Survey:
 
     Attributes
     ----------
-    title, collector
-        What the survey is and who collects.
     levels
         The levels on offer, strictest first.
-    questions
-        What is asked.
     total_micro_epsilon
         The most that one person may spend on this survey, or `None`.
     ask

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from pldp.budgets import Cost, Level, epsilon_text
-from pldp.errors import AnswerError, EpsilonError, SurveyError
+from pldp.errors import AnswerError, SurveyError
 from pldp.mechanisms import AUTO, Channel, Domain, Micro, build, family, read
-from pldp.survey.reading import LONGEST_TEXT, fail, read_per_level
+from pldp.survey.reading import LONGEST_TEXT, fail, naming, read_per_level
 from pldp.words import unknown
 
 if TYPE_CHECKING:
@@ -27,18 +27,9 @@ Schema = Mapping[str, Any]
 
 
 class Entry(NamedTuple):
-    """One question of a survey file, with what is read alike for every kind.
+    """One question of a survey file: its table, and what is read alike for every kind.
 
-    Attributes
-    ----------
-    table
-        The question's own keys, all of them known.
-    key
-        Where it stands in the file, for errors.
-    name, text, levels
-        As in `Question`.
-    hiding
-        What `hide_level` asks for, if levels are hidden.
+    All keys of the table are known ones; `key` says where it stands in the file, for errors.
     """
 
     table: Mapping[str, Any]
@@ -65,16 +56,8 @@ class Entry(NamedTuple):
 class Question(ABC):
     """One question with the channel that each level uses; its kind says what an answer is.
 
-    Attributes
-    ----------
-    name
-        Short name in files and results.
-    text
-        What the person reads.
-    levels
-        The levels on offer, strictest first, each with its ε for this question.
-    channels
-        The channel of each level, in the order of `levels`.
+    `name` is short, for files and results, `text` is what the person reads. `levels` are those on offer, strictest
+    first, each with its ε for this question; `channels` has the channel of each in the same order.
     """
 
     name: str
@@ -222,24 +205,25 @@ _LISTED: Final = 6
 
 
 def read_channels(
-    entry: Entry, domain: Domain, size: int, budgets: Sequence[Micro | Budgets], *, per_value: bool | None = None
+    entry: Entry, domain: Domain, size: int, budgets: Sequence[Micro | Budgets] = (), *, per_value: bool | None = None
 ) -> tuple[Channel, ...]:
-    """Build the channel of each level from `mechanism` and `weights`, with one budget or one per value for each."""
+    """Build the channel of each level from `mechanism` and `weights`.
+
+    A level has one budget, or one per value; without `budgets` it is the level's ε.
+    """
     mechanisms, weights = entry.mechanisms(), entry.weights()
     channels = []
-    for level, budget in zip(entry.levels, budgets, strict=True):
+    for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
         where = f"{entry.key}, level {level.name}"
         mechanism, published = mechanisms[level.name], weights[level.name]
         if mechanism == AUTO and published is not None:
             fail(f"{where}: weights", "must come with a named mechanism", mechanism)
-        try:
+        with naming(where):
             if mechanism != AUTO:
                 family(mechanism, domain, per_value=per_value)
             channels.append(
                 build(mechanism, size, budget, domain=domain) if published is None else read(mechanism, size, published)
             )
-        except EpsilonError as error:
-            raise SurveyError(f"{where}: {error}") from None
     return tuple(channels)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final, NoReturn
@@ -51,10 +52,8 @@ def read_number(entry: object, key: str) -> int | str | Decimal:
 
 def read_epsilon(entry: object, key: str, *, largest: int = LARGEST_EPSILON) -> int:
     """Return an ε in micro-ε."""
-    try:
+    with naming(key):
         return micro_epsilon(read_number(entry, key), largest=largest)
-    except EpsilonError as error:
-        raise SurveyError(f"{key}: {error}") from None
 
 
 def read_fraction(entry: object, key: str) -> Fraction:
@@ -112,6 +111,15 @@ def check_distinct(names: list[str], key: str, what: str) -> None:
         if name in seen:
             raise SurveyError(f"{key}: must have distinct {what}; {name[:80]!r} comes twice")
         seen.add(name)
+
+
+@contextmanager
+def naming(key: str) -> Iterator[None]:
+    """Put the key before what is wrong with an ε."""
+    try:
+        yield
+    except EpsilonError as error:
+        raise SurveyError(f"{key}: {error}") from None
 
 
 def fail(key: str, rule: str, came: object, hint: str = "") -> NoReturn:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pldp.errors import SignatureError
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pldp.survey.model import Survey
 
 _ALGORITHM = "ed25519"
-_NEEDS = "signed surveys need the package cryptography: pip install 'pldp[signing]'"
 
 
 @dataclass(frozen=True)
@@ -37,13 +36,17 @@ class Signature:
         return cls(_hex(entry["public_key"], "public_key", 32), _hex(entry["signature"], "signature", 64))
 
 
+def _ed25519() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415 - optional
+    except ImportError:
+        raise SignatureError("signed surveys need the package cryptography: pip install 'pldp[signing]'") from None
+    return ed25519
+
+
 def make_key() -> tuple[str, str]:
     """Return a new private and public key, hexadecimal. Keep the private one offline."""
-    try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - optional
-    except ImportError:
-        raise SignatureError(_NEEDS) from None
-    private = Ed25519PrivateKey.generate()
+    private = _ed25519().Ed25519PrivateKey.generate()
     return private.private_bytes_raw().hex(), private.public_key().public_bytes_raw().hex()
 
 
@@ -56,11 +59,7 @@ def sign(survey: Survey, private_key: str) -> str:
     >>> loads(sign(survey, private), trusted_key=public).hash == survey.hash
     True
     """
-    try:
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: PLC0415 - optional
-    except ImportError:
-        raise SignatureError(_NEEDS) from None
-    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(_hex(private_key, "private_key", 32)))
+    key = _ed25519().Ed25519PrivateKey.from_private_bytes(bytes.fromhex(_hex(private_key, "private_key", 32)))
     table = {
         "algorithm": _ALGORITHM,
         "public_key": key.public_key().public_bytes_raw().hex(),
@@ -75,12 +74,9 @@ def verify(survey: Survey, signature: Signature | None, *, trusted_key: str | No
         raise SignatureError("signature: is missing, but a trusted key was given")
     if trusted_key is not None and _hex(trusted_key, "trusted_key", 32) != signature.public_key:
         raise SignatureError("signature.public_key: is not the trusted key")
-    try:
-        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - optional
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey  # noqa: PLC0415 - optional
-    except ImportError:
-        raise SignatureError(_NEEDS) from None
-    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+    key = _ed25519().Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - optional
+
     try:
         key.verify(bytes.fromhex(signature.signature), survey.canonical)
     except InvalidSignature:

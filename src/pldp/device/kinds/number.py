@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from decimal import Decimal
 
 from pldp.device.wording import times
@@ -14,10 +15,8 @@ def encode(question: Number, value: object) -> int:
     """Return the bucket of the number in the public bounds."""
     number = math.nan
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
-        try:
+        with suppress(OverflowError, ValueError):  # an integer too large for a float, a signaling NaN
             number = float(value)
-        except (OverflowError, ValueError):  # an integer too large for a float, a signaling NaN
-            number = math.nan
     if math.isnan(number):
         raise AnswerError(f"value must be a number for question {question.name!r}; what came is none")
     if question.outside == "clip":

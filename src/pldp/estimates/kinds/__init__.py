@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Protocol
 
 from pldp.estimates.kinds import choice, choices, number
@@ -19,6 +19,10 @@ class EstimateKind(Protocol):
     @property
     def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of a module
         """Names of the options that apply to this kind."""
+
+    @property
+    def METHODS(self) -> Collection[str]:  # noqa: N802
+        """Values of the option `method`."""
 
     def estimate(self, tally: Tally, question: Any, options: Options) -> Result:
         """Return the result of a question of this kind."""

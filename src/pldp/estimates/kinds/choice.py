@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, cast
 
-from pldp.estimates.options import SHARED, Options, ShareMethod
+from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.survey import Choice
 from pldp.tallies import Tally
 
 OPTIONS: Final = (*SHARED, "method")
+
+METHODS: Final = SHARE_METHODS
 
 
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:

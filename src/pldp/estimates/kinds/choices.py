@@ -19,6 +19,8 @@ from pldp.tallies import Tally
 
 OPTIONS: Final = (*SHARED, "min_support", "largest")
 
+METHODS: Final = ()
+
 
 def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     """Return the supports of all items and the frequent sets."""

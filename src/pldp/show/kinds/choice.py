@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pldp.show.kinds.kind import Kind
-from pldp.show.numbers import Writer, percents
 from pldp.show.picture import dots
 from pldp.show.table import Mapped
 
@@ -19,11 +16,6 @@ class Choice(Kind):
         "The dot is the unbiased estimate, the line its {confidence} % interval; both may reach below 0. "
         "The bar is the nearest set of shares that could be true."
     )
-
-    def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
-        """Write per cent, all rows with the digits of the most precise one."""
-        write = percents([row["standard_error"] for row in result["rows"]], more=more)
-        return lambda _: write
 
     def picture(self, result: Mapped) -> str:
         """Draw a dot per value."""

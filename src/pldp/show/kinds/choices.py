@@ -20,9 +20,9 @@ class Choices(Choice):
 
     def _sets(self, result: Mapped) -> Table | None:
         """Return sets of two items and more; the first table has the single ones."""
-        sets = [{**row, "label": " + ".join(row["items"])} for row in result.get("sets") or () if len(row["items"]) > 1]
         if "min_support" not in result:
             return None
+        sets = [{**row, "label": " + ".join(row["items"])} for row in result.get("sets") or () if len(row["items"]) > 1]
         floor = f"{brief(100 * result['min_support'])} %"
         promise = as_sentence(result.get("promise", ""))
         if not sets:
@@ -37,14 +37,11 @@ def _rules(result: Mapped) -> Table | None:
     if not rules:
         return None
     write = percents([rule["confidence_error"] for rule in rules], more=1)
-    lift = Writer(2)
     cells = [
         (
-            " + ".join(rule["antecedent"]),
-            " + ".join(rule["consequent"]),
-            write(rule["confidence"]),
-            write(rule["confidence_error"]),
-            lift(rule["lift"]),
+            *(" + ".join(rule[side]) for side in ("antecedent", "consequent")),
+            *(write(rule[name]) for name in ("confidence", "confidence_error")),
+            Writer(2)(rule["lift"]),
         )
         for rule in rules[:MOST_ROWS]
     ]

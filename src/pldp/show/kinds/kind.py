@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pldp.show.numbers import Writer, brief
+from pldp.show.numbers import UNKNOWN, Writer, brief, percents
 from pldp.show.table import Mapped, Table, largest
 
 NAMED: Final = 3
@@ -31,9 +30,10 @@ class Kind(ABC):
     picture_is_table: bool = False
     """Whether the picture is the first table, with shades."""
 
-    @abstractmethod
     def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
-        """Return what writes the numbers of a row, with `more` digits than the error has."""
+        """Return what writes the numbers of a row, with `more` digits than the error has: per cent, all rows alike."""
+        write = percents([row["standard_error"] for row in result["rows"]], more=more)
+        return lambda _: write
 
     @abstractmethod
     def picture(self, result: Mapped) -> str:
@@ -60,16 +60,11 @@ class Kind(ABC):
         shown, note = largest(rows)
         extra = {name: head for name, head in _EXTRA.items() if rows and name in rows[0]}
         heads = (*self.heads, f"{brief(100 * result['confidence'])} % interval", "std. error", *extra.values())
-        cells = [
-            (
-                self.label(row),
-                write(row)(row["estimate"]),
-                write(row).interval(row["low"], row["high"]),
-                write(row)(row["standard_error"]),
-                *(write(row)(row[name]) for name in extra),
-            )
-            for row in shown
-        ]
+        cells = []
+        for row in shown:
+            own = write(row)
+            numbers = (own(row[name]) for name in ("standard_error", *extra))
+            cells.append((self.label(row), own(row["estimate"]), own.interval(row["low"], row["high"]), *numbers))
         return Table(title, heads, cells, note=note)
 
     def bars(self, result: Mapped) -> Table | None:  # noqa: ARG002 - most kinds have none
@@ -86,10 +81,8 @@ class Kind(ABC):
 
     def influence(self, result: Mapped) -> str:
         """Say how far one forged report can shift the result."""
-        people = result.get("manipulation")
-        if people is None or not math.isfinite(people):
-            return ""
-        return f"One forged report can count as {brief(people)} people."
+        people = brief(result.get("manipulation"))
+        return "" if people == UNKNOWN else f"One forged report can count as {people} people."
 
 
 def in_words(label: str, row: Mapped, write: Writer) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
 from pldp.show.axis import Axis
 from pldp.show.kinds.kind import Kind, in_words
-from pldp.show.numbers import Writer, amounts, brief
+from pldp.show.numbers import UNKNOWN, Writer, amounts, brief
 from pldp.show.picture import curve
 from pldp.show.table import Mapped, Table
 
@@ -57,7 +56,7 @@ class Number(Kind):
         """Return the density in steps of its axis."""
         if not result.get("density"):
             return None
-        found = list(_steps(**{name: result["density"][name] for name in ("edges", "shares")}))
+        found = list(_steps(result["density"]["edges"], result["density"]["shares"]))
         most = max((mass for *_, mass in found), default=0.0) or 1.0
         rows = [
             (f"{start} to {end}", "█" * round(LONGEST * max(0.0, mass) / most), Writer(1, " %", 100)(mass))
@@ -74,10 +73,10 @@ class Number(Kind):
 
     def influence(self, result: Mapped) -> str:
         """Say how far one forged report can move the mean."""
-        moves, unit = result.get("moves"), result.get("unit", "")
-        if moves is None or not math.isfinite(moves):
+        moves, unit = brief(result.get("moves")), result.get("unit", "")
+        if moves == UNKNOWN:
             return super().influence(result)
-        return f"One forged report can move the mean by up to {brief(moves)}{f' {unit}' if unit else ''}."
+        return f"One forged report can move the mean by up to {moves} {unit}".rstrip() + "."
 
 
 def _steps(edges: list[float], shares: list[float]) -> Iterator[tuple[str, str, float]]:

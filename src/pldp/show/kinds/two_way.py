@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pldp.show.kinds.kind import Kind
 from pldp.show.markup import table
-from pldp.show.numbers import Writer, brief, percents
+from pldp.show.numbers import brief
 from pldp.show.picture import shades
 from pldp.show.table import Mapped, Table
 
@@ -27,11 +25,6 @@ class TwoWay(Kind):
         """Name both questions."""
         first, second = result["questions"]
         return f"{first} and {second} together"
-
-    def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
-        """Write per cent."""
-        write = percents([row["standard_error"] for row in result["rows"]], more=more)
-        return lambda _: write
 
     def tables(self, result: Mapped) -> list[Table]:
         """Return the table itself; a page shows it as the picture."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from pldp.budgets import Cost, variance_cost
 from pldp.mechanisms import AUTO, Channel, Domain, PureChannel, names, pure
 from pldp.survey.hiding import hidden_channels
-from pldp.survey.labels import LabelQuestion, read_budgets, read_labels
+from pldp.survey.labels import LabelQuestion
 from pldp.survey.question import Budgets, Entry, read_channels
 
 
@@ -22,12 +22,13 @@ class Choice(LabelQuestion):
     domain: ClassVar[Domain] = "labels"
 
     @classmethod
-    def read(cls, entry: Entry) -> Self:
-        """Build the question; levels that are hidden choose channels of one form, unless the file names several."""
-        values = read_labels(entry)
-        budgets = read_budgets(entry, values)
-        channels = _channels(entry, len(values), budgets)
-        return cls(entry.name, entry.text, entry.levels, channels, values, budgets)
+    def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Budgets]) -> tuple[Channel, ...]:
+        """Build the channels; levels that are hidden choose them of one form, unless the file names several."""
+        mechanisms = set(entry.mechanisms().values())
+        free = not budgets and len(mechanisms) == 1 and not any(entry.weights().values())
+        if entry.hiding is not None and free:
+            return hidden_channels(entry, size, mechanisms.pop(), entry.hiding)
+        return read_channels(entry, cls.domain, size, budgets, per_value=bool(budgets))
 
     @classmethod
     def cost(cls, table: Mapping[str, Any]) -> Cost:
@@ -49,12 +50,3 @@ class Choice(LabelQuestion):
             "shares cannot be estimated yet where levels are hidden and labels have budgets of their own; "
             "protect all labels alike (no fractions, unprotected or budgets), or let reports show the level"
         )
-
-
-def _channels(entry: Entry, size: int, budgets: tuple[Budgets, ...]) -> tuple[Channel, ...]:
-    if budgets:
-        return read_channels(entry, Choice.domain, size, budgets, per_value=True)
-    mechanisms = set(entry.mechanisms().values())
-    if entry.hiding is not None and len(mechanisms) == 1 and not any(entry.weights().values()):
-        return hidden_channels(entry, size, mechanisms.pop(), entry.hiding)
-    return read_channels(entry, Choice.domain, size, [level.micro_epsilon for level in entry.levels], per_value=False)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from pldp.budgets import compose
 from pldp.mechanisms import Domain
-from pldp.survey.labels import LabelQuestion, read_budgets, read_labels
-from pldp.survey.question import Budgets, Entry, read_channels
+from pldp.survey.labels import LabelQuestion
+from pldp.survey.question import Budgets
 
 
 @dataclass(frozen=True, repr=False)
@@ -18,16 +18,6 @@ class Choices(LabelQuestion):
 
     kind: ClassVar[str] = "choices"
     domain: ClassVar[Domain] = "sets"
-
-    @classmethod
-    def read(cls, entry: Entry) -> Self:
-        """Build the question."""
-        values = read_labels(entry)
-        budgets = read_budgets(entry, values)
-        channels = read_channels(
-            entry, cls.domain, len(values), budgets or [level.micro_epsilon for level in entry.levels]
-        )
-        return cls(entry.name, entry.text, entry.levels, channels, values, budgets)
 
     def promises(self, level: int) -> Budgets:
         """Return the budget of each label."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Final, Self
 
-from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import Domain, Grid
 from pldp.survey.question import Entry, Question, Schema, read_channels
-from pldp.survey.reading import LONGEST_NAME, fail, read_number, read_text
+from pldp.survey.reading import LONGEST_NAME, fail, naming, read_number, read_text
 
 MOST_BUCKETS: Final = 4096
 BUCKETS: Final = 256
@@ -22,18 +21,9 @@ OUTSIDE: Final = ("refuse", "clip")
 
 @dataclass(frozen=True, repr=False)
 class Number(Question):
-    """A question that is answered with a number; a budget protects the number.
+    """A question that is answered with a number, rounded to the buckets of `grid`; a budget protects the number.
 
-    Attributes
-    ----------
-    grid
-        The buckets that numbers are rounded to.
-    bounds
-        The bounds as text, as they are published.
-    unit
-        What is counted or measured, for the reader.
-    outside
-        What happens to a number outside the bounds: `refuse` or `clip`.
+    `bounds` are text, as they are published; `outside` says what happens to a number beyond them.
     """
 
     grid: Grid
@@ -64,15 +54,12 @@ class Number(Question):
         if outside not in OUTSIDE:
             fail(f"{key}.outside", f"must be one of {', '.join(OUTSIDE)}", outside)
         low, high = (_read_bound(table[name], f"{key}.{name}") for name in ("low", "high"))
-        try:
+        with naming(key):
             grid = Grid(float(low), float(high), buckets)
-        except EpsilonError as error:
-            raise SurveyError(f"{key}: {error}") from None
-        channels = read_channels(entry, cls.domain, buckets, [level.micro_epsilon for level in entry.levels])
+        channels = read_channels(entry, cls.domain, buckets)
         unit = read_text(table.get("unit", ""), f"{key}.unit", LONGEST_NAME, empty=True)
-        return cls(
-            entry.name, entry.text, entry.levels, channels, grid, (_bound_text(low), _bound_text(high)), unit, outside
-        )
+        bounds = (_bound_text(low), _bound_text(high))
+        return cls(entry.name, entry.text, entry.levels, channels, grid, bounds, unit, outside)
 
     @property
     def scale(self) -> tuple[str | int, ...]:
