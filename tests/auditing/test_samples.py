@@ -109,7 +109,7 @@ def test_bad_mechanisms_get_one_clear_line(mechanism, arguments, message) -> Non
 
 
 def test_bad_targets_get_one_clear_line() -> None:
-    with pytest.raises(AuditError, match=r"^mechanism must be one of krr, .+ not 'nonsense'$"):
+    with pytest.raises(AuditError, match=r"^mechanism must be one of krr, .+ not 'nonsense'; a survey file is audited"):
         audit("nonsense")
     with pytest.raises(AuditError, match=r"^target must be a survey, .+ not int$"):
         audit(3)
