@@ -21,12 +21,12 @@ pytestmark = pytest.mark.xdist_group("frozen")  # cases share tallies
 SAME_SUMS = arithmetic() == (FOLDER / "arithmetic.txt").read_text().strip()
 """Whether this machine rounds as the one where the files were made."""
 
-TOLERANCE = {"fits": 1e-8, "densities": 1e-8 if SAME_SUMS else 1e-2, "plans": 1e-10}
+TOLERANCE = {"fits": 1e-8 if SAME_SUMS else 1e-6, "densities": 1e-8 if SAME_SUMS else 1e-2, "plans": 1e-10}
 """Relative error that is allowed of a file's numbers.
 
 A density stops where its likelihood hardly grows any more, which leaves its third or fourth digit to rounding: sums in
-another order, or another processor, move it by up to 3e-3. If only densities differ, and by less than that, a change
-has moved the last bits of the sums and nothing else.
+another order, or another processor, move it by up to 3e-3, and other fits within their certified gap. If only densities
+differ, and by less than that, a change has moved the last bits of the sums and nothing else.
 """
 
 ROUNDING = 1e-12
