@@ -91,4 +91,5 @@ def _write_start(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         (Path(app.outdir) / "index.html").write_text(_START + "\n", encoding="utf-8")
 
+
 suppress_warnings = ["ref.python"]  # Row and Table are words of results and of audits; annotations link to either

@@ -216,7 +216,11 @@ class NumberArrays(PieceArrays):
 
     def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
         """Draw one output per person."""
-        outputs = np.empty(len(values), self.output_type)
+        return self.draw_as(self.output_type, values, generator)
+
+    def draw_as(self, kind: npt.DTypeLike, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+        """Draw one output per person as integers of this type."""
+        outputs = np.empty(len(values), kind)
         for start in range(0, len(values), self._AT_ONCE):
             own = values[start : start + self._AT_ONCE].astype(np.int64)
             drawn = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)).astype(np.int64)

@@ -37,7 +37,7 @@ def perturb_numbers(channel: Channel, values: npt.ArrayLike, generator: np.rando
     if buckets.size and not 0 <= int(buckets.min()) <= int(buckets.max()) < channel.size:
         raise SimulationError(f"values must be buckets from 0 to {channel.size - 1}; some are not")
     form: NumberArrays = arrays(channel)
-    return form.draw_many(buckets, generator).astype(np.int32)
+    return form.draw_as(np.int32, buckets, generator)
 
 
 def perturb_continuously(
