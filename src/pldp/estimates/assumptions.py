@@ -11,7 +11,7 @@ SAME_SUPPORTS: Final = "people of every level have the same supports (tested per
 SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
-UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value; with hidden levels this cannot be tested"
+UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value; with hidden levels this is not tested"
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 HONEST_DEVICES: Final = (
     "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
