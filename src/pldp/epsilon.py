@@ -5,8 +5,6 @@ What a channel really costs is the logarithm of a ratio of two integers; `micro_
 An ε without a limit is `math.inf`, which compares and adds like any other.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation

@@ -1,7 +1,5 @@
 """Packages that load a name when it is first used, so that a device or a help text loads only what it needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from sys import modules

@@ -1,7 +1,5 @@
 """Results as JSON: NumPy's numbers become Python's, and numbers that JSON does not know become null."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A class says `@dataclass(frozen=True, repr=False)` and inherits `Brief`; one wit
 `Record`. NumPy is asked only through the arrays themselves, so that devices can use this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final

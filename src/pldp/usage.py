@@ -1,7 +1,5 @@
 """Wrong arguments: say in one line which call is right."""
 
-from __future__ import annotations
-
 from pldp.errors import CallError
 
 _HOW = {

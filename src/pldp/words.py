@@ -1,7 +1,5 @@
 """Names that nobody knows: list the known ones and suggest the nearest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 _LISTED = 20

@@ -1,7 +1,5 @@
 """The verb `audit`: try to refute the promise of a survey, of a mechanism of this package, or of any function."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Call a mechanism many times: values in random order, each call timed, and somebody watching that it returns."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

@@ -1,7 +1,5 @@
 """Every mechanism as a question of a survey, so that each can be audited on a device."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from pldp.auditing.kinds import BY_KIND

@@ -1,7 +1,5 @@
 """The certificate of an audit: a JSON file for programs, and a page for people beside it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """Exact ε of published channels, by enumeration: plain, per output, per pair, per value, per item, and of the level."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ bytes, so its true weights are the numbers of random numbers between one change 
 published weight is confirmed on both sides of its threshold, and between thresholds by a few numbers in the middle.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable
 

@@ -1,7 +1,5 @@
 """What an audit found: a row for each mechanism, question, level and device, and what could have been found."""
 
-from __future__ import annotations
-
 import math
 import platform
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ one test and no correction for the many events that were looked at: a mechanism 
 at most 1 − confidence.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How an audit is made, beside what is audited."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import Final

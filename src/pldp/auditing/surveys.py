@@ -1,7 +1,5 @@
 """Audit everything that a survey offers: every question and level, on the Python device and on the JavaScript one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final

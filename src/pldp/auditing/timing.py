@@ -1,7 +1,5 @@
 """Does the time of an answer tell the value? Welch's t between two values, on calls made in random order."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

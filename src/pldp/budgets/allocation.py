@@ -4,8 +4,6 @@ Each question has a cost that falls with its ε, usually the summed variance of 
 gain the same from a little more ε, so one number, that common slope, decides everything; it is found by bisection.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction

@@ -7,8 +7,6 @@ not keep the promise: a report y moves the odds between y and another value j by
 where ε_j > ε_y, and infinite where j is open (`true_epsilons`). `safe_channel` keeps every promise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction

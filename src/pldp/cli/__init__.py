@@ -1,7 +1,5 @@
 """The command `pldp`: thin verbs over public names."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """What several verbs read from their arguments."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import json

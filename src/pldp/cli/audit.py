@@ -1,7 +1,5 @@
 """`pldp audit`: try to refute the promises of a survey or of a mechanism."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`pldp datasets`: what the experiments need, where it is, and how to get what is missing."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Iterator

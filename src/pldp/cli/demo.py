@@ -1,7 +1,5 @@
 """`pldp demo`: the whole way of the data on 32,561 people, through a real collector, in seconds."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """`pldp estimate`: from a tally to results with errors."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """A collector on this machine for as long as something needs it, and the reports of everybody through it."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator

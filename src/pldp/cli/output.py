@@ -1,7 +1,5 @@
 """How verbs speak: JSON for scripts on standard output, tables for people, progress on standard error."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """`pldp plan`: the errors to expect, and the best way to ask, before anybody is asked."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`pldp reproduce`: run a published experiment again and judge its claims."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`pldp send`: reports from files to a collector."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from contextlib import ExitStack, closing

@@ -1,7 +1,5 @@
 """`pldp serve`: a collector in one command."""
 
-from __future__ import annotations
-
 import argparse
 import signal
 import sys

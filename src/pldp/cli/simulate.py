@@ -1,7 +1,5 @@
 """`pldp simulate`: reports of made-up people, for trials and load."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """`pldp store`: what the owner of a collector's file does beside serving it."""
 
-from __future__ import annotations
-
 import argparse
 import csv
 import sys

@@ -1,7 +1,5 @@
 """`pldp survey`: check, compile and sign survey files."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

@@ -1,7 +1,5 @@
 """`pldp tally`: count reports into one small file."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

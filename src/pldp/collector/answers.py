@@ -1,7 +1,5 @@
 """What readers get: results as plain data, and the overview of a round. Small groups do not show their size."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final

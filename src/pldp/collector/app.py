@@ -1,7 +1,5 @@
 """The collector as an ASGI application: a table of routes, and one path through which every request goes."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections import Counter

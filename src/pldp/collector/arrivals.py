@@ -3,8 +3,6 @@
 Reports are stored in the order in which they came: counts per hour in the file would date each of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import time
 from typing import Final, NamedTuple

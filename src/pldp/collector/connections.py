@@ -1,7 +1,5 @@
 """The connections of one store: one that writes, one that reads, and the lock that keeps other collectors away."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from threading import Lock

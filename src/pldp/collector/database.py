@@ -1,7 +1,5 @@
 """What a store needs from a database, and which one an address names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path

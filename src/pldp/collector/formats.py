@@ -1,7 +1,5 @@
 """Estimates as they leave the collector: JSON, CSV and Arrow."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The little of ASGI that the collector needs: bounded bodies, responses with headers that forbid, problems."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, NamedTuple

@@ -5,8 +5,6 @@ database remembers the order of its writes in places that no query of ours reads
 transaction, and both move a rewritten row. `mix` therefore writes all rows anew, in the order of their names.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from pldp.collector.database import Connection

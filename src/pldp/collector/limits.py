@@ -1,7 +1,5 @@
 """How many requests one address may send: a token bucket each, in bounded memory."""
 
-from __future__ import annotations
-
 import math
 from collections import OrderedDict
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Overviews that many people look at: each is made by one thread, at most once a second, and shared by all."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Counters as Prometheus reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The tables of a store, as the steps that make them. A step is never changed once it was released."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

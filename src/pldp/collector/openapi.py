@@ -1,7 +1,5 @@
 """The OpenAPI document, made from the same table of routes that serves."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Which pages of other origins may use the API (CORS): those on an exact list, none by default, never with cookies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -4,8 +4,6 @@ A row has for each question of the survey one byte for the level (0: not answere
 output, lowest byte first. A row of zeros is a report that was withdrawn.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final, NamedTuple
 
 import msgspec

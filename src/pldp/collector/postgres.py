@@ -1,7 +1,5 @@
 """PostgreSQL: the same tables on a server of its own. Needs the extra `postgres`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a request gets that cannot be served: RFC 9457 problem documents with stable codes."""
 
-from __future__ import annotations
-
 from enum import Enum
 from typing import Any
 

@@ -5,8 +5,6 @@ It goes to the same application with the body in its scope, and its answer is wr
 that a small request takes. Whatever else comes, an upload in parts too, takes uvicorn's own way.
 """
 
-from __future__ import annotations
-
 import asyncio
 from http import HTTPStatus
 from typing import Any, Final

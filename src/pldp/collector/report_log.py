@@ -3,8 +3,6 @@
 Ids are found by an index in memory (see `seen`), which learns from the chunks at every start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """The table of routes: which address takes which method, from whom, and what it takes and gives."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass

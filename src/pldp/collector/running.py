@@ -1,7 +1,5 @@
 """The tally of the open round, kept up to date: only what is new is counted, and what was withdrawn is taken out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

@@ -5,8 +5,6 @@ consecutive reports. A run that has grown to a block changes no more: the store 
 back instead of making them from the ids.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Send reports to a collector in batches; sending again is harmless, so whatever fails is sent again."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

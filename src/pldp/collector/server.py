@@ -1,7 +1,5 @@
 """Run a collector: listen, tell the addresses, and end without losing what was taken."""
 
-from __future__ import annotations
-
 import json
 import logging
 import socket

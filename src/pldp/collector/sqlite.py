@@ -1,7 +1,5 @@
 """SQLite: one file with its log beside it, durable at every commit."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress

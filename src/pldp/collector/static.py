@@ -1,7 +1,5 @@
 """Pages and what they load: a table of the files in `pages`, made once, so that no request can name another file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from hashlib import sha256
 from importlib.resources import files

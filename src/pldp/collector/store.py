@@ -1,7 +1,5 @@
 """Where reports are kept: durable when acknowledged, counted once, erased when withdrawn; with rounds and budgets."""
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from collections import Counter

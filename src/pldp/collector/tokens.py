@@ -1,7 +1,5 @@
 """Tokens of people who read, administer or upload: 256 random bits, kept as a hash, two live ones while rotating."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import weakref

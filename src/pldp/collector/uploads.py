@@ -1,7 +1,5 @@
 """Group commit: uploads that wait at the same time share one transaction, and so one write to the disk."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The odds in words, for the person who answers. The word "anonymous" does not occur."""
 
-from __future__ import annotations
-
 from pldp.device.kinds import BY_KIND
 from pldp.device.wording import times
 from pldp.survey import Question, Survey

@@ -1,7 +1,5 @@
 """The person's own account of what was spent, in exact micro-ε."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Probabilities and odds as a person reads them."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Final

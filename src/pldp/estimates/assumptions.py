@@ -1,7 +1,5 @@
 """What must hold for the errors to be right, in the words that every estimate carries."""
 
-from __future__ import annotations
-
 from typing import Final
 
 SAMPLE: Final = "the people who reported are a random sample of the population"

@@ -4,8 +4,6 @@ Reference: Wang, Lopuhaä-Zwakenberg, Li, Škorić, Li, "Locally Differentially 
 Consistency" (2020).
 """
 
-from __future__ import annotations
-
 from statistics import NormalDist
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The reports of one group of people who used the same channel: its array form, and the counts of its outputs."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

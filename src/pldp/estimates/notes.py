@@ -1,7 +1,5 @@
 """What readers must know first, each note with a code that stays the same."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The options of estimates: one vocabulary for every kind of question."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypedDict, get_args

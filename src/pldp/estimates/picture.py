@@ -1,7 +1,5 @@
 """What all pictures share: an empty one, and colours that can be told apart without seeing colours."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from pldp.errors import EstimateError

@@ -1,7 +1,5 @@
 """From a tally to results: one verb for every kind of question."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Unpack, overload

@@ -1,7 +1,5 @@
 """How weights become probabilities: one number below 2⁵³ per output, or one below 2³² per bit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The two forms of what a report carries: an integer, or packed bits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property

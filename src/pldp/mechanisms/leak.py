@@ -5,8 +5,6 @@ fixed value x the leak is ln max Q_τ(y|x)/Q_τ'(y|x) over outputs y and levels 
 because label and output are drawn independently. The leak is 0 only if all levels use one channel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import permutations
 

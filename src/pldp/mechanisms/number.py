@@ -8,8 +8,6 @@ number that stands for a bucket is its *centre*. Channels know the scaled grid o
 Rounding moves a number by at most half a bucket, (high − low) / (2·size) in the bounds of the survey.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a channel promises to whom, in sentences with labels: per report and per value."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

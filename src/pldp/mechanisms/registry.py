@@ -7,8 +7,6 @@
 1.0
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Final

@@ -1,7 +1,5 @@
 """What the folder of a paper tells everybody else: its experiment, its exhibits, and a verdict on each claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

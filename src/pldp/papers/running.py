@@ -1,7 +1,5 @@
 """How experiments run: parts in parallel processes, progress, and means with their sampling errors."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor

@@ -1,7 +1,5 @@
 """Ways to spend one total ε per person: everybody answers everything, or each person only some questions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The standard errors to expect from the channels of several levels, pooled by precision."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What errors to expect from a survey, and how to ask better, before anybody is asked."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Columns: `schema` (number of the format), `survey` (hash), `id` (16 bytes), and 
 bits of fixed length, bit order as in `pldp.mechanisms.UnaryEncoding`). No floats.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

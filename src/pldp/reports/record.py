@@ -1,7 +1,5 @@
 """The report: everything that leaves the device, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

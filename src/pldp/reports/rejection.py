@@ -1,7 +1,5 @@
 """Why a report is not counted. Every reason is counted and shown; none is silent."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 from pldp.errors import PldpError

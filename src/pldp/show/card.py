@@ -1,7 +1,5 @@
 """One result as a card of a page: notes first, then the picture, the numbers and what stands behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """Pieces of a page: every text escaped, no script, nothing from elsewhere."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Sequence
 from html import escape

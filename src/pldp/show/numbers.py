@@ -1,7 +1,5 @@
 """Numbers as people read them: per cent instead of fractions, and as many digits as their error leaves."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One self-contained page: no script, no outside resource, every text escaped; dark where the reader's system is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files

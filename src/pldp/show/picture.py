@@ -3,8 +3,6 @@
 Widths are in per cent of the picture, so that letters keep their size on a telephone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from itertools import pairwise

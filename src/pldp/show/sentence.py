@@ -1,7 +1,5 @@
 """What a result says in words, and what stands behind it."""
 
-from __future__ import annotations
-
 from pldp.show.kinds import BY_KIND
 from pldp.show.numbers import brief
 from pldp.show.table import Mapped, name_of

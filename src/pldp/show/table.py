@@ -1,7 +1,5 @@
 """Tables of plain text, which terminals and pages show alike."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

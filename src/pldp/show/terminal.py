@@ -1,7 +1,5 @@
 """One result for terminals: a heading, and its tables as rows of text."""
 
-from __future__ import annotations
-
 from pldp.show.kinds import BY_KIND
 from pldp.show.table import Mapped, Table, groups_table, name_of
 

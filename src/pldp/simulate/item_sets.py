@@ -1,7 +1,5 @@
 """Perturb many sets of items at once, from packed bits to packed bits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 

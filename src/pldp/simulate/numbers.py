@@ -1,7 +1,5 @@
 """Draw many outputs of number channels, and of the continuous mechanisms, at once with a seeded generator."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

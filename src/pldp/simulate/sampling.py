@@ -1,7 +1,5 @@
 """Draw many outputs, or the counts of all of them, at once from the same integer weights that devices use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

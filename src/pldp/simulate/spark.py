@@ -1,7 +1,5 @@
 """Simulated reports written by a cluster: each partition is made from its own seed, wherever it is made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pyspark.sql import SparkSession

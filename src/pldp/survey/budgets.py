@@ -13,8 +13,6 @@ asked only some (`ask`), every question gets an equal part, because any of them 
 ({'epsilon': '1'}, {'high': '0.5', 'low': '1.5'})
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Read `hide_level`: which channels hide the level within a cap, and the channel of the label."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """What `choice` and `choices` have in common: labels, and a budget for each where they are protected differently."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

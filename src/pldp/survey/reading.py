@@ -1,7 +1,5 @@
 """Check one entry of a survey file; what breaks a rule is named by its key."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 python -m pldp.survey.schema        writes survey.schema.json beside this file
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Data frames of reports as Arrow tables; the libraries that make them are never imported here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

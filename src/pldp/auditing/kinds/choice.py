@@ -1,7 +1,5 @@
 """Audit a choice of one label: a few labels, each against each."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected

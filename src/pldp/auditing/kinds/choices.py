@@ -1,7 +1,5 @@
 """Audit a choice of several labels: the empty set, single labels and the set of all, each against each."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected

@@ -1,7 +1,5 @@
 """What a kind of question must offer so that its promises can be audited."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

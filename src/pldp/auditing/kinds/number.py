@@ -1,7 +1,5 @@
 """Audit a number: both bounds and the middle, each against each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """What a device does with a raw answer, by the kind of its question. Raw answers are seen nowhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 

@@ -1,7 +1,5 @@
 """One label on the device."""
 
-from __future__ import annotations
-
 from pldp.device.wording import MOST_LINES, of_hundred, times, with_rest
 from pldp.mechanisms import label_promises
 from pldp.survey import Choice

@@ -1,7 +1,5 @@
 """Any number of labels on the device, each a bit of its own."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

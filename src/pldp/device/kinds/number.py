@@ -1,7 +1,5 @@
 """A number on the device: rounded, then replaced by a random one near it or anywhere."""
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from decimal import Decimal

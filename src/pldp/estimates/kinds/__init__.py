@@ -1,7 +1,5 @@
 """How each kind of question is estimated: the one registry of this stage."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any, Final, Protocol
 

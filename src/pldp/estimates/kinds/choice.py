@@ -1,7 +1,5 @@
 """A choice of one label: the share of each value."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final, cast
 

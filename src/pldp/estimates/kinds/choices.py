@@ -1,7 +1,5 @@
 """A choice of several labels: the support of each item, and the frequent sets."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A number: its mean, quantiles and density."""
 
-from __future__ import annotations
-
 from typing import Final, cast
 
 import numpy as np

@@ -11,8 +11,6 @@ numbers are combined as Σ_j w_j z_j with Σ w = 1; the ways differ in the weigh
 | `"fitted"` | none: the mean of the fitted density |
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args

@@ -1,7 +1,5 @@
 """The result of a number: its mean, its quantiles and its density."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 

@@ -1,7 +1,5 @@
 """Frequent sets of items from perturbed baskets, with errors: level-wise search and association rules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Association rules from supports, with standard errors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations

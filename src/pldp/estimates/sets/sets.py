@@ -1,7 +1,5 @@
 """The result of a choice of several labels: the share of people who have each item, and the frequent sets."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 

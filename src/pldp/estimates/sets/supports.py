@@ -1,7 +1,5 @@
 """Supports of chosen sets of items from perturbed baskets, with errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast

@@ -1,7 +1,5 @@
 """From a tally to shares with errors: the verb that analysts use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import cast
 

@@ -1,7 +1,5 @@
 """From a tally whose levels are hidden to an estimate: what `frequencies` does where the survey sets `hide_level`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

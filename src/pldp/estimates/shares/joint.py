@@ -6,8 +6,6 @@ the number of levels. For k-RR the counts of (label, value) are all it needs: th
 is that of `pldp.estimates.shares.hidden`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

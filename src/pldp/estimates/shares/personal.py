@@ -1,7 +1,5 @@
 """Shares where every person has an ε of their own, known to the collector: no levels, plain NumPy arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """The reports of shown levels behind shares: covariance, likelihood and posterior mean when they are asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

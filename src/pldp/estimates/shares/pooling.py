@@ -1,7 +1,5 @@
 """Combine groups that used different channels, and test whether they may be combined."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -15,8 +15,6 @@ James, Stein, "Estimation with Quadratic Loss" (1961) for why a biased answer ca
 Propagation for Approximate Bayesian Inference" (2001).
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -20,8 +20,6 @@ Dempster, Laird, Rubin (1977) for EM; Lindsay, "The Geometry of Mixture Likeliho
 Carbonetto, Stephens, Anitescu, "A Fast Algorithm for Maximum Likelihood Estimation of Mixture Proportions" (2020).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol

@@ -10,8 +10,6 @@ from below never pass it. So k one-dimensional problems and one outer root repla
 which converges slowly where many values are rare and some are not perturbed at all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -9,8 +9,6 @@ is unbiased, and its variance follows from Pr(s_i), Pr(t_j) and Pr(s_i t_j). The
 pairs, are all it needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Draws of many people from the mechanisms for numbers as their papers define them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ A device uses the exact channels on a grid (`number_channel`); these show what t
 and `unbiased(y)`, the number whose mean is v.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

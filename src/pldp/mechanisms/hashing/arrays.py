@@ -1,7 +1,5 @@
 """Linear hashing over arrays: one fast transform finds the support of all values."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, Final
 

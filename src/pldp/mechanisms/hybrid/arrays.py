@@ -1,7 +1,5 @@
 """The hybrid mechanism over arrays."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Randomized response over arrays: k-RR, IPRR, APRR and PRR."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 

@@ -1,7 +1,5 @@
 """Randomized response whose truth probability depends on the value: APRR, and PRR before it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

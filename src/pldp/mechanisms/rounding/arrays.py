@@ -1,7 +1,5 @@
 """Stochastic rounding over arrays."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sets of items over arrays: packed rows of bits, one column of words per item where that is faster."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, Final
 

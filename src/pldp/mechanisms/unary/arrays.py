@@ -1,7 +1,5 @@
 """Unary encoding over arrays: rows of packed bits, 64 bits compared at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final

@@ -6,8 +6,6 @@ damped Newton steps. For a convex problem with m bounds the goal is then within 
 Reference: Boyd, Vandenberghe, "Convex Optimization" (2004), chapter 11.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple

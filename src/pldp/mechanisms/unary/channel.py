@@ -1,7 +1,5 @@
 """Unary encoding: one bit per value, each bit flipped on its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -21,8 +21,6 @@ optimisers fail on the raw problem at small budgets. The tests compare with SciP
 Reference: Gu, Li, Xiong, Cao, "Providing Input-Discriminative Protection for Local Differential Privacy" (2020).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final, Literal

@@ -10,8 +10,6 @@ values on [0, 1], PM has e^{−ε/2}, SW has 2b); width 1 is k-ary randomized re
 likelihood is constant inside and outside the window [output−width+1, output]: estimates rest on that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

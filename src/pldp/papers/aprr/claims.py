@@ -1,7 +1,5 @@
 """What the paper on scores and levels claims, the rules that judge it, and its tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final

@@ -5,8 +5,6 @@ items, GR-PPFM with the same shares of the people. Table 2 follows from a total 
 Basket is read from the folder named by PLDP_DATA; without it, simulated baskets take its place and the result says so.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from typing import Any, Final

@@ -8,8 +8,6 @@ has groups of people with a probability each. The paper rebuilds supports of sin
 of sets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from fractions import Fraction

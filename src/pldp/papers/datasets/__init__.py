@@ -3,8 +3,6 @@
 A dataset with a single attribute is fully described by how many people have each value.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from importlib.resources import files

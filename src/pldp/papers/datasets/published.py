@@ -4,8 +4,6 @@ What is checked is the content, not the file: the rows as text, one line each, c
 mirror, archive or line ending is as good, and a single changed cell is noticed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import urllib.error

@@ -1,7 +1,5 @@
 """What the paper on hidden budgets claims, the rules that judge it, and its tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product

@@ -4,8 +4,6 @@ Setting of the paper: budgets .1, .2, …, 1.0 chosen uniformly or by a power la
 k-RR with ε_p for the budget; for the comparison with PBP, budgets .1 and .2 and ε_p = .1.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping

@@ -22,8 +22,6 @@ Client: each user picks a level τ, perturbs the value with the channel of τ an
 `joint` is what the paper's EM should have been: the full likelihood of label and report, over shares and levels.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 

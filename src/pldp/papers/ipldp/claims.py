@@ -1,7 +1,5 @@
 """What the paper on a budget per item claims, the rules that judge it, and its tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product

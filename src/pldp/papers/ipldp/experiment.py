@@ -5,8 +5,6 @@ levels from ε_max (frequent) to ε_min (rare). k-RR and URR keep ε_min. A shar
 the counts of exactly these people, MSE = Σ(f−f̂)²/n and RE = Σ|f−f̂|/f (without items that nobody drawn has).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final

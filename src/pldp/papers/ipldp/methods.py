@@ -24,8 +24,6 @@ Slips of the paper, each shown by a test or a verdict of `pldp reproduce ipldp`:
 - SR·|D| is called the sample count; the number of users is meant.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

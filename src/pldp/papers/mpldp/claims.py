@@ -1,7 +1,5 @@
 """What the paper on many attributes claims, the rules that judge it, and its tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ Setting of the paper: five attributes with 5, 10, 15, 20 and 25 equally frequent
 ε from 1 to 6, everybody picks high, mid or low for each attribute (ε/3, ε/2, ε of the attribute's budget).
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any, Final
 

@@ -5,8 +5,6 @@ allocation of a total over attributes (`pldp.budgets.allocate` with `unary_cost`
 (`fraction_levels`), symmetric unary encoding. Each function below takes the groups of one attribute, one per level.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the paper on several services claims, the rules that judge it, and its tables and figures."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final

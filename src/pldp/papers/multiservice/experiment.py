@@ -11,8 +11,6 @@ Datasets: Beta(2, 5); Beta+Sin, the density of Beta(2, 5) times 1 + ½ sin(20πx
 its variance. The paper's Taobao clicks are not at hand: many dimensions use Beta numbers with a mean of their own.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator

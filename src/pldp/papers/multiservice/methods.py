@@ -17,8 +17,6 @@ Services: each collects the same number with its own mechanism and ε (`pldp.mec
 paper's high-dimensional and eleven-group settings.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Final
 

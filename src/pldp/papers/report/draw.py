@@ -1,7 +1,5 @@
 """Figures of the report: small multiples with one key, the paper's methods thin and in colour, ours thick."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import cycle
 from typing import Any, Final

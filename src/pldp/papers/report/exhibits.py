@@ -1,7 +1,5 @@
 """What a paper shows, table by table and figure by figure, and how each is made again from the rows of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final

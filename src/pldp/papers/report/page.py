@@ -1,7 +1,5 @@
 """The report as one self-contained page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any

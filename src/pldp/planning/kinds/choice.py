@@ -1,7 +1,5 @@
 """Plan a choice of one label: the share of each label."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

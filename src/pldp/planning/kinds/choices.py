@@ -1,7 +1,5 @@
 """Plan a choice of several labels: the share of people who have each label."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from pldp.errors import PlanError

@@ -1,7 +1,5 @@
 """What a kind of question must offer so that its errors can be planned."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plan a number: its mean."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What looks different by kind of result: one module each, and the only list of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """One answer out of several: a share per value."""
 
-from __future__ import annotations
-
 from pldp.show.kinds.kind import Kind
 from pldp.show.picture import dots
 from pldp.show.table import Mapped

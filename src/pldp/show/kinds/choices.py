@@ -1,7 +1,5 @@
 """Any number of answers: a share per item, frequent sets of items, and rules between them."""
 
-from __future__ import annotations
-
 from pldp.show.kinds.choice import Choice
 from pldp.show.numbers import Writer, as_sentence, brief, percents
 from pldp.show.table import MOST_ROWS, Mapped, Table

@@ -1,7 +1,5 @@
 """What every kind of result shows: its rows as a table, a picture, a sentence."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """A number: its mean, quantiles and density, in the question's unit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final

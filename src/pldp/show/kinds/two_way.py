@@ -1,7 +1,5 @@
 """Two questions together: the share of every pair of values."""
 
-from __future__ import annotations
-
 from pldp.show.kinds.kind import Kind
 from pldp.show.markup import table
 from pldp.show.numbers import brief

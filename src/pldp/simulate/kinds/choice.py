@@ -1,7 +1,5 @@
 """People who choose one label: a value is its index."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

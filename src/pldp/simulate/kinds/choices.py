@@ -1,7 +1,5 @@
 """People who choose any number of labels: a value is a row of packed bits, bit i for label i."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

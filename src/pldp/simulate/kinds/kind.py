@@ -1,7 +1,5 @@
 """What a kind of question must offer so that its answers can be simulated."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar

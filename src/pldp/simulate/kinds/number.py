@@ -1,7 +1,5 @@
 """People who have a number: a value is its bucket."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

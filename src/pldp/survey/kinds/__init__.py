@@ -1,7 +1,5 @@
 """The only list of kinds of questions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A choice of any number of labels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

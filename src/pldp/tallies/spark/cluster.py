@@ -1,7 +1,5 @@
 """Work on a Spark cluster: connect, add up by a tree, and say in one line what went wrong. Needs the extra `spark`."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import re

@@ -4,8 +4,6 @@ Spark only says who counts what. Its own reader would turn columns into rows and
 ten times as much as counting.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each function takes Spark DataFrames in the place of Arrow data and returns what
 Needs the extra `spark`. In words: "From laptop to cluster" in the documentation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path

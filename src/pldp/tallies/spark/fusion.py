@@ -1,7 +1,5 @@
 """Several services on Spark: Spark brings a person's reports together, executors count tuples and drop the key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce

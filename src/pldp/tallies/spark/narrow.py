@@ -5,8 +5,6 @@ good id, level 2". Spark's own code turns them into small numbers before Arrow c
 columns again that the kernel reads like any others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import reduce
 from typing import Final
