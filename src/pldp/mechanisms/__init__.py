@@ -64,6 +64,10 @@ if TYPE_CHECKING:
     from pldp.mechanisms.sets.channel import item_places as item_places
     from pldp.mechanisms.sets.channel import places_of as places_of
     from pldp.mechanisms.sets.channel import set_of as set_of
+    from pldp.mechanisms.tracking.stages import KeptBytes as KeptBytes
+    from pldp.mechanisms.tracking.stages import Stages as Stages
+    from pldp.mechanisms.tracking.stages import build_stages as build_stages
+    from pldp.mechanisms.tracking.stages import read_stages as read_stages
     from pldp.mechanisms.unary.channel import OptimisedUnaryEncoding as OptimisedUnaryEncoding
     from pldp.mechanisms.unary.channel import SymmetricUnaryEncoding as SymmetricUnaryEncoding
     from pldp.mechanisms.unary.channel import UnaryEncoding as UnaryEncoding
@@ -112,6 +116,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.response.values": ("ValueResponse", "WeightedResponse"),
         "pldp.mechanisms.rounding.channel": ("StochasticRounding",),
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
+        "pldp.mechanisms.tracking.stages": ("KeptBytes", "Stages", "build_stages", "read_stages"),
         "pldp.mechanisms.unary.channel": ("OptimisedUnaryEncoding", "SymmetricUnaryEncoding", "UnaryEncoding"),
         "pldp.mechanisms.unary.items": ("ItemUnaryEncoding",),
         "pldp.mechanisms.unary.optimum": ("IDUE_MODELS", "idue_error", "idue_optimum"),

@@ -148,10 +148,13 @@ class LinearHashing(PureChannel):
             total += a * x
         return total % self.buckets
 
+    def index_of(self, noise: bytes) -> int:
+        """Return the index of the vector that 16 random bytes pick."""
+        return int(int.from_bytes(noise, "little") * self.buckets**self.digits >> INDEX_BITS)
+
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return vector and bucket as one integer, from 16 + 7 random bytes."""
-        vectors = self.buckets**self.digits
-        index = int.from_bytes(random(INDEX_BITS // 8), "little") * vectors >> INDEX_BITS
+        index = self.index_of(random(INDEX_BITS // 8))
         return int(index * self.buckets + self.bucket_channel.draw(self.bucket(index, value), random))
 
     def probability(self, output: Output, value: int) -> Fraction:
