@@ -13,10 +13,10 @@ from pldp.budgets import micro_epsilon
 from pldp.device.explain import explain_cap, explain_level
 from pldp.device.kinds import BY_KIND
 from pldp.device.ledger import Ledger, Spend
-from pldp.device.state import DeviceState, Sent, SentAnswer, report_id
+from pldp.device.state import DeviceState, Sent, SentAnswer
 from pldp.errors import AnswerError, DeviceStateError
 from pldp.mechanisms import LARGEST_TOTAL, Output, RandomBytes, epsilon_text
-from pldp.reports import Answer, Report
+from pldp.reports import Answer, Report, report_id
 from pldp.survey import ONCE, Question, Survey, charge, hash_of
 from pldp.usage import require
 

@@ -9,7 +9,6 @@ it before anything leaves, so that two programs of one person cannot spend the s
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import threading
@@ -33,7 +32,6 @@ except ImportError:  # Windows: threads are kept apart, processes are not
 
 STATE_SCHEMA: Final = 2
 SECRET_BYTES: Final = 32
-ID_BYTES: Final = 16
 
 
 @dataclass(frozen=True)
@@ -63,15 +61,6 @@ class Sent:
     def find(self, identity: str) -> SentAnswer | None:
         """Return the answer to a question."""
         return next((answer for answer in self.answers if answer.identity == identity), None)
-
-
-def report_id(survey: str, receipt: str) -> str:
-    """Return the id of the report that a receipt belongs to: whoever knows only the id cannot find the receipt.
-
-    >>> report_id("00" * 32, "11" * 32)
-    '1f4b3702c959f05d3f26ed9961cfc638'
-    """
-    return hashlib.sha256(f"pldp receipt\x00{survey}\x00{receipt}".encode()).digest()[:ID_BYTES].hex()
 
 
 class DeviceState:

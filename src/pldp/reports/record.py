@@ -1,5 +1,6 @@
 """The report: everything that leaves the device, and nothing else."""
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pldp.records import Brief
 from pldp.reports.rejection import Rejection, ReportRejected
 from pldp.survey import SCHEMA, Survey
 
+ID_BYTES: Final = 16
 _ID: Final = re.compile(r"[0-9a-f]{32}")
 _REPORT_KEYS: Final = {"pldp", "survey", "id", "answers"}
 _ANSWER_KEYS: Final = {"question", "level", "output"}
@@ -59,6 +61,15 @@ class Report(Brief):
     def to_json(self) -> str:
         """Return the JSON form as one line of text."""
         return json.dumps(self.to_mapping(), separators=(",", ":"), ensure_ascii=False)
+
+
+def report_id(survey: str, receipt: str) -> str:
+    """Return the id of the report that a receipt belongs to: whoever knows only the id cannot find the receipt.
+
+    >>> report_id("00" * 32, "11" * 32)
+    '1f4b3702c959f05d3f26ed9961cfc638'
+    """
+    return hashlib.sha256(f"pldp receipt\x00{survey}\x00{receipt}".encode()).digest()[:ID_BYTES].hex()
 
 
 def read_report(survey: Survey, content: str | bytes | dict[str, Any]) -> Report:
