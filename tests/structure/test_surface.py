@@ -19,7 +19,7 @@ from pldp.budgets import Level
 from pldp.device import Ledger, Spend
 from pldp.errors import CallError, PldpError
 from pldp.estimates import HiddenReports, Rates, baskets_of, density, group, itemsets, maximum_likelihood, mean
-from pldp.mechanisms import REGISTRY, build
+from pldp.mechanisms import REGISTRY, build, build_stages
 from pldp.simulate import Partitions, Population, simulate
 from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, PatternCounts, fused_of
 
@@ -86,6 +86,13 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     **{
         f"channel {name}": (lambda name=name: channel(name), lambda name=name: channel(name, 2_000_000))
         for name in REGISTRY
+    },
+    **{
+        f"stages {name}": (
+            lambda name=name: build_stages(name, 4, 500_000, domain=REGISTRY[name].domain),
+            lambda name=name: build_stages(name, 4, 600_000, domain=REGISTRY[name].domain),
+        )
+        for name in ("krr", "lh", "item_set", "sr")
     },
     "level": (lambda: Level.of("strict", "0.5"), lambda: Level.of("strict", "0.6")),
     "report": (lambda: pldp.Device(survey()).answer_all({"one": LABELS[0], "two": LABELS[1]}, "open"), None),

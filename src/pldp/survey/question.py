@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from pldp.budgets import Cost, Level, epsilon_text
 from pldp.errors import AnswerError, SurveyError
-from pldp.mechanisms import AUTO, Channel, Domain, Micro, build, build_stages, family, read, read_stages
+from pldp.mechanisms import AUTO, Channel, Domain, Micro, build, family, read
 from pldp.survey.reading import LONGEST_TEXT, fail, naming, read_epsilon, read_per_level
 from pldp.words import unknown
 
@@ -261,6 +261,8 @@ def read_two_stages(
             fail(f"{entry.key}.{key}", 'must not be there unless repeat = "tracked"', entry.table[key])
     if not entry.tracked:
         return ()
+    from pldp.mechanisms import build_stages, read_stages  # noqa: PLC0415 - other surveys need none
+
     mechanisms, weights = entry.mechanisms(), entry.weights()
     spelled = read_per_level(entry.table.get("stages", {}), f"{entry.key}.stages", entry.levels, default=None)
     asked = entry.table.get("permanent", {})

@@ -40,6 +40,8 @@ INSTANT_UNIT: Final = TOTAL // PERMANENT_UNIT
 BIT_UNIT: Final = 2**16
 """What the weights of a stage are multiples of; the products of both units are the totals 2⁵³ and 2³²."""
 
+_WHOLE: Final = "two stages with whole weights"
+
 KeptBytes = Callable[[str, int], bytes]
 """So many random bytes under a name that are always the same on one device, and known to nobody else."""
 
@@ -106,7 +108,10 @@ class ResponseStages(Stages):
         """Build both stages."""
         micro = one_budget(RandomizedResponse, budgets)
         limit = _permanent_budget(micro, permanent, size)
-        settled = RandomizedResponse(size, _multiple(RandomizedResponse.of(size, limit).other_weight, PERMANENT_UNIT))
+        weight = _multiple(RandomizedResponse.of(size, limit).other_weight, PERMANENT_UNIT)
+        if weight * size >= TOTAL:
+            raise EpsilonError(f"epsilon {epsilon_text(micro)} is too small for {_WHOLE}")
+        settled = RandomizedResponse(size, weight)
         other = _least(
             lambda number: cls(settled, RandomizedResponse(size, number * INSTANT_UNIT)).channel,
             micro,
@@ -342,7 +347,7 @@ def _least(make: Callable[[int], Channel], micro: int, most: int) -> int:
     try:
         make(number)
     except EpsilonError:
-        raise EpsilonError(f"epsilon {epsilon_text(micro)} is too small for two stages with whole weights") from None
+        raise EpsilonError(f"epsilon {epsilon_text(micro)} is too small for {_WHOLE}") from None
     return number
 
 
