@@ -18,8 +18,9 @@ Pinzón, Palamidessi, Gambs, "Frequency Estimation of Evolving Data Under Local 
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Final, Self
 
@@ -44,6 +45,15 @@ _WHOLE: Final = "two stages with whole weights"
 
 KeptBytes = Callable[[str, int], bytes]
 """So many random bytes under a name that are always the same on one device, and known to nobody else."""
+
+
+Table = list[list[Fraction]]
+"""Q of a channel: one row per value, one column per output."""
+
+
+def table_of(channel: Channel) -> Table:
+    """Return Q of a channel for one of several values."""
+    return [[channel.probability(output, value) for output in channel.outputs()] for value in range(channel.size)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,6 +85,10 @@ class Stages(Brief, ABC):
     def weights(self) -> dict[str, dict[str, int | list[int]]]:
         """Return the integers that define both stages."""
         return {"permanent": self.permanent.weights(), "instant": self.instant.weights()}
+
+    def parts(self) -> Iterator[tuple[Table, Table]]:
+        """Yield Q of both stages, values × outputs, of every part that is drawn on its own."""
+        yield table_of(self.permanent), table_of(self.instant)
 
     @abstractmethod
     def settle(self, value: int, kept: KeptBytes) -> Output:
@@ -167,6 +181,10 @@ class HashingStages(Stages):
         settled = LinearHashing.read(size, weights["permanent"])
         return cls(settled, RandomizedResponse.read(settled.buckets, weights["instant"]))
 
+    def parts(self) -> Iterator[tuple[Table, Table]]:
+        """The bucket; the hash function does not depend on the value."""
+        return self.buckets.parts()
+
     def settle(self, value: int, kept: KeptBytes) -> int:
         """Draw once for every bucket, not for every value: a change within a bucket does not show."""
         channel = self.permanent
@@ -211,6 +229,15 @@ class SetStages(Stages):
     def read(cls, size: int, weights: Mapping[str, object]) -> Self:
         """Rebuild both stages."""
         return cls(*(ItemSet.read(size, weights[name]) for name in ("permanent", "instant")))
+
+    def parts(self) -> Iterator[tuple[Table, Table]]:
+        """Every item."""
+        for item in range(self.permanent.size):
+            first, second = (
+                [[1 - absent, absent], [1 - present, present]]
+                for present, absent in (self.permanent.item_chances(item), self.instant.item_chances(item))
+            )
+            yield first, second
 
     def settle(self, value: int, kept: KeptBytes) -> bytes:
         """Draw for a set that has every item and for one that has none; take of each what the answer says."""
