@@ -14,6 +14,7 @@ from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds
 from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Audit, Row, write_epsilon
 from pldp.auditing.sampled import Bound, lower_bound, ratio_bound, smallest_detectable
+from pldp.auditing.sequences import exact_sequence, log_probability, stated_sequence
 from pldp.auditing.settings import AuditSettings
 from pldp.auditing.tables import Table, read_table
 from pldp.auditing.timing import Timing, compare_times
@@ -35,13 +36,16 @@ __all__ = [
     "certificate_page",
     "compare_times",
     "exact_epsilon",
+    "exact_sequence",
     "level_odds",
+    "log_probability",
     "lower_bound",
     "mechanism_survey",
     "ratio_bound",
     "read_table",
     "sampler_fault",
     "smallest_detectable",
+    "stated_sequence",
     "write_certificate",
     "write_epsilon",
 ]
