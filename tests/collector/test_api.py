@@ -256,7 +256,7 @@ def test_the_memory_of_the_rate_limit_is_bounded(monkeypatch) -> None:
     monkeypatch.setattr(limits, "MOST_ADDRESSES", 3)
     limit = limits.RateLimit(1, burst=1)
     assert not [limit.wait(str(number)) for number in range(10) if limit.wait(str(number))]
-    assert len(limit) == 3
+    assert len(limit._buckets) == 3
     assert [limits.sender(odd) for odd in ("", "x:y", "fe80::1%eth0")] == ["", "x:y", "fe80::"]
 
 

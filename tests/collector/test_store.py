@@ -26,7 +26,7 @@ from helpers.collector.servers import running
 from pldp.cli import main
 from pldp.collector import Packed, Sender, Store, Tokens, open_database, report_log
 from pldp.collector import running as running_module
-from pldp.collector.connections import Connections
+from pldp.collector.database import Connections
 from pldp.collector.migrations import MIGRATIONS
 from pldp.collector.tokens import token_hash
 from pldp.device import Device

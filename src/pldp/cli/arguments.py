@@ -14,12 +14,8 @@ from typing import Any, Final
 from pldp.errors import ReportError, UsageError
 from pldp.survey import Survey
 
-VARIABLE: Final = "PLDP_TOKEN"
-"""Environment variable with the token to send reports with."""
-
-PICTURES: Final = (".png", ".svg", ".pdf")
-"""Endings of picture files."""
-
+VARIABLE: Final = "PLDP_TOKEN"  # environment variable with the token to send reports with
+PICTURES: Final = (".png", ".svg", ".pdf")  # endings of picture files
 TOKEN_HELP: Final = f"; where it takes reports with a token only, put that into {VARIABLE}"
 
 

@@ -22,13 +22,10 @@ from pldp.simulate import Population, simulate_reports
 from pldp.survey import Survey, loads
 from pldp.tallies import Tally, tally
 
-LEVEL_MIX: Final = {"strictest": 0.4, "strict": 0.3, "standard": 0.2, "open": 0.1}
-"""How the simulated people choose."""
-
+LEVEL_MIX: Final = {"strictest": 0.4, "strict": 0.3, "standard": 0.2, "open": 0.1}  # how the simulated people choose
 QUESTION: Final = "education"
 
-NEEDED: Final = ("msgspec", "uvicorn", "httptools")
-"""Packages of the extra `collector`."""
+NEEDED: Final = ("msgspec", "uvicorn", "httptools")  # packages of the extra `collector`
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

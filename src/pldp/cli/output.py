@@ -17,11 +17,8 @@ from pldp import show
 from pldp.plain import json_text
 from pldp.tallies import Tally
 
-Words = str | Text
-"""Of a table: plain, or with a style of their own."""
-
-PLAIN: Final[Mapping[str, Any]] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-"""Style of tables with many rows."""
+Words = str | Text  # of a table: plain, or with a style of their own
+PLAIN: Final[Mapping[str, Any]] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}  # style of tables with many rows
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:

@@ -17,8 +17,7 @@ from pldp.errors import UsageError
 from pldp.mechanisms import Channel, Micro
 from pldp.survey import Question, Survey, load, make_key, sign
 
-MOST_VALUES: Final = 50
-"""Values whose promises are shown one by one."""
+MOST_VALUES: Final = 50  # values whose promises are shown one by one
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

@@ -11,27 +11,14 @@ from urllib.parse import parse_qs
 import msgspec
 
 from pldp.budgets import epsilon_text
-from pldp.collector.formats import FORMATS, encode
-from pldp.collector.http import (
-    Gone,
-    Receive,
-    Request,
-    Response,
-    Scope,
-    Send,
-    json_response,
-    problem_response,
-    respond,
-    with_etag,
-)
+from pldp.collector import http
+from pldp.collector.formats import FORMATS, METRICS, encode, metrics
+from pldp.collector.http import Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.limits import RateLimit
 from pldp.collector.live import Live
-from pldp.collector.metrics import KIND, metrics
 from pldp.collector.openapi import openapi
 from pldp.collector.origins import Origins
 from pldp.collector.packing import Packed, Packing
-from pldp.collector.problems import Problem, ProblemError
-from pldp.collector.routes import Route, Router
 from pldp.collector.settings import Settings
 from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Store
@@ -43,9 +30,7 @@ from pldp.survey import Survey
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
-PAUSE_EVERY: Final = 1000
-"""Reports that are read before other connections get a turn."""
-
+PAUSE_EVERY: Final = 1000  # reports that are read before other connections get a turn
 log = logging.getLogger("pldp.collector")
 
 
@@ -100,7 +85,7 @@ class Collector:
         self._assets = assets()
         handlers = {path: asset.get for path, asset in self._assets.items()} | {"/dashboard": self._get_dashboard}
         pages = (Route("GET", path, "", handler) for path, handler in handlers.items())
-        self._router = Router((*self.routes, *pages))
+        self._router = http.Router((*self.routes, *pages))
 
     def _table(self) -> tuple[Route, ...]:
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
@@ -165,7 +150,7 @@ class Collector:
             Route("GET", "/metrics", "Counters for Prometheus", self._get_metrics, "read", gives=("text/plain",)),
         )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: http.Scope, receive: http.Receive, send: http.Send) -> None:
         """Serve one connection event, as ASGI asks."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
@@ -175,11 +160,11 @@ class Collector:
         request = Request(scope, receive)
         try:
             response = await self._answer(request)
-        except Gone:
+        except http.Gone:
             return
         if self._origins.allowed:
             response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
-        await respond(send, response, with_body=request.method != "HEAD")
+        await http.respond(send, response, with_body=request.method != "HEAD")
 
     async def _answer(self, request: Request) -> Response:
         try:
@@ -194,15 +179,15 @@ class Collector:
             problem = problem_of(error)
         except ProblemError as raised:
             problem = raised
-        except Gone:
+        except http.Gone:
             raise
         except Exception as error:  # noqa: BLE001 - the last resort; its message could hold what was sent
             log.error("internal error: %s", type(error).__name__)  # noqa: TRY400
             problem = ProblemError(Problem.INTERNAL)
         self._problems[problem.code] += 1
-        return problem_response(problem)
+        return problem.response()
 
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: http.Receive, send: http.Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
@@ -360,7 +345,7 @@ class Collector:
     async def _get_metrics(self, _: Request) -> Response:
         rounds = await asyncio.to_thread(self._store.rounds)
         rejections = await asyncio.to_thread(self._store.rejections)
-        return Response(metrics(rounds, rejections, self._problems, self._uploads.waiting), KIND)
+        return Response(metrics(rounds, rejections, self._problems, self._uploads.waiting), METRICS)
 
 
 def _round_number(request: Request) -> int | None:

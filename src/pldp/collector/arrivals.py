@@ -7,9 +7,7 @@ from collections.abc import Callable
 from time import time
 from typing import Final, NamedTuple
 
-HOURS: Final = 7 * 24
-"""Hours that are remembered."""
-
+HOURS: Final = 7 * 24  # hours that are remembered
 _SECONDS: Final = 3600
 
 
@@ -38,9 +36,6 @@ Hour(start=14400, stored=5, rejected=0)]
         self._clock = clock
         self._first = self._hour()
         self._counts: dict[int, tuple[int, int]] = {}
-
-    def __len__(self) -> int:
-        return len(self._counts)
 
     def _hour(self) -> int:
         return int(self._clock() // _SECONDS)

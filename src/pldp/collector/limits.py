@@ -7,8 +7,7 @@ from ipaddress import ip_network
 from time import monotonic
 from typing import Final
 
-MOST_ADDRESSES: Final = 100_000
-"""Addresses that are remembered; the one not seen for longest is forgotten first."""
+MOST_ADDRESSES: Final = 100_000  # addresses that are remembered; the one not seen for longest is forgotten first
 
 
 def sender(address: str) -> str:
@@ -39,9 +38,6 @@ class RateLimit:
         self._most = max(1.0, rate * burst)
         self._clock = clock
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._buckets)
 
     def wait(self, address: str) -> int:
         """Return 0 if a request may pass, otherwise after how many whole seconds to try again."""

@@ -6,8 +6,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from pldp.collector.problems import Problem
-from pldp.collector.routes import Route
+from pldp.collector.http import Problem, Route
 from pldp.reports import Rejection
 
 _PROBLEM = {

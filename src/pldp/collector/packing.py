@@ -42,16 +42,11 @@ class _Report(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class _Cell(NamedTuple):
     """Where an answer goes in the row, read as an integer with its lowest byte first, and what it may be."""
 
-    mask: int
-    """The byte of the level: not 0 if the question was answered before."""
-    code: int
-    """The level in that byte."""
-    shift: int
-    """Place of the output, in bits."""
-    bits: int
-    """Length of packed bits in bytes; 0 for integers."""
-    limit: int
-    """Outputs are below it; packed bits as an integer, lowest byte first."""
+    mask: int  # the byte of the level: not 0 if the question was answered before
+    code: int  # the level in that byte
+    shift: int  # place of the output, in bits
+    bits: int  # length of packed bits in bytes; 0 for integers
+    limit: int  # outputs are below it; packed bits as an integer, lowest byte first
 
 
 class _Broken(Exception):

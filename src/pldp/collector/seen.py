@@ -13,14 +13,9 @@ import numpy.typing as npt
 
 from pldp.collector.packing import ID_BYTES
 
-RECENT: Final = 1 << 16
-"""Ids that are kept as they are before they become a sorted run."""
-
-BLOCK: Final = 1 << 20
-"""Ids in runs that are joined no more."""
-
-Keys = npt.NDArray[np.uint64]
-"""Sorted: the upper bits are those of the id's hash, the lower ones the place in the run."""
+RECENT: Final = 1 << 16  # ids that are kept as they are before they become a sorted run
+BLOCK: Final = 1 << 20  # ids in runs that are joined no more
+Keys = npt.NDArray[np.uint64]  # sorted: the upper bits are those of the id's hash, the lower ones the place in the run
 
 
 class _Run(NamedTuple):

@@ -17,9 +17,7 @@ from pldp.reports import Report
 from pldp.survey import Survey
 
 BATCH: Final = 1000
-TRIES: Final = 8
-"""How often a batch is sent before giving up: about a minute with the waits between."""
-
+TRIES: Final = 8  # how often a batch is sent before giving up: about a minute with the waits between
 _AGAIN: Final = {408, 429, 502, 503, 504, 507}
 _LONGEST_WAIT: Final = 30.0
 

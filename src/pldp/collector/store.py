@@ -13,8 +13,7 @@ from typing import Final
 import pyarrow as pa
 
 from pldp.collector.arrivals import Arrivals
-from pldp.collector.connections import Connections
-from pldp.collector.database import Connection, Database, open_database
+from pldp.collector.database import Connection, Connections, Database, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import ID_BYTES, Packed, Packing
 from pldp.collector.report_log import ReportLog
@@ -24,16 +23,11 @@ from pldp.reports import Rejection
 from pldp.survey import Survey
 from pldp.tallies import Pair, Tally
 
-STEP: Final = 1 << 20
-"""Reports that are counted in one look at the database: it is never held for long."""
-
+STEP: Final = 1 << 20  # reports that are counted in one look at the database: it is never held for long
 _MAC_BYTES: Final = 16
 
-Outcome = Rejection | None
-"""Why a report was not taken; `None`: it is stored."""
-
-NO_ROUND: Final = 0
-"""Under this number rejections are counted while no round is open."""
+Outcome = Rejection | None  # why a report was not taken; `None`: it is stored
+NO_ROUND: Final = 0  # under this number rejections are counted while no round is open
 
 
 @dataclass(frozen=True)

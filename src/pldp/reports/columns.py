@@ -22,9 +22,8 @@ from pldp.survey import SCHEMA, Question, Survey, loads
 _NAMES: Final = pa.dictionary(pa.int8(), pa.string())
 _INTEGERS: Final = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _SURVEY_KEY: Final = b"pldp.survey"
-BATCH_ROWS: Final = 1 << 18
-BATCH_BYTES: Final = 1 << 26
-"""Rows and bytes of a batch, at most: bounded memory, whatever the file."""
+BATCH_ROWS: Final = 1 << 18  # rows of a batch, at most: bounded memory, whatever the file
+BATCH_BYTES: Final = 1 << 26  # bytes of one, at most
 
 
 class Forms:

@@ -16,8 +16,7 @@ from pldp.mechanisms import Bits, Channel, Form, Integers
 from pldp.mechanisms.arrays import BIT_OF_BYTE, ByteArray, IntArray
 from pldp.records import Record
 
-LARGEST_TABLE: Final = 2**27
-"""Outputs that are counted one by one, at most."""
+LARGEST_TABLE: Final = 2**27  # outputs that are counted one by one, at most
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,11 +47,9 @@ class OutputCounts(Additive):
 
     counts: IntArray
 
-    has_cells: ClassVar[bool] = True
-    """Whether the distinct outputs are known: what a likelihood needs."""
+    has_cells: ClassVar[bool] = True  #: Whether the distinct outputs are known: what a likelihood needs
 
-    cell_rows: ClassVar[None] = None
-    """Cells are all outputs, in their order."""
+    cell_rows: ClassVar[None] = None  #: Cells are all outputs, in their order
 
     @property
     def form(self) -> Form:
@@ -155,8 +152,7 @@ class BitCounts(Additive):
         return type(self)(*left, rows[counts > 0], counts[counts > 0])
 
 
-Counts = OutputCounts | BitCounts
-"""What a tally keeps of one question and level."""
+Counts = OutputCounts | BitCounts  # what a tally keeps of one question and level
 
 
 def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:

@@ -31,9 +31,8 @@ CellArray = npt.NDArray[np.int32]
 ABSENT: Final = -1
 """In a cell: this service has no report of these people."""
 
-_COUNTED: Final = 1 << 26
-_SORTED: Final = 1 << 62
-"""Numbers of possible tuples up to which they are counted in a table, or numbered in 64 bits."""
+_COUNTED: Final = 1 << 26  # possible tuples up to which they are counted in a table
+_SORTED: Final = 1 << 62  # … and up to which they are numbered in 64 bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)

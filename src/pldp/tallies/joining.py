@@ -20,9 +20,7 @@ from pldp.mechanisms import Bits, Channel
 from pldp.tallies.fusion import CellArray, Fused, IntArray, Service, Source, distinct, recount
 from pldp.usage import require
 
-OUTSIDE: Final = ("refuse", "skip", "clip")
-"""What `fuse` may do with outputs that the channel cannot make."""
-
+OUTSIDE: Final = ("refuse", "skip", "clip")  # what `fuse` may do with outputs that the channel cannot make
 _SPARSE: Final = 4
 """Integer keys whose range is at most so many times the number of reports are numbered without hashing."""
 

@@ -36,15 +36,9 @@ from pldp.usage import require
 Reports = Any
 """An iterable of `Report`, JSON text or parsed JSON; Arrow data; a pandas or Polars data frame; a Parquet path."""
 
-Progress = Callable[[int], None]
-"""Called with the number of rows read so far."""
-
-MERGE_EVERY = 64
-"""Batches counted before their tallies are merged: keeps sorting of rows rare."""
-
-PENDING_COUNTERS = 1 << 24
-"""Counters in tallies that wait to be merged, at most (or those of one tally): bounds memory."""
-
+Progress = Callable[[int], None]  # called with the number of rows read so far
+MERGE_EVERY = 64  # batches counted before their tallies are merged: keeps sorting of rows rare
+PENDING_COUNTERS = 1 << 24  # counters in tallies that wait to be merged, at most (or those of one tally): bounds memory
 ID_BYTES = 16
 RECORDS_AT_ONCE = 65_536
 

@@ -22,8 +22,7 @@ from pldp.records import Record
 LARGEST_SET = 16
 """Items of one set at most: its patterns are a table of 2^m counts."""
 
-_BLOCK_WORDS = 1 << 17
-"""Words that are combined at a time: a megabyte stays in the processor's cache."""
+_BLOCK_WORDS = 1 << 17  # words that are combined at a time: a megabyte stays in the processor's cache
 
 
 class Columns(Protocol):

@@ -25,11 +25,8 @@ from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
 
 TALLY_SCHEMA: Final = 1
 
-_SHOWN: Final = 3
-"""Questions in the short form of a tally."""
-
-Cell = tuple[str, str]
-"""Question and level (as the report shows it)."""
+_SHOWN: Final = 3  # questions in the short form of a tally
+Cell = tuple[str, str]  # question and level (as the report shows it)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

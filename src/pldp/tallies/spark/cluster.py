@@ -37,12 +37,8 @@ VERSION: Final = metadata.version("pldp")
 WIDTH: Final = 64
 """Partial results that one task adds up; where there are more, so many tasks at most add them up first."""
 
-FEW_CORES: Final = 8
-"""Cores that are too few to be worth a first round, if the number of partial results is not known."""
-
-PENDING_BYTES: Final = 1 << 26
-"""Partial results that wait to be added, at most (or one of them)."""
-
+FEW_CORES: Final = 8  # cores that are too few to be worth a first round, if the number of partial results is not known
+PENDING_BYTES: Final = 1 << 26  # partial results that wait to be added, at most (or one of them)
 _JAVA: Final = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=50000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
