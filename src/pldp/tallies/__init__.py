@@ -5,7 +5,7 @@ from pldp.tallies.fusion import ABSENT, Fused, Service, Source, fused_of
 from pldp.tallies.joining import fuse
 from pldp.tallies.kernel import tally
 from pldp.tallies.pairs import Pair, PairCounts
-from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, PatternCounts, patterns_of
+from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, patterns_of
 from pldp.tallies.tally import Tally, unreadable_reports
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "OutputCounts",
     "Pair",
     "PairCounts",
-    "PatternCounts",
     "Service",
     "Source",
     "Tally",

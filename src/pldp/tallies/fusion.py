@@ -27,6 +27,7 @@ from pldp.tallies.tally import Tally
 
 IntArray = npt.NDArray[np.int64]
 CellArray = npt.NDArray[np.int32]
+Bounds = tuple[float, float]
 
 ABSENT: Final = -1
 """In a cell: this service has no report of these people."""
@@ -37,30 +38,16 @@ _SORTED: Final = 1 << 62  # … and up to which they are numbered in 64 bits
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Service(Record):
-    """The reports of one service: a key and an output per person.
-
-    Attributes
-    ----------
-    channel
-        The channel that all its reports come from.
-    keys
-        One key per report, unique within the service: integers or text, NumPy or Arrow.
-    outputs
-        One integer output per report; missing ones are counted and treated like impossible ones.
-    bounds
-        The numbers that the first and the last bucket end at; all services must share them.
-    """
+    """The reports of one service: a key and an output per person, all of them from one channel."""
 
     name: str
     channel: Channel
-    keys: Any = field(repr=False)
-    outputs: Any = field(repr=False)
-    bounds: tuple[float, float] = (-1.0, 1.0)
+    keys: Any = field(repr=False)  #: One per report, unique within the service: integers or text, NumPy or Arrow.
+    outputs: Any = field(repr=False)  #: One integer per report; missing ones are treated like impossible ones.
+    bounds: Bounds = (-1.0, 1.0)  #: Where the first and the last bucket end; all services must share them.
 
     @classmethod
-    def of_table(
-        cls, name: str, channel: Channel, table: pa.Table, *, bounds: tuple[float, float] = (-1.0, 1.0)
-    ) -> Service:
+    def of_table(cls, name: str, channel: Channel, table: pa.Table, *, bounds: Bounds = (-1.0, 1.0)) -> Service:
         """Read the columns `key` and `output`; `mechanism` and `epsilon`, where present, must be the channel's."""
         for column in stated_columns(name, "table", table.column_names):
             require_stated(name, channel, column, pc.unique(table[column]).to_pylist())
@@ -68,13 +55,7 @@ class Service(Record):
 
     @classmethod
     def of_numbers(
-        cls,
-        name: str,
-        channel: Channel,
-        keys: Any,
-        numbers: npt.ArrayLike,
-        *,
-        bounds: tuple[float, float] = (-1.0, 1.0),
+        cls, name: str, channel: Channel, keys: Any, numbers: npt.ArrayLike, *, bounds: Bounds = (-1.0, 1.0)
     ) -> Service:
         """Put the outputs of a continuous mechanism on the grid of its channel; what lies outside becomes impossible.
 
@@ -121,22 +102,12 @@ class Source(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fused(Record):
-    """Counts of tuples of outputs.
-
-    Attributes
-    ----------
-    bounds
-        The numbers that the grid's ends stand for.
-    cells
-        Distinct tuples of outputs, tuples × sources; `ABSENT` where people gave nothing to a service.
-    counts
-        Number of people of each tuple.
-    """
+    """Counts of tuples of outputs."""
 
     sources: tuple[Source, ...]
-    bounds: tuple[float, float]
-    cells: CellArray
-    counts: IntArray
+    bounds: Bounds  #: The numbers that the grid's ends stand for.
+    cells: CellArray  #: Distinct tuples, tuples × sources; `ABSENT` where people gave nothing to a service.
+    counts: IntArray  #: Number of people of each tuple.
 
     @property
     def people(self) -> int:

@@ -18,14 +18,7 @@ from pldp.errors import ReportError
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import ByteArray
 from pldp.reports import Rejection, Report, ReportRejected, read_report
-from pldp.reports.columns import (
-    BATCH_ROWS,
-    Forms,
-    parquet_files,
-    read_row_groups,
-    schema,
-    to_batch,
-)
+from pldp.reports.columns import BATCH_ROWS, Forms, parquet_files, read_row_groups, schema, to_batch
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts
 from pldp.tallies.frames import frame_table

@@ -23,20 +23,12 @@ _ROWS_AT_ONCE = 1 << 13
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairCounts(Additive):
-    """Reports that answer both questions at one pair of levels.
-
-    Attributes
-    ----------
-    first, second
-        How many support each value of the first question, and of the second.
-    both
-        How many support a value of the first and a value of the second, first × second.
-    """
+    """Reports that answer both questions at one pair of levels."""
 
     reports: int
-    first: IntArray
-    second: IntArray
-    both: IntArray
+    first: IntArray  #: How many support each value of the first question.
+    second: IntArray  #: How many support each value of the second.
+    both: IntArray  #: How many support a value of the first and a value of the second, first × second.
 
     @classmethod
     def none(cls, first: Channel, second: Channel) -> PairCounts:

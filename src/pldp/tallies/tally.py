@@ -17,10 +17,11 @@ import numpy as np
 from pldp.errors import SurveyError, TallyError
 from pldp.files import atomic_write
 from pldp.mechanisms import Channel
+from pldp.records import Record
 from pldp.reports import Rejection
 from pldp.show import Table, panel
 from pldp.survey import Survey, loads
-from pldp.tallies.counts import Additive, Counts, counts_from_arrays, no_counts
+from pldp.tallies.counts import Counts, counts_from_arrays, no_counts
 from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
 
 TALLY_SCHEMA: Final = 1
@@ -30,7 +31,7 @@ Cell = tuple[str, str]  # question and level (as the report shows it)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tally:
+class Tally(Record):
     """Counts per (question, level), the number of reports, and how many were rejected for which reason.
 
     `pairs` holds counts of two questions together, where they were asked for.
@@ -80,20 +81,6 @@ class Tally:
 
     def __add__(self, other: object) -> Tally:
         return Tally.merge([self, other]) if isinstance(other, Tally) else NotImplemented
-
-    def __eq__(self, other: object) -> bool:
-        """Exact equality of every count."""
-        if not isinstance(other, Tally):
-            return NotImplemented
-        return (
-            self.survey.hash == other.survey.hash
-            and (self.reports, self.rejections) == (other.reports, other.rejections)
-            and all(_equal(self.counts[cell], other.counts[cell]) for cell in self.counts)
-            and self.pairs.keys() == other.pairs.keys()
-            and all(_equal(self.pairs[cell], other.pairs[cell]) for cell in self.pairs)
-        )
-
-    __hash__ = None  # type: ignore[assignment] # it holds arrays
 
     @property
     def rejected(self) -> int:
@@ -237,8 +224,3 @@ def _merge_pairs(tallies: Sequence[Tally]) -> dict[PairCell, PairCounts]:
 
 def _merge(parts: Sequence[Any]) -> Any:
     return type(parts[0]).merge(parts)
-
-
-def _equal(one: Additive, other: Additive) -> bool:
-    ours, theirs = one.arrays(), other.arrays()
-    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)

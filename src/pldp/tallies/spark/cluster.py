@@ -127,9 +127,7 @@ def _files_here(path: Path) -> dict[str, int]:
 
 
 def summed(
-    frame: DataFrame,
-    count: Callable[[Iterator[pa.RecordBatch]], Part],
-    merge: Callable[[Sequence[Part]], Part],
+    frame: DataFrame, count: Callable[[Iterator[pa.RecordBatch]], Part], merge: Callable[[Sequence[Part]], Part]
 ) -> Part:
     """Run `count` on every partition and add the results by a tree; only the sum comes to this machine.
 

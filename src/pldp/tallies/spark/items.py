@@ -18,7 +18,7 @@ from pldp.mechanisms.arrays import IntArray, SetArrays, arrays
 from pldp.reports.columns import to_batch
 from pldp.survey import Survey
 from pldp.tallies.kernel import accepted_rows
-from pldp.tallies.patterns import ItemColumns, PatternCounts, checked_sets
+from pldp.tallies.patterns import ItemColumns, checked_sets
 from pldp.tallies.spark.cluster import summed
 from pldp.tallies.spark.narrow import narrowed, widened
 
@@ -63,10 +63,9 @@ class FrameColumns:
         """Return how many reports have all items of each set (sets × items)."""
         return self.passes.joint(sets)[self.level]
 
-    def pattern_counts(self, sets: IntArray) -> PatternCounts:
+    def pattern_counts(self, sets: IntArray) -> IntArray:
         """Return how often the items of each set show each pattern."""
-        chosen = checked_sets(sets, self.size)
-        return PatternCounts(chosen, self.passes.patterns(chosen)[self.level])
+        return self.passes.patterns(checked_sets(sets, self.size))[self.level]
 
 
 @dataclass(eq=False)
@@ -83,7 +82,7 @@ class _Passes:
         return self._counted("joint", sets, lambda columns: columns.joint_counts(sets))
 
     def patterns(self, sets: IntArray) -> ByLevel:
-        return self._counted("patterns", sets, lambda columns: columns.pattern_counts(sets).counts)
+        return self._counted("patterns", sets, lambda columns: columns.pattern_counts(sets))
 
     def _counted(self, what: str, sets: IntArray, work: Callable[[ItemColumns], IntArray]) -> ByLevel:
         key = (what, sets.tobytes(), sets.shape)
