@@ -1,11 +1,12 @@
 """`pldp send`: reports from files to a collector."""
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from pldp.cli.arguments import TOKEN_HELP, read_lines, upload_token
+from pldp.cli.arguments import TOKEN_HELP, VARIABLE, read_lines
 from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.collector import Sender
 from pldp.reports import Report
@@ -24,7 +25,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     with ExitStack() as stack:
-        sender = stack.enter_context(closing(Sender(args.to, upload_token())))
+        sender = stack.enter_context(closing(Sender(args.to, os.environ.get(VARIABLE, ""))))
         receipts = stack.enter_context(Path(args.receipts).open("w", encoding="utf-8")) if args.receipts else None
         bar = stack.enter_context(progress_bar("sending", with_rate=True))
         for path in args.reports:

@@ -36,7 +36,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     signing.add_argument("--key", required=True, metavar="FILE", help="file with the private key")
     for action in (build, signing):
         action.add_argument("--out", required=True, metavar="FILE", help="JSON file to write")
-    for action, run in ((check, _check), (build, _compile), (key, _key), (signing, _sign)):
+    build.set_defaults(run=lambda args: load(args.survey).save(args.out))
+    for action, run in ((check, _check), (key, _key), (signing, _sign)):
         action.set_defaults(run=run)
 
 
@@ -45,10 +46,6 @@ def _check(args: argparse.Namespace) -> None:
     rows = _channels(survey)
     content = {"hash": survey.hash, "survey": survey.document, "channels": rows}
     emit(args, content, lambda console: _show(console, survey, rows))
-
-
-def _compile(args: argparse.Namespace) -> None:
-    load(args.survey).save(args.out)
 
 
 def _channels(survey: Survey) -> list[dict[str, Any]]:
@@ -104,17 +101,15 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
         promises = {row["level"]: row["values"] for row in rows if row["question"] == question.name and row["values"]}
         if promises:
             console.print(_promises_table(question.name, promises))
-    for question in survey.questions:
-        leak, joint = survey.level_leak(question.name), survey.value_and_level_epsilon(question.name)
-        if leak is not None and joint is not None:
+    for row in {row["question"]: row for row in rows}.values():
+        if row["level_leak"] is not None:
             console.print(
-                f"{question.name}: levels are hidden; label and this answer together tell about the level at most "
-                f"ε = {epsilon_text(leak)}, about the pair of value and level ε = {epsilon_text(joint)}"
+                f"{row['question']}: levels are hidden; label and this answer together tell about the level at most "
+                f"ε = {row['level_leak']}, about the pair of value and level ε = {row['value_and_level_epsilon']}"
             )
     total = survey.level_leak()
     if total is not None and len(survey.questions) > 1:
-        words = "all answers at one level together tell about the level at most"
-        console.print(f"{words} ε = {epsilon_text(total)}")
+        console.print(f"all answers at one level together tell about the level at most ε = {epsilon_text(total)}")
 
 
 def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:

@@ -31,9 +31,8 @@ class Additive(Record):
 
     def without(self, part: Any) -> Self:
         """Take counts out again that were added before."""
-        return replace(
-            self, **{each.name: getattr(self, each.name) - getattr(part, each.name) for each in fields(self)}
-        )
+        rest = {each.name: getattr(self, each.name) - getattr(part, each.name) for each in fields(self)}
+        return replace(self, **rest)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays to store."""
@@ -47,9 +46,9 @@ class OutputCounts(Additive):
 
     counts: IntArray
 
-    has_cells: ClassVar[bool] = True  #: Whether the distinct outputs are known: what a likelihood needs
+    has_cells: ClassVar[bool] = True  #: Whether the distinct outputs are known: what a likelihood needs.
 
-    cell_rows: ClassVar[None] = None  #: Cells are all outputs, in their order
+    cell_rows: ClassVar[None] = None  #: Cells are all outputs, in their order.
 
     @property
     def form(self) -> Form:
@@ -132,27 +131,24 @@ class BitCounts(Additive):
         """Add the counts; rows stay only if every part with reports has them."""
         if len(parts) == 1:
             return parts[0]
-        reports = sum(part.reports for part in parts)
-        ones = reduce(add, (part.ones for part in parts))
+        sums = (sum(part.reports for part in parts), reduce(add, (part.ones for part in parts)))
         filled = [part for part in parts if part.reports] or parts[:1]
-        rows = [part.patterns for part in filled if part.patterns is not None]
-        row_counts = [part.pattern_counts for part in filled if part.pattern_counts is not None]
-        if len(rows) < len(filled):
-            return cls(reports, ones)
-        return cls(reports, ones, *_distinct(np.concatenate(rows), np.concatenate(row_counts)))
+        if not all(part.has_cells for part in filled):
+            return cls(*sums)
+        rows = np.concatenate([part.patterns for part in filled])
+        return cls(*sums, *_distinct(rows, np.concatenate([part.cell_counts for part in filled])))
 
     def without(self, part: Any) -> Self:
         """Take counts out again that were added before."""
         left = (self.reports - part.reports, self.ones - part.ones)
-        if self.patterns is None or part.patterns is None or self.pattern_counts is None:
+        if self.patterns is None or part.patterns is None:
             return type(self)(*left)
-        rows, counts = _distinct(
-            np.concatenate([self.patterns, part.patterns]), np.concatenate([self.pattern_counts, -part.pattern_counts])
-        )
+        both = np.concatenate([self.patterns, part.patterns])
+        rows, counts = _distinct(both, np.concatenate([self.cell_counts, -part.cell_counts]))
         return type(self)(*left, rows[counts > 0], counts[counts > 0])
 
 
-Counts = OutputCounts | BitCounts  # what a tally keeps of one question and level
+Counts = OutputCounts | BitCounts  #: What a tally keeps of one question and level.
 
 
 def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
@@ -170,8 +166,7 @@ def _distinct(rows: ByteArray, counts: IntArray) -> tuple[ByteArray, IntArray]:
     """Return the distinct rows in one fixed order with their summed counts, so that equal tallies are equal arrays."""
     if len(rows) == 0:
         return rows, counts
-    width = -(-rows.shape[1] // 8) * 8
-    padded = np.zeros((len(rows), width), np.uint8)
+    padded = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), np.uint8)
     padded[:, : rows.shape[1]] = rows
     order = np.lexsort(padded.view("<u8").T)
     ordered = padded.view("<u8")[order]

@@ -124,9 +124,8 @@ class Fused(Record):
         """Number of people by the services that they gave to."""
         flags = (self.cells != ABSENT) @ (1 << np.arange(len(self.sources)))
         people = np.bincount(flags, weights=self.counts, minlength=1 << len(self.sources))
-        names = [source.name for source in self.sources]
         return {
-            tuple(name for place, name in enumerate(names) if subset >> place & 1): int(people[subset])
+            tuple(source.name for place, source in enumerate(self.sources) if subset >> place & 1): int(people[subset])
             for subset in np.flatnonzero(people)
         }
 
@@ -145,7 +144,6 @@ class Fused(Record):
         return self if step <= 1 else replace(self, cells=self.cells[::step], counts=self.counts[::step])
 
     def __add__(self, other: object) -> Fused:
-        """Add the tally of other people about the same services."""
         if not isinstance(other, Fused):
             return NotImplemented
         names, others = ([(each.name, each.channel) for each in fused.sources] for fused in (self, other))
@@ -153,9 +151,8 @@ class Fused(Record):
             raise TallyError("fused tallies to add must have the same services, channels and bounds, in one order")
         sources = []
         for ours, theirs in zip(self.sources, other.sources, strict=True):
-            skipped = Counter(ours.skipped) + Counter(theirs.skipped)
-            reports = ours.reports + theirs.reports
-            sources.append(replace(ours, reports=reports, skipped=dict(sorted(skipped.items()))))
+            skipped = sorted((Counter(ours.skipped) + Counter(theirs.skipped)).items())
+            sources.append(replace(ours, reports=ours.reports + theirs.reports, skipped=dict(skipped)))
         cells, counts = np.concatenate([self.cells, other.cells]), np.concatenate([self.counts, other.counts])
         return Fused(tuple(sources), self.bounds, *recount(cells, [source.channel for source in sources], counts))
 
@@ -188,10 +185,7 @@ def fused_of(tally: Tally, question: str) -> Fused:
     if not sources:
         raise TallyError(f"question {question!r} has no reports, so there is nothing to estimate")
     table = np.full((sum(map(len, cells)), len(sources)), ABSENT, np.int32)
-    start = 0
-    for place, outputs in enumerate(cells):
-        table[start : start + len(outputs), place] = outputs
-        start += len(outputs)
+    table[np.arange(len(table)), np.repeat(np.arange(len(cells)), [*map(len, cells)])] = np.concatenate(cells)
     return Fused(tuple(sources), (asked.grid.low, asked.grid.high), table, np.concatenate(counts))
 
 

@@ -16,7 +16,7 @@ from pldp.survey import Survey
 from pldp.tallies.counts import Additive
 
 LARGEST_TABLE: Final = 1 << 22  # cells of a two-way table, at most
-Pair = tuple[str, str]  # names of two questions
+Pair = tuple[str, str]  #: Names of two questions.
 PairCell = tuple[tuple[str, str], tuple[str, str]]  # (question, level) of both
 _ROWS_AT_ONCE = 1 << 13
 
