@@ -233,7 +233,7 @@ def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> N
     store = Store(commute, tmp_path / "reports.db")
     rows = packed(commute, make_reports(commute, 9))
     store.add(rows[:5], {})
-    store.backup(tmp_path / "copy.db")
+    open_database(tmp_path / "reports.db").backup(tmp_path / "copy.db")
     store.add(rows[5:], {})
     copy = Store(commute, tmp_path / "copy.db")
     assert copy.tally().reports == 5

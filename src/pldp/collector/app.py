@@ -75,7 +75,6 @@ class Collector:
         self._settings = settings
         self._document = document or survey.canonical
         self._packing = Packing(survey)
-        self._decode_withdrawal = msgspec.json.Decoder(_Withdrawal).decode
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._live = Live(store, settings.smallest_group, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
@@ -269,7 +268,7 @@ class Collector:
         if request.content_type() != ONE:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send the receipt as {ONE}")
         try:
-            receipt = self._decode_withdrawal(await self._body(request)).receipt
+            receipt = msgspec.json.decode(await self._body(request), type=_Withdrawal).receipt
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
         if not await self._uploads.run(lambda: self._store.withdraw(receipt)):
@@ -320,7 +319,7 @@ class Collector:
     def _wanted(self, request: Request) -> tuple[str, str]:
         """Return question and format: by the ending of the name, otherwise by the header `Accept`."""
         names = {question.name for question in self._survey.questions}
-        asked = request.parameters["question"]
+        asked = request.parameter
         if asked in names:
             accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
             for kind, media in FORMATS.items():

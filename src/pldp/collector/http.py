@@ -1,7 +1,6 @@
 """The little of HTTP that the collector needs: bounded bodies, safe headers, problems (RFC 9457), a table of routes."""
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
@@ -23,7 +22,6 @@ SAFE: Final = (
 """Headers of every response."""
 
 encode_json = msgspec.json.Encoder().encode  # turns data, dataclasses and structs into JSON
-_PARAMETER: Final = re.compile(r"\{(\w+)\}$")
 
 
 class Problem(Enum):
@@ -101,7 +99,7 @@ class Request:
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        self.parameters: dict[str, str] = {}  # parts of the path, by the names that the route gives them
+        self.parameter = ""  # the end of the path, where the route leaves it open
         self.scope = ""  # what the token of the request allows, once it was checked
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -204,43 +202,26 @@ class Route:
     tagged: bool = False
     problems: tuple[Problem, ...] = ()
 
-    @property
-    def parameters(self) -> list[str]:
-        """Names of the parameters in the path.
-
-        >>> async def nothing(request: Request) -> Response: ...
-        >>> Route("GET", "/v1/estimates/{question}", "", nothing).parameters
-        ['question']
-        """
-        return _PARAMETER.findall(self.path)
-
 
 class Router:
     """Finds the route of a request."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._fixed: dict[str, dict[str, Route]] = {}
-        self._patterns: list[tuple[re.Pattern[str], Route]] = []
+        self._open: dict[str, dict[str, Route]] = {}  # by the path up to the parameter
         for route in routes:
-            if route.parameters:
-                self._patterns.append((re.compile(_PARAMETER.sub(r"(?P<\1>(?s:.+))", route.path)), route))
-            else:
-                self._fixed.setdefault(route.path, {})[route.method] = route
+            start, brace, _ = route.path.partition("{")
+            (self._open if brace else self._fixed).setdefault(start, {})[route.method] = route
 
     def find(self, request: Request) -> Route:
-        """Return the route and give the request its parameters; HEAD is answered like GET."""
-        methods = self._fixed.get(request.path) or self._match(request)
-        if not methods:
+        """Return the route and give the request its parameter; HEAD is answered like GET."""
+        methods = self._fixed.get(request.path)
+        if methods is None:
+            start = next((each for each in self._open if request.path.startswith(each) and request.path != each), "")
+            methods, request.parameter = self._open.get(start), request.path.removeprefix(start)
+        if methods is None:
             raise ProblemError(Problem.NOT_FOUND)
         route = methods.get("GET" if request.method == "HEAD" else request.method)
         if route is None:
             raise ProblemError(Problem.METHOD_NOT_ALLOWED, f"allowed: {', '.join(methods)}")
         return route
-
-    def _match(self, request: Request) -> dict[str, Route]:
-        methods = {}
-        for pattern, route in self._patterns:
-            if found := pattern.fullmatch(request.path):
-                request.parameters = found.groupdict()
-                methods[route.method] = route
-        return methods

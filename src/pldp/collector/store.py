@@ -24,7 +24,6 @@ from pldp.survey import Survey
 from pldp.tallies import Pair, Tally
 
 STEP: Final = 1 << 20  # reports that are counted in one look at the database: it is never held for long
-_MAC_BYTES: Final = 16
 
 Outcome = Rejection | None  # why a report was not taken; `None`: it is stored
 NO_ROUND: Final = 0  # under this number rejections are counted while no round is open
@@ -51,18 +50,18 @@ class Store:
     def __init__(self, survey: Survey, where: str | Path | Database, *, pairs: Sequence[Pair] = ()) -> None:
         self.packing = Packing(survey)
         self.arrivals = Arrivals()
-        self._survey = survey
         self._running = Running(self.packing, pairs)
         self._ledger = Ledger()
         self._round: int | None = None
         with ExitStack() as opened:
             self._connections = opened.enter_context(closing(Connections(open_database(where))))
             with self._connections.transaction() as writer:
-                self._check_survey(writer)
-                key = _key(writer)
+                if _keep(writer, "survey", survey.canonical) != survey.canonical:
+                    raise StoreError("the store holds reports of another survey, or of another version of it")
+                key = _keep(writer, "receipt_key", secrets.token_bytes(32))
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
-            self._receipts = blake2b(key=key, digest_size=_MAC_BYTES)
+            self._receipts = blake2b(key=key, digest_size=16)
             secret = blake2b(key=key, digest_size=32, person=b"seen").digest()
             self._log = ReportLog(self._connections, self.packing.width, secret)
             try:
@@ -72,12 +71,6 @@ class Store:
                 raise StoreError("the store is damaged: what it holds has another form") from error
             self._log.keep_index()
             opened.pop_all()
-
-    def _check_survey(self, writer: Connection) -> None:
-        writer.execute("INSERT INTO meta VALUES ('survey', ?) ON CONFLICT DO NOTHING", (self._survey.canonical,))
-        (kept,) = writer.execute("SELECT value FROM meta WHERE name = 'survey'").fetchone()
-        if kept != self._survey.canonical:
-            raise StoreError("the store holds reports of another survey, or of another version of it")
 
     def _catch_up(self) -> None:
         """Learn what memory may not know: the log, and which round is open."""
@@ -128,7 +121,8 @@ class Store:
         for (identity, row), entry, payer in zip(reports, stored, payers, strict=True):
             known = fresh.get(identity) if entry is None else entry.row
             if known is not None:
-                outcomes.append(_judge_duplicate(row, known))
+                same = None if row == known else Rejection.CONFLICT
+                outcomes.append(same if any(known) else Rejection.WITHDRAWN)
             elif self._round is None:
                 outcomes.append(Rejection.CLOSED_ROUND)
             else:
@@ -239,10 +233,6 @@ class Store:
             found = reader.execute("SELECT reason, sum(count) FROM rejections GROUP BY reason").fetchall()
         return {Rejection(reason): count for reason, count in found}
 
-    def backup(self, target: str | Path) -> None:
-        """Copy everything to a file that a collector can start from, while reports keep coming."""
-        self._connections.database.backup(target)
-
     def close(self) -> None:
         """Let go of the file; what the ledger wrote is mixed before, if that is possible."""
         if self._ledger.charged:
@@ -252,17 +242,11 @@ class Store:
         self._connections.close()
 
 
-def _judge_duplicate(row: bytes, known: bytes) -> Outcome:
-    """Judge a report whose id is stored with this row."""
-    if not any(known):
-        return Rejection.WITHDRAWN
-    return None if row == known else Rejection.CONFLICT
-
-
-def _key(writer: Connection) -> bytes:
-    writer.execute("INSERT INTO meta VALUES ('receipt_key', ?) ON CONFLICT DO NOTHING", (secrets.token_bytes(32),))
-    (key,) = writer.execute("SELECT value FROM meta WHERE name = 'receipt_key'").fetchone()
-    return bytes(key)
+def _keep(writer: Connection, name: str, value: bytes) -> bytes:
+    """Store a value unless there is one of this name; return what is stored."""
+    writer.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
+    (kept,) = writer.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return bytes(kept)
 
 
 def _round(reader: Connection, number: int | None) -> tuple[int, int, bytes | None]:
