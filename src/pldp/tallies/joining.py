@@ -126,11 +126,9 @@ class Design:
         places, people = _numbered([keys for keys, _, _ in checked])
         seen, joined = [], []
         for (_, outputs, found), place in zip(checked, places, strict=True):
-            here = np.zeros(people, np.bool_)
-            here[place] = True
-            seen.append(found._replace(repeated=len(place) - int(here.sum())))
             column = np.zeros(people, np.int32)
             column[place] = outputs + 1
+            seen.append(found._replace(repeated=len(place) - np.count_nonzero(column)))
             joined.append(column)
         return FusedPart(tuple(seen), *distinct(joined, self.channels, None))
 

@@ -33,8 +33,7 @@ class PairCounts(Additive):
     @classmethod
     def none(cls, first: Channel, second: Channel) -> PairCounts:
         """Return zero counts."""
-        shape = (first.size, second.size)
-        return cls(0, np.zeros(shape[0], np.int64), np.zeros(shape[1], np.int64), np.zeros(shape, np.int64))
+        return cls(0, *(np.zeros(shape, np.int64) for shape in (first.size, second.size, (first.size, second.size))))
 
     @classmethod
     def of_outputs(

@@ -88,7 +88,6 @@ class Tally(Record):
         return sum(self.rejections.values())
 
     def _repr_html_(self) -> str:
-        """Show what was counted in notebooks."""
         cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in self.counts.items()]
         rejections = [(reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
         return panel(
@@ -111,9 +110,9 @@ class Tally(Record):
     def __repr__(self) -> str:
         rejected = f", {self.rejected:,} rejected" if self.rejected else ""
         lines = [f"Tally of {self.survey.title!r}: {self.reports:,} reports{rejected}"]
-        answered = self.answered
-        lines += [f"  {name}: {answers:,} answers" for name, answers in list(answered.items())[:_SHOWN]]
-        return "\n".join([*lines, *([f"  … and {len(answered) - _SHOWN} more"] if len(answered) > _SHOWN else [])])
+        answered = [f"  {name}: {answers:,} answers" for name, answers in self.answered.items()]
+        more = [f"  … and {len(answered) - _SHOWN} more"] if len(answered) > _SHOWN else []
+        return "\n".join([*lines, *answered[:_SHOWN], *more])
 
     @property
     def answered(self) -> dict[str, int]:
@@ -203,7 +202,6 @@ def unreadable_reports(survey: Survey, number: int) -> Tally:
 
 
 def _cells(survey: Survey) -> dict[Cell, Channel]:
-    """Return the channel of each question and level."""
     return {
         (question.name, level.name): channel
         for question in survey.questions

@@ -104,7 +104,6 @@ def widened(survey: Survey, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _known(survey: Survey) -> dict[str, list[str]]:
-    """Return the texts that each column of names may hold."""
     return {f"{each.name}.level": [level.name for level in each.levels] for each in survey.questions}
 
 
