@@ -48,10 +48,7 @@ def console_for(args: argparse.Namespace) -> Console:
 
 
 class _Rate(progress.ProgressColumn):
-    """How much is done per second."""
-
     def render(self, task: progress.Task) -> str:
-        """Return the rate of the last seconds."""
         return f"{task.speed or 0:,.0f}/s"
 
 

@@ -99,7 +99,6 @@ def _address(path: str) -> str:
 
 
 def _survey_of(path: str) -> Survey:
-    """Return the survey in a Parquet file that this machine can read."""
     if _is_text(path) or "://" in path:
         raise UsageError(f"--survey is needed to read {path}")
     return survey_of_parquet(path)
@@ -114,7 +113,6 @@ def _is_text(path: str) -> bool:
 
 
 def _rows(paths: list[str]) -> int | None:
-    """Return the number of rows if the files tell."""
     rows = [rows_of_parquet(path) for path in paths]
     return sum(number for number in rows if number is not None) if None not in rows else None
 

@@ -25,6 +25,7 @@ READERS: Final = ("read", "admin")  # scopes of those who look; an overview name
 _LATEST: Final = 0  # the latest round, whichever that is
 _DIGITS: Final = 6
 
+Clock = Callable[[], float]
 Result = TypeVar("Result")
 
 
@@ -49,14 +50,7 @@ class _Kept:
 class Live:
     """Makes what readers look at, one thing after the other, away from the thread that stores reports."""
 
-    def __init__(
-        self,
-        store: Store,
-        fewest: int,
-        *,
-        clock: Callable[[], float] = monotonic,
-        work: Callable[[], float] = thread_time,
-    ) -> None:
+    def __init__(self, store: Store, fewest: int, *, clock: Clock = monotonic, work: Clock = thread_time) -> None:
         self._store = store
         self._fewest = fewest
         self._clock = clock

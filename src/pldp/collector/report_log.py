@@ -165,6 +165,5 @@ class ReportLog:
 
 
 def _join(chunks: Sequence[Block]) -> Block:
-    """Join chunks that follow each other."""
     firsts, ids, rows = zip(*chunks, strict=True)
     return firsts[0], b"".join(ids), b"".join(rows)

@@ -67,13 +67,11 @@ class _Server(uvicorn.Server):
         self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
     async def on_tick(self, counter: int) -> bool:
-        """Say whether to end."""
         return await super().on_tick(counter) or self._stop()
 
 

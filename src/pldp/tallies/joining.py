@@ -128,7 +128,7 @@ class Design:
         for (_, outputs, found), place in zip(checked, places, strict=True):
             column = np.zeros(people, np.int32)
             column[place] = outputs + 1
-            seen.append(found._replace(repeated=len(place) - np.count_nonzero(column)))
+            seen.append(found._replace(repeated=len(place) - int(np.count_nonzero(column))))
             joined.append(column)
         return FusedPart(tuple(seen), *distinct(joined, self.channels, None))
 

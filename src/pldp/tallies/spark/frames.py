@@ -118,6 +118,5 @@ def _rows(spark: SparkSession, file: str) -> int | None:
 
 
 def _texts(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
-    """Yield the lines that are not empty."""
     for batch in batches:
         yield from (text for text in batch.column(0).to_pylist() if text and text.strip())
