@@ -20,9 +20,8 @@ from pldp.mechanisms.arrays import ByteArray
 from pldp.reports import Rejection, Report, ReportRejected, read_report
 from pldp.reports.columns import BATCH_ROWS, Forms, parquet_files, read_row_groups, schema, to_batch
 from pldp.survey import SCHEMA, Question, Survey
-from pldp.tallies.counts import BitCounts, Counts, OutputCounts
+from pldp.tallies.counts import BitCounts, Counts, OutputCounts, Pair, PairCounts, pair_cells
 from pldp.tallies.frames import frame_table
-from pldp.tallies.pairs import Pair, PairCounts, pair_cells
 from pldp.tallies.tally import Cell, Tally
 from pldp.usage import require
 

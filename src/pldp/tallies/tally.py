@@ -21,8 +21,7 @@ from pldp.records import Record
 from pldp.reports import Rejection
 from pldp.show import Table, panel
 from pldp.survey import Survey, loads
-from pldp.tallies.counts import Counts, counts_from_arrays, no_counts
-from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
+from pldp.tallies.counts import Counts, Pair, PairCell, PairCounts, counts_from_arrays, no_counts, pair_cells
 
 TALLY_SCHEMA: Final = 1
 
