@@ -251,13 +251,13 @@ def test_one_address_is_limited_and_others_are_not(commute: Survey, store: Store
 
 
 def test_the_memory_of_the_rate_limit_is_bounded(monkeypatch) -> None:
-    from pldp.collector import limits  # noqa: PLC0415
+    from pldp.collector import callers  # noqa: PLC0415
 
-    monkeypatch.setattr(limits, "MOST_ADDRESSES", 3)
-    limit = limits.RateLimit(1, burst=1)
+    monkeypatch.setattr(callers, "MOST_ADDRESSES", 3)
+    limit = callers.RateLimit(1, burst=1)
     assert not [limit.wait(str(number)) for number in range(10) if limit.wait(str(number))]
     assert len(limit._buckets) == 3
-    assert [limits.sender(odd) for odd in ("", "x:y", "fe80::1%eth0")] == ["", "x:y", "fe80::"]
+    assert [callers.sender(odd) for odd in ("", "x:y", "fe80::1%eth0")] == ["", "x:y", "fe80::"]
 
 
 @pytest.mark.parametrize(

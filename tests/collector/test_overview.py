@@ -23,10 +23,10 @@ from helpers.collector.senders import make_reports, packed
 from pldp.cli import main
 from pldp.collector import Collector, Packing, Settings, Store, Tokens
 from pldp.collector.answers import estimate, hide_small, overview
-from pldp.collector.arrivals import HOURS, Arrivals
 from pldp.collector.formats import encode
 from pldp.collector.http import ProblemError
 from pldp.collector.live import Live
+from pldp.collector.store import HOURS, Arrivals
 from pldp.errors import StoreError, UsageError
 from pldp.estimates import Result, frequencies, mean
 from pldp.estimates import estimate as estimate_result

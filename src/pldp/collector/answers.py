@@ -5,8 +5,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from pldp import estimates
-from pldp.collector.arrivals import Hour
-from pldp.collector.store import Round
+from pldp.collector.store import Hour, Round
 from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
 from pldp.survey import Question

@@ -12,12 +12,11 @@ import msgspec
 
 from pldp.budgets import epsilon_text
 from pldp.collector import http
+from pldp.collector.callers import Origins, RateLimit
 from pldp.collector.formats import FORMATS, METRICS, encode, metrics
 from pldp.collector.http import Problem, ProblemError, Request, Response, Route, json_response, with_etag
-from pldp.collector.limits import RateLimit
 from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
-from pldp.collector.origins import Origins
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.settings import Settings
 from pldp.collector.static import assets

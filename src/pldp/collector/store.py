@@ -8,11 +8,11 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from time import time
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from pldp.collector.arrivals import Arrivals
 from pldp.collector.database import Connection, Connections, Database, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import ID_BYTES, Packed, Packing
@@ -27,6 +27,8 @@ STEP: Final = 1 << 20  # reports that are counted in one look at the database: i
 
 Outcome = Rejection | None  # why a report was not taken; `None`: it is stored
 NO_ROUND: Final = 0  # under this number rejections are counted while no round is open
+HOURS: Final = 7 * 24  # hours whose arrivals are remembered
+_HOUR_SECONDS: Final = 3600
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,52 @@ class Round:
     open: bool
     reports: int
     withdrawn: int
+
+
+class Hour(NamedTuple):
+    """Start of an hour in Unix time, and the reports stored and rejected in it."""
+
+    start: int
+    stored: int
+    rejected: int
+
+
+class Arrivals:
+    """How many reports came in each hour since the process started, the last week at most; in memory only.
+
+    Reports are stored in the order in which they came: counts per hour in the file would date each of them.
+
+    >>> now = 7205.0
+    >>> arrivals = Arrivals(clock=lambda: now)
+    >>> arrivals.add(10, 1)
+    >>> now = 14400.0
+    >>> arrivals.add(5, 0)
+    >>> arrivals.hours()
+    [Hour(start=7200, stored=10, rejected=1), Hour(start=10800, stored=0, rejected=0), \
+Hour(start=14400, stored=5, rejected=0)]
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time) -> None:
+        self._clock = clock
+        self._first = self._hour()
+        self._counts: dict[int, tuple[int, int]] = {}
+
+    def _hour(self) -> int:
+        return int(self._clock() // _HOUR_SECONDS)
+
+    def add(self, stored: int, rejected: int) -> None:
+        """Count reports that were just stored or rejected."""
+        hour = self._hour()
+        before = self._counts.get(hour, (0, 0))
+        self._counts[hour] = (before[0] + stored, before[1] + rejected)
+        for old in [each for each in self._counts if each <= hour - HOURS]:
+            del self._counts[old]
+
+    def hours(self) -> list[Hour]:
+        """Return every hour since the start, the last week at most; clocks that were set back tell nothing."""
+        counts, now = self._counts.copy(), self._hour()
+        hours = range(max(self._first, now - HOURS + 1), now + 1)
+        return [Hour(hour * _HOUR_SECONDS, *counts.get(hour, (0, 0))) for hour in hours]
 
 
 class Store:
