@@ -21,7 +21,7 @@ from pldp.errors import CallError, PldpError
 from pldp.estimates import HiddenReports, Rates, baskets_of, density, group, itemsets, maximum_likelihood, mean
 from pldp.mechanisms import REGISTRY, build, build_stages
 from pldp.simulate import Partitions, Population, simulate
-from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, PatternCounts, fused_of
+from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, fused_of
 
 SIZE = 1000
 MOST_LINES = 5
@@ -135,10 +135,6 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: PairCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
     ),
     "columns of items": (lambda: ItemColumns.of_rows(rows(9), SIZE), lambda: ItemColumns.of_rows(rows(8), SIZE)),
-    "counts of patterns": (
-        lambda: PatternCounts.of_columns(ItemColumns.of_rows(rows(9), SIZE), [[0, 1]]),
-        lambda: PatternCounts.of_columns(ItemColumns.of_rows(rows(9), SIZE), [[0, 2]]),
-    ),
     "fit": (
         lambda: maximum_likelihood([group(channel("krr"), OutputCounts(np.arange(SIZE)))]),
         lambda: maximum_likelihood([group(channel("krr"), OutputCounts(np.ones(SIZE, np.int64)))]),

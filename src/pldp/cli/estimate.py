@@ -68,7 +68,6 @@ def _show(console: Console, content: Mapping[str, Any]) -> None:
 
 
 def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
-    """Return everything, or what is named."""
     options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
     if args.pair and options.keys() - {"pool"}:
         raise UsageError(f"--{min(options.keys() - {'pool'}).replace('_', '-')} does not apply to two-way tables")

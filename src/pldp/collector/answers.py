@@ -5,8 +5,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from pldp import estimates
-from pldp.collector.arrivals import Hour
-from pldp.collector.store import Round
+from pldp.collector.store import Hour, Round
 from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
 from pldp.survey import Question
@@ -17,9 +16,7 @@ CONFIDENCE: Final = 0.95
 MOST_ROWS: Final = 50
 """Values of a question that an overview shows, those with the largest shares; an estimate has all of them."""
 
-MOST_CELLS: Final = 1000
-"""Cells of a two-way table that an overview shows."""
-
+MOST_CELLS: Final = 1000  # cells of a two-way table that an overview shows
 QUICK: Final = {"largest": 1}
 """Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
 
@@ -74,7 +71,7 @@ def overview(
     content = estimates.estimate(counted, confidence=CONFIDENCE, **quick).to_mapping()
     views = [_largest(_with_groups(counted, _agreed(counted, each), fewest)) for each in content["questions"]]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
-    texts = {question.name: question.text for question in survey.questions}
+    texts, too_large = {each.name: each.text for each in survey.questions}, "the table has {:,} cells, too many to show"
     return {
         **content,
         "collector": survey.collector,
@@ -88,7 +85,7 @@ def overview(
         "tables": [each for each in content["tables"] if each not in large],
         "missing": [
             *({**each, "text": texts.get(each["name"], "")} for each in content["missing"]),
-            *({"name": each["name"], "reason": _too_large(each), "text": ""} for each in large),
+            *({"name": each["name"], "reason": too_large.format(len(each["rows"])), "text": ""} for each in large),
         ],
     }
 
@@ -111,7 +108,3 @@ def _largest(content: dict[str, Any]) -> dict[str, Any]:
     rows = content["rows"]
     kept = sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS]
     return {**content, "rows": [rows[place] for place in sorted(kept)], "left_out": len(rows) - len(kept)}
-
-
-def _too_large(table: Mapping[str, Any]) -> str:
-    return f"the table has {len(table['rows']):,} cells, too many to show"

@@ -158,7 +158,7 @@ def item_supports(together: ItemGroups, items: Sequence[str]) -> SetSupports:
 
 
 def _count(together: ItemGroups, sets: IntArray) -> Supports:
-    return together.estimate(sets, [columns.pattern_counts(sets).counts for columns in together.columns])
+    return together.estimate(sets, [columns.pattern_counts(sets) for columns in together.columns])
 
 
 def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:
