@@ -202,9 +202,9 @@ def test_databases_elsewhere_are_not_seen(tmp_path: Path, commute: Survey) -> No
     for folder in (here, elsewhere):
         folder.mkdir()
     with closing(Store(commute, elsewhere / "reports.db")) as other, watched(here) as seen:
-        other.add(made(seeded(1), 1), {})
+        other.add(made(commute, seeded(1), 1), {})
         assert not seen.steps
         with closing(Store(commute, here / "reports.db")):
             opened = len(seen.steps)
-            other.add(made(seeded(2), 1), {})
+            other.add(made(commute, seeded(2), 1), {})
             assert len(seen.steps) == opened > 0

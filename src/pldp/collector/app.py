@@ -101,7 +101,7 @@ class Collector:
                 takes=(ONE, MANY),
                 body="report",
                 query=("round",),
-                problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS),
+                problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS, Problem.BAD_REQUEST),
             ),
             Route(
                 "POST",
