@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-
-FloatArray = npt.NDArray[np.float64]
+from pldp.mechanisms.arrays import FloatArray
 
 MARGIN_ERROR = 1e-12
 """Error of a row or column sum at which `with_margins` stops."""

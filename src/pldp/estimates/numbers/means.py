@@ -20,15 +20,13 @@ import numpy.typing as npt
 from scipy import stats
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.notes import TEST_LEVEL
+from pldp.estimates.notes import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE, TEST_LEVEL
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
 from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Row, normal_reach
-from pldp.mechanisms.arrays import Pieces, piecewise_arrays
+from pldp.mechanisms.arrays import FloatArray, Pieces, piecewise_arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
 
@@ -46,27 +44,19 @@ _SPLINES: Final = 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mean(Record):
-    """A mean with its error.
+    """A mean with its error, in the units of the bounds.
 
     Attributes
     ----------
-    value, standard_error
-        In the units of the bounds.
-    people
-        Number of people behind it.
     method, target
         How it was made; and whether the error is that of the mean of these people (`"respondents"`) or of the
         population that they were drawn from.
-    services
-        Mean and standard error of each service on its own.
-    weights
-        Weight of each service for a person who gave to all.
+    services, weights
+        Mean and standard error of each service on its own; and its weight for a person who gave to all.
     homogeneity
         Test whether people who gave to different services have the same mean, where they did.
     by_size
         The mean pooled by size where that test rejects.
-    assumptions
-        What must hold for the error to be right.
     """
 
     value: float
@@ -129,15 +119,14 @@ def mean(
     fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
     tables = _Tables(fused, fitted)
     chosen, error, by_size, homogeneity = _combined(tables, method, target, pool)
-    assumptions = [SAMPLE] if target == "population" else []
-    assumptions.append(SAME_MEAN if pool == "precision" and method in {"weights", "fitted"} else ANY_SUBSET)
+    people = (SAMPLE,) if target == "population" else ()
+    levels = SAME_MEAN if pool == "precision" and method in {"weights", "fitted"} else ANY_SUBSET
     scale = (fused.bounds[1] - fused.bounds[0]) / 2
 
     def place(number: float) -> float:
         return fused.bounds[0] + (number + 1) * scale
 
-    precision = 1 / tables.variances
-    equal = np.full(len(precision), 1 / len(precision))
+    weights = np.ones(len(tables.names)) if method == "average" else 1 / tables.variances
     return Mean(
         place(chosen),
         scale * error,
@@ -145,10 +134,10 @@ def mean(
         method,
         target,
         {name: (place(value), scale * error) for name, value, error in tables.single(target)},
-        dict(zip(tables.names, (equal if method == "average" else precision / precision.sum()).tolist(), strict=True)),
+        dict(zip(tables.names, (weights / weights.sum()).tolist(), strict=True)),
         homogeneity,
         None if by_size is None else place(by_size),
-        (*assumptions, HONEST_DEVICES),
+        (*people, levels, HONEST_DEVICES),
     )
 
 

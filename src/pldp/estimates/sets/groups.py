@@ -10,7 +10,7 @@ second moment needs the same contraction with w² in the place of w.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,12 +19,11 @@ import numpy.typing as npt
 from scipy import special
 
 from pldp.errors import EstimateError
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.notes import TEST_LEVEL
 from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
 from pldp.estimates.result import Homogeneity
 from pldp.mechanisms import ItemSet
-from pldp.mechanisms.arrays import ByteArray, IntArray, SetArrays
+from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, SetArrays
 from pldp.records import Record
 from pldp.tallies import Columns, ItemColumns
 
@@ -69,19 +68,9 @@ class ItemGroup(Record):
 class ItemGroups(Record):
     """All groups of people, and how they are put together.
 
-    Attributes
-    ----------
-    groups
-        One per channel; at least one.
-    pool
-        Weights by `precision` (inverse variance at the pooled supports of the items, items taken as independent, so
-        that a set's weights hardly depend on its own noise) or by `size`.
-    target
-        Supports among the `respondents` themselves, or in the `population` they are a random sample of.
-    own_supports
-        Unbiased support of every item (columns) in every group (rows).
-    columns
-        The reports of each group, for counting; no estimate from counts needs them.
+    Weights by `precision` are inverse variances at the pooled supports of the items, items taken as independent, so
+    that a set's weights hardly depend on its own noise. `own_supports` are unbiased, of every item (columns) in every
+    group (rows); `columns` are the reports of each group, for counting: no estimate from counts needs them.
     """
 
     groups: tuple[ItemGroup, ...]
@@ -100,20 +89,17 @@ class ItemGroups(Record):
         for channel, _ in groups:
             if channel.size != size:
                 raise EstimateError(f"items must be as many as the channel has bits ({channel.size}), not {size}")
-        every = (
-            (channel, ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows)
-            for channel, rows in groups
-        )
-        filled = [(channel, columns) for channel, columns in every if columns.reports]
-        if not filled:
+        every = [ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows for _, rows in groups]
+        pairs = zip((channel for channel, _ in groups), every, strict=True)
+        made = tuple(ItemGroup(channel, own.reports) for channel, own in pairs if own.reports)
+        if not made:
             raise EstimateError("groups must hold at least one report, not none")
-        made = tuple(ItemGroup(channel, columns.reports) for channel, columns in filled)
-        columns = tuple(columns for _, columns in filled)
-        return cls(made, pool, target, _own_supports(made, columns), columns)
-
-    def without_reports(self) -> ItemGroups:
-        """Return the same without the reports, for estimates from counts that are there already."""
-        return replace(self, columns=())
+        columns = tuple(own for own in every if own.reports)
+        singles = np.arange(size)[:, None]
+        ones = [own.joint_counts(singles) for own in columns]
+        counts = [np.stack([own.reports - one, one], axis=1) for own, one in zip(made, ones, strict=True)]
+        supports = [own.moment(singles, count, [1]) for own, count in zip(made, counts, strict=True)]
+        return cls(made, pool, target, np.array(supports), columns)
 
     @cached_property
     def reports(self) -> int:
@@ -133,16 +119,18 @@ class ItemGroups(Record):
     @cached_property
     def growth(self) -> float:
         """The least factor, at most 1, by which one more item changes an expected standard error."""
-        return min(
-            1.0, *(float(np.sqrt(group.arrays.second_moment(self.item_supports).min())) for group in self.groups)
-        )
+        least = min(group.arrays.second_moment(self.item_supports).min() for group in self.groups)
+        return min(1.0, float(np.sqrt(least)))
 
     def weights(self, sets: IntArray) -> FloatArray:
         """Return the weight of every group (rows) in the support of every set; they sum to 1 over the groups."""
         if self.pool == "size" or len(self.groups) == 1:
             return np.repeat(self.sizes[:, None], len(sets), axis=1)
-        precisions = [1 / group.expected_variance(sets, self.item_supports, "population") for group in self.groups]
+        precisions = self._precisions(sets)
         return np.asarray(precisions / np.sum(precisions, axis=0))
+
+    def _precisions(self, sets: IntArray) -> FloatArray:
+        return np.array([1 / own.expected_variance(sets, self.item_supports, "population") for own in self.groups])
 
     @property
     def manipulation(self) -> float:
@@ -194,9 +182,10 @@ class ItemGroups(Record):
             if self.target == "respondents":
                 known = group.moment(sets, own, [min(power, 1) for power in both])
             else:
-                known = group.moment(sets, own, [int(place in one) for place in every]) * group.moment(
-                    sets, own, [int(place in two) for place in every]
+                first, second = (
+                    group.moment(sets, own, [int(place in part) for place in every]) for part in (one, two)
                 )
+                known = first * second
             total += weight**2 * (product - known) / group.reports
         if self.target == "respondents" and self.pool == "precision" and len(self.groups) > 1:
             first, second, union = (np.clip(support, 0, 1) for support in pooled)
@@ -212,22 +201,12 @@ class ItemGroups(Record):
         """
         if len(self.groups) < 2:
             return None
-        singles = np.arange(self.groups[0].channel.size)[:, None]
         shares = self.own_supports
-        precisions = 1 / np.array(
-            [group.expected_variance(singles, self.item_supports, "population") for group in self.groups]
-        )
+        singles = np.arange(shares.shape[1])[:, None]
+        precisions = self._precisions(singles)
         mean = (precisions * shares).sum(axis=0) / precisions.sum(axis=0)
         statistics = (precisions * (shares - mean) ** 2).sum(axis=0)
         degrees = len(self.groups) - 1
         worst = float(statistics.max())
         p_value = min(1.0, float(special.chdtrc(degrees, worst)) * len(singles))
         return Homogeneity(worst, degrees, p_value, p_value < TEST_LEVEL)
-
-
-def _own_supports(groups: Sequence[ItemGroup], columns: Sequence[Columns]) -> FloatArray:
-    """Return the unbiased support of every item in every group (rows)."""
-    singles = np.arange(groups[0].channel.size)[:, None]
-    ones = [own.joint_counts(singles) for own in columns]
-    pairs = zip(groups, ones, strict=True)
-    return np.array([own.moment(singles, np.stack([own.reports - one, one], axis=1), [1]) for own, one in pairs])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Literal
 
@@ -27,10 +27,8 @@ class Rates(Brief):
 
     Attributes
     ----------
-    false_positive
-        Probability of reporting a set that has less support than asked for.
-    control
-        Whether that is the probability that `any` such set is reported, or the one of `each` such set.
+    false_positive, control
+        Probability that `any` set is reported that has less support than asked for, or the one of `each` such set.
     miss
         Probability that a set with enough support is given up, once for the set and once for each of its subsets.
     """
@@ -68,18 +66,9 @@ PLAIN_RATES = Rates(0.5, "each", 0.5)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Itemsets(SetSupports):
-    """The sets that a search reports, and what it examined.
+    """The sets that a search reports with at least `min_support`, and how many sets of each size it examined.
 
-    Attributes
-    ----------
-    min_support
-        The support that is asked for.
-    promise
-        Which error is controlled, in words.
-    examined
-        Number of sets examined, by size.
-    items, parts, together
-        Names of the bits, counts of the reported sets by size, and the groups they come from: what rules need.
+    `promise` says which error is controlled; `items`, `parts` (counts by size) and `together` are what rules need.
     """
 
     min_support: float
@@ -95,9 +84,8 @@ class Itemsets(SetSupports):
             raise EstimateError(f"min_confidence must be between 0 and 1, not {min_confidence}")
         rules = (rule for part in self.parts for rule in rules_within(self.together, part, self.items))
         # A confidence of exactly min_confidence may lie a rounding error below it.
-        return sorted(
-            (rule for rule in rules if rule.confidence >= min_confidence - 1e-12), key=lambda r: -r.confidence
-        )
+        wanted = (rule for rule in rules if rule.confidence >= min_confidence - 1e-12)
+        return sorted(wanted, key=lambda rule: -rule.confidence)
 
 
 def itemsets(
@@ -164,9 +152,8 @@ def search_sets(
     if not 1 <= largest <= LARGEST_SET:
         raise EstimateError(f"largest must be from 1 to {LARGEST_SET} items, not {largest}")
     largest = min(largest, len(items))
-    follow = -NormalDist().inv_cdf(rates.miss)
-    search = Search(together, min_support, rates.thresholds(len(items), largest), follow)
-    parts, examined, notes = search.run()
+    thresholds, follow = rates.thresholds(len(items), largest), -NormalDist().inv_cdf(rates.miss)
+    parts, examined, notes = Search(together, min_support, thresholds, follow).run()
     about = circumstances(together)
     about["notes"] += notes
     return Itemsets(
@@ -178,6 +165,6 @@ def search_sets(
         examined=examined,
         items=tuple(items),
         parts=tuple(parts),
-        together=together.without_reports(),
+        together=replace(together, columns=()),
         **about,
     )

@@ -6,9 +6,9 @@ from itertools import combinations
 
 import numpy as np
 
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.search import SetPart
+from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Brief
 from pldp.tallies import patterns_of
 
@@ -17,16 +17,8 @@ from pldp.tallies import patterns_of
 class Rule(Brief):
     """Whoever has the antecedent has the consequent with this confidence.
 
-    Attributes
-    ----------
-    antecedent, consequent
-        Two sets without a common item.
-    support
-        Estimated support of both together.
-    confidence, confidence_error
-        support / support of the antecedent, and its standard error (delta method).
-    lift, lift_error
-        confidence / support of the consequent, and its standard error.
+    Confidence is the support of both together over that of the antecedent, lift is confidence over the support of the
+    consequent; both with standard errors (delta method).
     """
 
     antecedent: tuple[str, ...]
@@ -63,29 +55,15 @@ def rules_within(together: ItemGroups, part: SetPart, items: Sequence[str]) -> I
                 union = named[first] if first == second else both
                 return together.covariance(weights, sets, patterns, first, second, (named[first], named[second], union))
 
+            signs = {whole: 1, given: -1, rest: -1}
             with np.errstate(divide="ignore", invalid="ignore"):
                 relative = {(a, b): covariance(a, b) / (named[a] * named[b]) for a in named for b in named}
-                confidence = both / one
-                confidence_error = np.abs(confidence) * _root(
-                    relative[whole, whole] - 2 * relative[whole, given] + relative[given, given]
-                )
-                lift = confidence / two
-                signs = {whole: 1, given: -1, rest: -1}
-                lift_error = np.abs(lift) * _root(
-                    sum(signs[a] * signs[b] * relative[a, b] for a in named for b in named)
-                )
+                confidence, lift = both / one, both / one / two
+                variance = relative[whole, whole] - 2 * relative[whole, given] + relative[given, given]
+                confidence_error = np.abs(confidence) * np.sqrt(np.maximum(variance, 0))
+                variance = np.asarray(sum(signs[a] * signs[b] * relative[a, b] for a in named for b in named))
+                lift_error = np.abs(lift) * np.sqrt(np.maximum(variance, 0))
+            numbers = np.stack([both, confidence, confidence_error, lift, lift_error], axis=1).tolist()
             for number in np.flatnonzero((one > 0) & (two > 0)):
-                own = sets[number]
-                yield Rule(
-                    tuple(items[own[place]] for place in given),
-                    tuple(items[own[place]] for place in rest),
-                    float(both[number]),
-                    float(confidence[number]),
-                    float(confidence_error[number]),
-                    float(lift[number]),
-                    float(lift_error[number]),
-                )
-
-
-def _root(variance: FloatArray | float) -> FloatArray:
-    return np.sqrt(np.maximum(variance, 0))
+                antecedent, consequent = (tuple(items[sets[number, place]] for place in part) for part in (given, rest))
+                yield Rule(antecedent, consequent, *numbers[number])

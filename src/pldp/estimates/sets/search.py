@@ -72,7 +72,8 @@ class Search:
         kept, reported = self._judge(singles, joint)
         found, examined = [reported], {1: len(singles)}
         for size in range(2, len(self.report) + 1):
-            self._index(kept.sets)
+            # Kept sets can be found: a set is its prefix's place among the kept ones, and its last item.
+            self.keys.append(self._place(kept.sets[:, :-1]) * self._width + kept.sets[:, -1])
             parts, examined[size] = [], 0
             hopeless, error = 0, 0.0
             for sets, parents in self._candidates(kept):
@@ -92,8 +93,7 @@ class Search:
             kept = SetPart.joined([empty, *(part for part, _ in parts)])
             found.append(SetPart.joined([empty, *(part for _, part in parts)]))
             if not examined[size]:
-                notes = (search_ended_early(size, hopeless, error),) if hopeless else ()
-                return found, examined, notes
+                return found, examined, (search_ended_early(size, hopeless, error),) if hopeless else ()
         return found, examined, ()
 
     def _reach(self, size: int) -> float:
@@ -113,10 +113,6 @@ class Search:
         if size == len(self.report):
             follow[:] = False
         return part.where(follow), part.where(support - self.report[size - 1] * error >= self.min_support)
-
-    def _index(self, sets: IntArray) -> None:
-        """Make kept sets of one size findable: a set is its prefix's place among the kept ones, and its last item."""
-        self.keys.append(self._place(sets[:, :-1]) * self._width + sets[:, -1])
 
     @property
     def _width(self) -> int:

@@ -1,21 +1,36 @@
 """From a tally to shares with errors: the verb that analysts use."""
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, INTERIOR, SAME_SHARES, about_people
-from pldp.estimates.groups import LARGEST_DENSE, FloatArray, Group, group
-from pldp.estimates.notes import few_reports, levels_disagree, no_convergence, no_standard_errors
+from pldp.estimates.groups import Group, group
+from pldp.estimates.notes import (
+    BY_SIZE,
+    INTERIOR,
+    SAME_SHARES,
+    assume,
+    few_reports,
+    levels_disagree,
+    no_convergence,
+    no_standard_errors,
+)
 from pldp.estimates.options import POOLS, SHARE_METHODS, TARGETS, Pool, ShareMethod, Target, one_of
-from pldp.estimates.result import Homogeneity, Note
+from pldp.estimates.shares.hidden import HiddenReports
 from pldp.estimates.shares.hidden_frequencies import hidden_frequencies
-from pldp.estimates.shares.pooled import Fitted, Pooled
-from pldp.estimates.shares.pooling import has_enough_support, homogeneity_test, precision_weights, size_weights
+from pldp.estimates.shares.pooling import (
+    Fitted,
+    Pooled,
+    has_enough_support,
+    homogeneity_test,
+    precision_weights,
+    size_weights,
+)
 from pldp.estimates.shares.shares import GroupShares, Shares, standard_errors
 from pldp.estimates.solver.likelihood import GAP, FitProgress, maximum_likelihood
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.survey import Choice
 from pldp.tallies import Tally
 
@@ -71,126 +86,98 @@ def frequencies(
     asked = cast("Choice", tally.survey.question(question))  # or another kind whose answer is one label
     if asked.domain != "labels":
         raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
-    hidden = tally.survey.level_channel is not None
-    if pool == "size" and (method == "likelihood" or hidden):
-        reason = "where levels are hidden, as reports do not show them" if hidden else "for a likelihood"
+    labels = tally.survey.level_channel
+    if pool == "size" and (method == "likelihood" or labels is not None):
+        reason = "for a likelihood" if labels is None else "where levels are hidden, as reports do not show them"
         raise EstimateError(f"pool must be precision {reason}: groups of one level cannot be weighted by their size")
     one_of("method", method or "unbiased", SHARE_METHODS)
     one_of("pool", pool, POOLS)
     one_of("target", target, TARGETS)
-    if hidden:
-        return hidden_frequencies(tally, asked, method or "likelihood", target, gap=gap, progress=progress)
-    named = _named_groups(tally, asked)
-    if not named:
+    counts = [tally.counts[question, level.name] for level in asked.levels]
+    if not any(own.reports for own in counts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
+    if labels is not None:
+        hidden = HiddenReports.of(asked.pure_channels, labels, counts)
+        return hidden_frequencies(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
+    parts = zip(asked.levels, asked.channels, counts, strict=True)
+    named = [(level.name, group(channel, own)) for level, channel, own in parts if own.reports]
     if method == "likelihood":
         return _fitted(asked, named, target, gap, progress)
     return _unbiased(asked, named, pool, target, gap)
 
 
-def _named_groups(tally: Tally, question: Choice) -> list[tuple[str, Group]]:
-    """Pair each level's channel with its counts, without levels that nobody chose."""
-    pairs = zip(question.levels, question.channels, strict=True)
-    groups = [(level.name, group(channel, tally.counts[question.name, level.name])) for level, channel in pairs]
-    return [(name, each) for name, each in groups if each.reports]
-
-
 def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
     groups = tuple(each for _, each in named)
     weights = precision_weights(groups) if pool == "precision" else size_weights(groups)
-    test = homogeneity_test(groups)
     pooled = Pooled(groups, weights, pool, target, gap)
-    beside = None
-    if test is not None and test.rejected and pool == "precision":
-        beside = _unbiased(question, named, "size", target, gap)
     return Shares(
-        question=question.name,
-        text=question.text,
-        values=question.values,
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
-        reports=pooled.reports,
         method=f"unbiased, pooled by {pool}",
-        target=target,
-        groups=_group_shares(named, weights),
-        manipulation=_manipulation(named, weights),
-        homogeneity=test,
-        assumptions=(
-            about_people(target),
-            SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE,
-            HONEST_DEVICES,
-        ),
-        notes=_notes(named, test, pool),
-        by_size=beside,
+        assumptions=assume(target, SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE),
         evidence=pooled,
+        **_circumstances(question, named, weights, pool, target, gap),
     )
 
 
 def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
-    reports = sum(each.reports for each in groups)
-    weights = precision_weights(groups)
-    test = homogeneity_test(groups)
-    notes = _notes(named, test, "precision")
+    about = _circumstances(question, named, precision_weights(groups), "precision", target, gap)
     if not fit.converged:
-        notes = (no_convergence(fit.gap, fit.steps), *notes)
-    evidence = Fitted(fit, reports, target, _information(groups, fit.shares))
-    if evidence.information is None:
-        error = np.full(len(question.values), np.nan)
-        notes = (*notes, no_standard_errors(LARGEST_DENSE))
+        about["notes"] = (no_convergence(fit.gap, fit.steps), *about["notes"])
+    error, information = np.full(len(fit.shares), np.nan), None
+    if len(fit.shares) <= LARGEST_DENSE:
+        information = np.sum([each.information(fit.shares) for each in groups], axis=0)
+    evidence = Fitted(fit, about["reports"], target, information)
+    if information is None:
+        about["notes"] += (no_standard_errors(LARGEST_DENSE),)
     else:
         error = standard_errors(evidence.covariance())
     return Shares(
-        question=question.name,
-        text=question.text,
-        values=question.values,
         shares=fit.shares,
         standard_error=error,
-        reports=reports,
         method="maximum likelihood",
-        target=target,
-        groups=_group_shares(named, weights),
-        manipulation=_manipulation(named, weights),
-        homogeneity=test,
-        assumptions=(about_people(target), SAME_SHARES, HONEST_DEVICES, INTERIOR),
-        notes=notes,
-        by_size=_unbiased(question, named, "size", target, gap) if test is not None and test.rejected else None,
+        assumptions=assume(target, SAME_SHARES, INTERIOR),
         fit=fit,
         evidence=evidence,
+        **about,
     )
 
 
-def _information(groups: Sequence[Group], shares: FloatArray) -> FloatArray | None:
-    """Return the information of the shares, or `None` where it would be too large."""
-    if len(shares) > LARGEST_DENSE:
-        return None
-    return np.asarray(np.sum([each.information(shares) for each in groups], axis=0))
-
-
-def _group_shares(named: Named, weights: FloatArray) -> tuple[GroupShares, ...]:
-    return tuple(
-        GroupShares(
-            level=name,
-            mechanism=each.channel.mechanism,
-            epsilon=each.channel.epsilon,
-            reports=each.reports,
-            weight=float(weight),
-            shares=each.shares(),
-            standard_error=np.sqrt(each.variance(each.shares())),
-            manipulation=each.channel.manipulation,
-        )
-        for (name, each), weight in zip(named, weights, strict=True)
-    )
-
-
-def _manipulation(named: Named, weights: FloatArray) -> float:
-    """People that one forged report counts as, at the level where it does most harm."""
-    reports = sum(each.reports for _, each in named)
-    pairs = zip(named, weights, strict=True)
-    return max(float(weight) * reports / each.reports * each.channel.manipulation for (_, each), weight in pairs)
-
-
-def _notes(named: Named, test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+def _circumstances(
+    question: Choice, named: Named, weights: FloatArray, pool: Pool, target: Target, gap: float
+) -> dict[str, Any]:
+    """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size."""
+    groups = [each for _, each in named]
+    reports = sum(each.reports for each in groups)
+    test = homogeneity_test(groups)
+    differ = test is not None and test.rejected and pool == "precision"
     few = [name for name, each in named if not has_enough_support(each)]
-    return (*levels_disagree(test, pool), *few_reports(few))
+    return {
+        "question": question.name,
+        "text": question.text,
+        "values": question.values,
+        "reports": reports,
+        "target": target,
+        "groups": tuple(
+            GroupShares(
+                level=name,
+                mechanism=each.channel.mechanism,
+                epsilon=each.channel.epsilon,
+                reports=each.reports,
+                weight=float(weight),
+                shares=each.shares(),
+                standard_error=np.sqrt(each.variance(each.shares())),
+                manipulation=each.channel.manipulation,
+            )
+            for (name, each), weight in zip(named, weights, strict=True)
+        ),
+        "manipulation": max(
+            float(weight) * reports / each.reports * each.channel.manipulation
+            for each, weight in zip(groups, weights, strict=True)
+        ),
+        "homogeneity": test,
+        "notes": (*levels_disagree(test, pool), *few_reports(few)),
+        "by_size": _unbiased(question, named, "size", target, gap) if differ else None,
+    }

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE, UNTESTED_EPSILON
+from pldp.estimates.notes import UNTESTED_EPSILON, assume
 from pldp.estimates.shares.shares import Shares
 from pldp.mechanisms.arrays import FloatArray, personal_arrays
 
@@ -41,22 +41,18 @@ def personal_frequencies(
     True
     """
     labels = tuple(map(str, range(values))) if isinstance(values, int) else values
-    size = len(labels)
-    reported = np.asarray(outputs)
+    size, reported = len(labels), np.asarray(outputs)
     people = len(reported)
     if people == 0:
         raise EstimateError("outputs must hold at least one report, not none")
     form = personal_arrays(mechanism, size)
-    budgets = form.checked_epsilons(epsilon, people)
-    truth, other = form.personal_weights(budgets)
+    truth, other = form.personal_weights(form.checked_epsilons(epsilon, people))
     other /= form.total
     contrast = truth / form.total - other
     level = other + contrast / size
     gain = contrast / (level * (1 - level))  # weight / contrast, the weight being contrast² / (level (1 − level))
-    scale = float(gain @ contrast)
-    gain /= scale
-    support = form.weighted_support(reported, gain)
-    shares = support - float(gain @ other)
+    gain /= float(gain @ contrast)
+    shares = form.weighted_support(reported, gain) - float(gain @ other)
     return Shares(
         question=name,
         values=labels,
@@ -66,7 +62,7 @@ def personal_frequencies(
         method=f"unbiased, {mechanism} with an ε per person, weighted by precision",
         target="population",
         manipulation=float(people * np.max(gain * (1 - other))),
-        assumptions=(SAMPLE, UNTESTED_EPSILON, HONEST_DEVICES),
+        assumptions=assume("population", UNTESTED_EPSILON),
         notes=(),
     )
 

@@ -29,8 +29,9 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
-from pldp.estimates.groups import FloatArray, Group
+from pldp.estimates.groups import Group
 from pldp.estimates.solver.separable import separable_maximum
+from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 
 GAP: Final = 1e-8
@@ -49,6 +50,7 @@ FitProgress = Callable[[int, float], None]
 """Called with the number of steps and the gap."""
 
 Product = Callable[[FloatArray], FloatArray]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,9 +130,9 @@ def maximum_likelihood(
 ) -> Fit:
     """Fit the shares to the reports of several groups.
 
+    >>> from pldp.estimates import group
     >>> from pldp.mechanisms import build
     >>> from pldp.tallies import OutputCounts
-    >>> from pldp.estimates.groups import group
     >>> counted = group(build("krr", 3, 1_000_000), OutputCounts(np.array([600, 300, 100])))
     >>> fit = maximum_likelihood([counted])
     >>> fit.converged, fit.shares.round(3)
@@ -226,7 +228,7 @@ def ratio(weights: FloatArray, cells: FloatArray) -> FloatArray:
 
 def _start(groups: Sequence[Group]) -> FloatArray:
     """Start at the maximum where it has a formula, else at the projected unbiased shares; keep every value possible."""
-    if all(group.separable for group in groups):
+    if all(group.arrays.separable for group in groups):
         return separable_maximum(groups)
     precision = np.array([1 / group.mean_variance() for group in groups])
     pooled = np.average([group.shares() for group in groups], axis=0, weights=precision)
@@ -246,12 +248,7 @@ def _normalised(model: Likelihood, point: FloatArray) -> FloatArray:
 
 def _step(model: Likelihood, point: FloatArray, scores: FloatArray, value: float) -> tuple[FloatArray, float]:
     """Take one Newton step, or an EM step where that does not improve."""
-    hessian = model.hessian(point)
-    if hessian is None:
-        target = _quadratic_minimum(model.curvature(point), point, scores)
-    else:
-        target = _dense_minimum(hessian, point, scores)
-    direction = target - point
+    direction = _newton_target(model, point, scores) - point
     slope = float((1 - scores) @ direction)
     length = 1.0
     while np.isfinite(slope) and slope < 0 and length > 1e-3:
@@ -267,18 +264,23 @@ def _step(model: Likelihood, point: FloatArray, scores: FloatArray, value: float
     return trial, model.objective(trial)
 
 
-def _quadratic_minimum(curvature: Product, point: FloatArray, scores: FloatArray) -> FloatArray:
+def _newton_target(model: Likelihood, point: FloatArray, scores: FloatArray) -> FloatArray:
     """Minimise the quadratic model of −log-likelihood + Σ x around the point over x ≥ 0, approximately.
 
     The model is ½xᵀHx − (H·point + g − 1)ᵀx. Entries that leave the positive range are fixed at 0 and the rest is
     solved again.
     """
-    linear = curvature(point) + scores - 1
-    free = (point > 0) | (scores > 1)
-    target = point.copy()
-    tolerance = min(0.1, max(float(scores.max()) - 1, 1e-12))
+    hessian = model.hessian(point)
+    if hessian is None:
+        curvature = model.curvature(point)
+        linear = curvature(point) + scores - 1
+        tolerance = min(0.1, max(float(scores.max()) - 1, 1e-12))
+    free, target = (point > 0) | (scores > 1), point
     for _ in range(_MOST_PIVOTS):
-        target = _conjugate_gradients(curvature, linear, np.where(free, target, 0.0), free, tolerance)
+        if hessian is None:
+            target = _conjugate_gradients(curvature, linear, np.where(free, target, 0.0), free, tolerance)
+        else:
+            target = point + _dense_change(hessian, scores - 1, np.where(free, 0.0, -point), free)
         negative = free & (target < 0)
         if not negative.any():
             break
@@ -286,30 +288,19 @@ def _quadratic_minimum(curvature: Product, point: FloatArray, scores: FloatArray
     return np.maximum(target, 0.0)
 
 
-def _dense_minimum(hessian: FloatArray, point: FloatArray, scores: FloatArray) -> FloatArray:
-    """Do the same with a matrix: eigenvalues are made positive, so that the step goes down in every direction."""
-    downhill = scores - 1
-    free = (point > 0) | (scores > 1)
-    change = np.zeros_like(point)
-    for _ in range(_MOST_PIVOTS):
-        fixed = np.where(free, 0.0, -point)
-        wanted = (downhill - hessian @ fixed)[free]
-        values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)])
-        values = np.maximum(np.abs(values), 1e-10 * np.abs(values).max())
-        change = fixed
-        change[free] = vectors @ ((vectors.T @ wanted) / values)
-        negative = free & (point + change < 0)
-        if not negative.any():
-            break
-        free &= ~negative
-    return np.maximum(point + change, 0.0)
+def _dense_change(hessian: FloatArray, downhill: FloatArray, fixed: FloatArray, free: Flags) -> FloatArray:
+    """Solve with a matrix, whose eigenvalues are made positive: then the step goes down in every direction."""
+    wanted = (downhill - hessian @ fixed)[free]
+    values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)])
+    values = np.maximum(np.abs(values), 1e-10 * np.abs(values).max())
+    fixed[free] = vectors @ ((vectors.T @ wanted) / values)
+    return fixed
 
 
 def _conjugate_gradients(
-    curvature: Product, linear: FloatArray, start: FloatArray, free: npt.NDArray[np.bool_], tolerance: float
+    curvature: Product, linear: FloatArray, solution: FloatArray, free: Flags, tolerance: float
 ) -> FloatArray:
     """Solve H x = linear on the free entries."""
-    solution = start
     residual = np.where(free, linear - curvature(solution), 0.0)
     direction = residual
     size = float(residual @ residual)
