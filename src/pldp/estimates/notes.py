@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from pldp.estimates.result import Homogeneity, Note
+from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note
+from pldp.mechanisms.arrays import LARGEST_DENSE
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -19,9 +20,6 @@ HONEST_DEVICES: Final = (
 )
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
-
-TEST_LEVEL: Final = 0.01
-"""False-alarm rate of the tests of homogeneity."""
 
 LEVELS_DISAGREE: Final = "levels-disagree"
 """Code of the note that says so."""
@@ -40,6 +38,7 @@ LABELS_SAY_LITTLE: Final = Note(
 IMPOSSIBLE_MIX: Final = Note(
     "impossible-mix", "the estimated mix of levels is impossible; the nearest possible mix was used, errors are rough"
 )
+NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
 
 
@@ -73,11 +72,6 @@ def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:
 def no_convergence(gap: float, steps: int) -> Note:
     """Say how far a fit came."""
     return Note("no-convergence", f"the fit did not converge: gap {gap:.1e} after {steps} steps")
-
-
-def no_standard_errors(most: int) -> Note:
-    """Say that there are too many values for a covariance."""
-    return Note("no-standard-errors", f"no standard errors: more than {most:,} values")
 
 
 def search_ended_early(size: int, uncounted: int, error: float) -> Note:

@@ -11,8 +11,6 @@ Pool = Literal["precision", "size"]
 Target = Literal["population", "respondents"]
 ShareMethod = Literal["unbiased", "likelihood"]
 
-POOLS: Final[tuple[str, ...]] = get_args(Pool)
-TARGETS: Final[tuple[str, ...]] = get_args(Target)
 SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
 
 Progress = Callable[[int], None]
@@ -64,6 +62,12 @@ class GivenOptions(TypedDict, total=False):
 
 SHARED: Final = ("target", "pool", "confidence", "progress")
 """Options that every kind takes."""
+
+
+def check_pooling(pool: str, target: str) -> None:
+    """Refuse another way of pooling, or another target, than there are."""
+    one_of("pool", pool, get_args(Pool))
+    one_of("target", target, get_args(Target))
 
 
 def one_of(argument: str, given: str, known: Sequence[str]) -> None:

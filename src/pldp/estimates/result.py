@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import chdtrc
 
 from pldp.errors import EstimateError
 from pldp.estimates.picture import plot_shares
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 """Confidence of intervals where nobody asks for another."""
+
+TEST_LEVEL = 0.01
+"""False-alarm rate of the tests of homogeneity."""
 
 SHOWN_ROWS = 3
 """Rows that `repr` shows."""
@@ -60,12 +64,18 @@ class Note:
 
 @dataclass(frozen=True)
 class Homogeneity:
-    """A χ² test of "the levels agree", the assumption behind pooling by precision; `rejected` at the test's level."""
+    """A χ² test of "the levels agree", the assumption behind pooling by precision; `rejected` at `TEST_LEVEL`."""
 
     statistic: float
     degrees: int
     p_value: float
     rejected: bool
+
+    @classmethod
+    def of(cls, statistic: float, degrees: int, tests: int = 1) -> Homogeneity:
+        """Refer a statistic, the worst of so many tests (Bonferroni), to χ²."""
+        p_value = min(1.0, float(chdtrc(degrees, statistic)) * tests)
+        return cls(statistic, degrees, p_value, p_value < TEST_LEVEL)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,16 +105,12 @@ class Result(ABC):
 
     Attributes
     ----------
-    question, text
-        Name of the question and what people read.
-    reports
-        Number of reports behind the numbers.
+    question, text, reports
+        Name of the question, what people read, and the number of reports behind the numbers.
     method, target
         How they were made; and whether they are those of the respondents or of the population they were drawn from.
-    groups
-        What each level contributes.
-    homogeneity
-        Test whether the levels agree, where there are at least two with enough reports.
+    groups, homogeneity
+        What each level contributes, and a test whether they agree, where at least two have enough reports.
     assumptions, notes
         What must hold for the errors to be right; what a reader must know first.
     manipulation
@@ -231,18 +237,8 @@ class Result(ABC):
 class Results(Mapping[str, Result]):
     """The results of a whole tally, by question in the survey's order.
 
-    Attributes
-    ----------
-    survey, title
-        Hash and title of the survey.
-    reports, rejections
-        Number of reports counted, and of those rejected by reason.
-    results
-        The result of each question that has one.
-    tables
-        Two-way tables of the pairs of questions that were tallied together.
-    missing
-        Why a question, or a pair of questions, has no result.
+    `survey` is its hash; `rejections` are counted by reason; `tables` are those of pairs of questions that were tallied
+    together, and `missing` says why a question, or a pair of questions, has no result.
     """
 
     survey: str

@@ -20,7 +20,7 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import with_margins
 from pldp.estimates.notes import BY_SIZE, LEVELS_DISAGREE, SAME_SHARES, assume
-from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.picture import plot_table
 from pldp.estimates.result import Result, make_frame
 from pldp.estimates.shares.frequencies import frequencies
@@ -33,18 +33,10 @@ from pldp.usage import require
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Table(Result):
-    """Shares of pairs of values.
+    """Unbiased shares of pairs of values, those of the first question × those of the second.
 
-    Attributes
-    ----------
-    margins
-        The shares of both questions on their own: rows and columns of the table.
-    shares, standard_error
-        Unbiased share of each pair, values of the first question × values of the second, and its standard error.
-    reports
-        Number of reports that answer both questions.
-    by_size
-        The same table pooled by size, present where the levels of a question do not agree.
+    `margins` are the shares of both questions on their own: rows and columns of the table; `reports` those that answer
+    both; and `by_size` is the same table pooled by size, present where the levels of a question do not agree.
     """
 
     kind: ClassVar[str] = "table"
@@ -101,12 +93,8 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         The counted reports, tallied with `pairs=[(first, second)]`.
     first, second
         Names of the questions: rows and columns.
-    pool
-        How pairs of levels are weighted: `precision` (assumes that the choice of levels does not depend on the values)
-        or `size`.
-    target
-        `population`: errors include that the respondents are a random sample. `respondents`: shares of exactly the
-        people who answered both questions.
+    pool, target
+        See `Options`: how pairs of levels are weighted, and of whom the shares are.
 
     Examples
     --------
@@ -120,8 +108,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
     ((2, 6), True)
     """
     require(tally, Tally, "pldp.two_way(tally, first, second)")
-    one_of("pool", pool, POOLS)
-    one_of("target", target, TARGETS)
+    check_pooling(pool, target)
     turned = (second, first) in tally.paired
     if not turned and (first, second) not in tally.paired:
         tally.survey.question(first), tally.survey.question(second)
@@ -176,7 +163,6 @@ class _PairGroup:
         return (*column, *row)  # type: ignore[return-value] # two of each
 
     def shares(self) -> FloatArray:
-        """Return the unbiased shares."""
         q, d, other_q, other_d = self._supports
         n = self.counts.reports
         both, one, two = self.counts.both / n, self.counts.first / n, self.counts.second / n

@@ -23,18 +23,9 @@ METHODS: Final = ()
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Sets(Result):
-    """Supports of every single item, and the frequent sets with their errors.
+    """The unbiased `support` of every single item of `values`, and the frequent `sets` with theirs.
 
-    Attributes
-    ----------
-    values
-        The items.
-    support, standard_error
-        Share of people who have each item, unbiased, and its standard error.
-    sets
-        The frequent sets, with supports, errors and which error is controlled.
-    by_size
-        Supports of the items pooled by size, present where the levels do not agree.
+    `by_size` are the supports of the items pooled by size, present where the levels do not agree.
     """
 
     kind: ClassVar[str] = "choices"

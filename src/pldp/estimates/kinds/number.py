@@ -35,18 +35,8 @@ ONE_ERROR: Final = 0.6826894921370859
 class NumberResult(Result):
     """Mean and quantiles of a number, with the density that the quantiles come from.
 
-    Attributes
-    ----------
-    mean, density
-        The mean and its error, of each level too; and the fitted distribution.
-    number_unit
-        Unit of the number; may be empty.
-    moves
-        How far one forged report moves the mean at most.
-    by_size
-        The mean pooled by size, present where the levels do not agree.
-    standard_error
-        Of the mean and of each quantile; that of a quantile is half the width of its 68 % interval.
+    The standard error of a quantile is half the width of its 68 % interval. `moves` is how far one forged report moves
+    the mean at most, and `by_size` the mean pooled by size, present where the levels do not agree.
     """
 
     kind: ClassVar[str] = "number"

@@ -11,20 +11,18 @@ numbers are combined as Σ_j w_j z_j with Σ w = 1; the ways differ in the weigh
 | `"fitted"` | none: the mean of the fitted density |
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE, TEST_LEVEL
+from pldp.estimates.notes import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
-from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.options import Pool, Target, check_pooling, one_of
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Row, normal_reach
 from pldp.mechanisms.arrays import FloatArray, Pieces, piecewise_arrays
 from pldp.records import Record
@@ -112,8 +110,7 @@ def mean(
     (True, 0.46)
     """
     one_of("method", method, MEAN_METHODS)
-    one_of("target", target, TARGETS)
-    one_of("pool", pool, POOLS)
+    check_pooling(pool, target)
     if pool == "size" and method == "fitted":
         raise EstimateError("pool must be precision for the mean of a fitted density, which cannot pool by size")
     fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
@@ -156,23 +153,14 @@ class _Tables:
         population = fitted.shares
         self.variances: FloatArray = self.by_value @ population
         self.spread = float(population @ middle**2 - (population @ middle) ** 2)
-        self.people = fused.people
 
-    def single(self, target: str) -> list[tuple[str, float, float]]:
-        """Mean and standard error of each service alone."""
-        found = []
-        for place, (name, z) in enumerate(zip(self.names, self.numbers, strict=True)):
-            outputs = self.fused.cells[:, place]
+    def single(self, target: str) -> Iterator[tuple[str, float, float]]:
+        """Yield name, mean and standard error of each service alone."""
+        for name, z, outputs, own in zip(self.names, self.numbers, self.fused.cells.T, self.variances, strict=True):
             counts = np.bincount(outputs + 1, weights=self.fused.counts, minlength=len(z) + 1)[1:]
             reports = counts.sum()
-            variance = self.variances[place] + (self.spread if target == "population" else 0)
-            found.append((name, float(counts @ z / reports), float(np.sqrt(variance / reports))))
-        return found
-
-    def subsets(self) -> npt.NDArray[np.intp]:
-        """Number of the subset of services of each tuple."""
-        flags = (self.fused.cells != ABSENT) @ (1 << np.arange(len(self.names)))
-        return np.asarray(np.unique(flags, return_inverse=True)[1])
+            variance = own + (self.spread if target == "population" else 0)
+            yield name, float(counts @ z / reports), float(np.sqrt(variance / reports))
 
     def per_tuple(self, weights: FloatArray) -> FloatArray:
         """Return Σ w z / Σ w over the services of each tuple; weights are services, or tuples × services."""
@@ -199,7 +187,7 @@ def _combined(
     tables: _Tables, method: str, target: str, pool: str
 ) -> tuple[float, float, float | None, Homogeneity | None]:
     """Return value and standard error on [−1, 1], the mean pooled by size where it matters, and the test."""
-    counts, people = tables.fused.counts, tables.people
+    counts, people = tables.fused.counts, tables.fused.people
     sampling = tables.spread / people if target == "population" else 0.0
     if tables.fitted is not None:
         fitted = tables.fitted
@@ -212,13 +200,14 @@ def _combined(
         total = float(counts @ (numbers - value) ** 2 / people)
         return value, float(np.sqrt(max(total - tables.spread, 0) / people + sampling)), None, None
     weights = np.ones(len(tables.names)) if method == "average" else 1 / tables.variances
-    numbers, subset = tables.per_tuple(weights), tables.subsets()
+    numbers = tables.per_tuple(weights)
+    # People are put together by the subset of services that they gave to.
+    flags = (tables.fused.cells != ABSENT) @ (1 << np.arange(len(weights)))
+    _, first, subset = np.unique(flags, return_index=True, return_inverse=True)
     sizes = np.bincount(subset, weights=counts)
     sums = np.bincount(subset, weights=counts * numbers)
-    first = np.unique(subset, return_index=True)[1]
     given = tables.fused.cells[first] != ABSENT
     noise = (given * weights**2) @ tables.variances / (given @ weights) ** 2
-    by_size = float(sums.sum() / people)
     share = sizes / people
     if method == "weights" and pool == "precision":
         precision = sizes / (noise + tables.spread)
@@ -229,9 +218,8 @@ def _combined(
     if len(sizes) < 2:
         return value, float(np.sqrt(variance)), None, None
     statistic = float((((sums / sizes) - value) ** 2 * sizes / (noise + tables.spread)).sum())
-    chance = float(stats.chi2.sf(statistic, len(sizes) - 1))
-    test = Homogeneity(statistic, len(sizes) - 1, chance, chance < TEST_LEVEL)
-    return value, float(np.sqrt(variance)), by_size if test.rejected else None, test
+    test = Homogeneity.of(statistic, len(sizes) - 1)
+    return value, float(np.sqrt(variance)), float(sums.sum() / people) if test.rejected else None, test
 
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:

@@ -16,11 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import TEST_LEVEL
-from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.result import Homogeneity
 from pldp.mechanisms import ItemSet
 from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, SetArrays
@@ -84,8 +82,7 @@ class ItemGroups(Record):
         cls, groups: Sequence[tuple[ItemSet, ByteArray | Columns]], size: int, pool: Pool, target: Target
     ) -> ItemGroups:
         """Pair channels with columns; groups without reports are left out."""
-        one_of("pool", pool, POOLS)
-        one_of("target", target, TARGETS)
+        check_pooling(pool, target)
         for channel, _ in groups:
             if channel.size != size:
                 raise EstimateError(f"items must be as many as the channel has bits ({channel.size}), not {size}")
@@ -206,7 +203,4 @@ class ItemGroups(Record):
         precisions = self._precisions(singles)
         mean = (precisions * shares).sum(axis=0) / precisions.sum(axis=0)
         statistics = (precisions * (shares - mean) ** 2).sum(axis=0)
-        degrees = len(self.groups) - 1
-        worst = float(statistics.max())
-        p_value = min(1.0, float(special.chdtrc(degrees, worst)) * len(singles))
-        return Homogeneity(worst, degrees, p_value, p_value < TEST_LEVEL)
+        return Homogeneity.of(float(statistics.max()), len(self.groups) - 1, len(singles))

@@ -121,11 +121,8 @@ def itemsets(
         Number of items of the largest sets.
     rates
         The errors that are allowed, see above.
-    target
-        `population`: errors include that these people are a random sample. `respondents`: supports among exactly them.
-    pool
-        `precision` weights groups by inverse variance and assumes that they have the same supports, which is tested per
-        item; `size` weights by the number of reports and needs no such assumption.
+    target, pool
+        See `Options`; that groups have the same supports is tested per item.
 
     Examples
     --------

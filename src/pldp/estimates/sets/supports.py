@@ -27,18 +27,10 @@ HOPELESS: Final = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SetSupports(Record):
-    """Supports of sets of items: the share of people who have all items of a set.
+    """Supports of sets of items: the share of people who have all items of a set, unbiased (it can be negative).
 
-    Attributes
-    ----------
-    sets, support, standard_error
-        Names of the items of each set, its unbiased support (it can be negative) and its standard error.
-    reports, target, pool
-        Number of reports; whose supports; how groups were put together.
-    homogeneity, assumptions, notes
-        As for every `Result`.
-    manipulation
-        People that one forged report can count as in the support of one item, where it does most harm.
+    `manipulation` are the people that one forged report can count as in the support of one item, where it does most
+    harm; the rest is as for every `Result`.
     """
 
     sets: tuple[tuple[str, ...], ...]

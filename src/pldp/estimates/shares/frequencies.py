@@ -6,28 +6,12 @@ from typing import Any, cast
 import numpy as np
 
 from pldp.errors import EstimateError
+from pldp.estimates import notes
 from pldp.estimates.groups import Group, group
-from pldp.estimates.notes import (
-    BY_SIZE,
-    INTERIOR,
-    SAME_SHARES,
-    assume,
-    few_reports,
-    levels_disagree,
-    no_convergence,
-    no_standard_errors,
-)
-from pldp.estimates.options import POOLS, SHARE_METHODS, TARGETS, Pool, ShareMethod, Target, one_of
+from pldp.estimates.options import SHARE_METHODS, Pool, ShareMethod, Target, check_pooling, one_of
+from pldp.estimates.shares import pooling
 from pldp.estimates.shares.hidden import HiddenReports
 from pldp.estimates.shares.hidden_frequencies import hidden_frequencies
-from pldp.estimates.shares.pooling import (
-    Fitted,
-    Pooled,
-    has_enough_support,
-    homogeneity_test,
-    precision_weights,
-    size_weights,
-)
 from pldp.estimates.shares.shares import GroupShares, Shares, standard_errors
 from pldp.estimates.solver.likelihood import GAP, FitProgress, maximum_likelihood
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
@@ -59,13 +43,9 @@ def frequencies(
         `unbiased` inverts each level's channel and pools the levels; `likelihood` fits all reports at once (shares at
         least 0 that sum to 1; unary reports must be tallied with `patterns`). Default: `unbiased`, but `likelihood`
         where the survey hides levels, as inverting labels costs much accuracy.
-    pool
-        `precision` weights levels by inverse variance; it assumes that the choice of a level does not depend on the
-        value, and the result says so first if the levels contradict that. `size` weights by the number of reports and
-        needs no such assumption.
-    target
-        `population`: errors include that the respondents are a random sample. `respondents`: shares of exactly the
-        people who reported.
+    pool, target
+        See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
+        result says so first if the levels contradict that.
     gap
         Tolerance of the likelihood fit, see `pldp.estimates.solver.likelihood`.
     progress
@@ -91,8 +71,7 @@ def frequencies(
         reason = "for a likelihood" if labels is None else "where levels are hidden, as reports do not show them"
         raise EstimateError(f"pool must be precision {reason}: groups of one level cannot be weighted by their size")
     one_of("method", method or "unbiased", SHARE_METHODS)
-    one_of("pool", pool, POOLS)
-    one_of("target", target, TARGETS)
+    check_pooling(pool, target)
     counts = [tally.counts[question, level.name] for level in asked.levels]
     if not any(own.reports for own in counts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
@@ -108,13 +87,15 @@ def frequencies(
 
 def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
     groups = tuple(each for _, each in named)
-    weights = precision_weights(groups) if pool == "precision" else size_weights(groups)
-    pooled = Pooled(groups, weights, pool, target, gap)
+    weights = pooling.precision_weights(groups) if pool == "precision" else pooling.size_weights(groups)
+    pooled = pooling.Pooled(groups, weights, pool, target, gap)
     return Shares(
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
         method=f"unbiased, pooled by {pool}",
-        assumptions=assume(target, SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE),
+        assumptions=notes.assume(
+            target, notes.SAME_SHARES if pool == "precision" and len(groups) > 1 else notes.BY_SIZE
+        ),
         evidence=pooled,
         **_circumstances(question, named, weights, pool, target, gap),
     )
@@ -123,22 +104,22 @@ def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: f
 def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
-    about = _circumstances(question, named, precision_weights(groups), "precision", target, gap)
+    about = _circumstances(question, named, pooling.precision_weights(groups), "precision", target, gap)
     if not fit.converged:
-        about["notes"] = (no_convergence(fit.gap, fit.steps), *about["notes"])
+        about["notes"] = (notes.no_convergence(fit.gap, fit.steps), *about["notes"])
     error, information = np.full(len(fit.shares), np.nan), None
     if len(fit.shares) <= LARGEST_DENSE:
         information = np.sum([each.information(fit.shares) for each in groups], axis=0)
-    evidence = Fitted(fit, about["reports"], target, information)
+    evidence = pooling.Fitted(fit, about["reports"], target, information)
     if information is None:
-        about["notes"] += (no_standard_errors(LARGEST_DENSE),)
+        about["notes"] += (notes.NO_ERRORS,)
     else:
         error = standard_errors(evidence.covariance())
     return Shares(
         shares=fit.shares,
         standard_error=error,
         method="maximum likelihood",
-        assumptions=assume(target, SAME_SHARES, INTERIOR),
+        assumptions=notes.assume(target, notes.SAME_SHARES, notes.INTERIOR),
         fit=fit,
         evidence=evidence,
         **about,
@@ -151,9 +132,9 @@ def _circumstances(
     """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size."""
     groups = [each for _, each in named]
     reports = sum(each.reports for each in groups)
-    test = homogeneity_test(groups)
+    test = pooling.homogeneity_test(groups)
     differ = test is not None and test.rejected and pool == "precision"
-    few = [name for name, each in named if not has_enough_support(each)]
+    few = [name for name, each in named if not pooling.has_enough_support(each)]
     return {
         "question": question.name,
         "text": question.text,
@@ -178,6 +159,6 @@ def _circumstances(
             for each, weight in zip(groups, weights, strict=True)
         ),
         "homogeneity": test,
-        "notes": (*levels_disagree(test, pool), *few_reports(few)),
+        "notes": (*notes.levels_disagree(test, pool), *notes.few_reports(few)),
         "by_size": _unbiased(question, named, "size", target, gap) if differ else None,
     }

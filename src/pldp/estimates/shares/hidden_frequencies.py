@@ -54,17 +54,14 @@ class _Hidden(Evidence):
     target: str
 
     def covariance(self) -> FloatArray:
-        """Return the covariance matrix of the shares."""
         if self.target == "population":
             return self.found.covariance
         return self.found.covariance - sampling_covariance(self.found.shares, self.hidden.reports)
 
     def likely_shares(self) -> FloatArray:
-        """Return the shares of the joint fit."""
         return self._joint.shares
 
     def shrunk_shares(self, shares: FloatArray, covariance: FloatArray) -> FloatArray:
-        """Return the posterior mean given the fitted levels."""
         del shares, covariance
         return self._joint.shrunk
 
@@ -93,7 +90,7 @@ def _shares(evidence: _Hidden, question: Choice, **circumstances: Any) -> Shares
 def _level_notes(hidden: HiddenReports, levels: FloatArray) -> tuple[Note, ...]:
     """Say so where reports are few, or labels barely tell how people chose: then the scale of all shares is unsure."""
     if hidden.size > LARGEST_DENSE:
-        return (notes.no_standard_errors(LARGEST_DENSE),)
+        return (notes.NO_ERRORS,)
     if hidden.reports * float(hidden.other_supports.min()) < ENOUGH_SUPPORT:
         return (notes.ROUGH_ERRORS,)
     spread = float(np.std(hidden.contrasts)) / (hidden.label_supports[1] * np.sqrt(hidden.reports))

@@ -234,7 +234,7 @@ def joint_likelihood(
         np.concatenate([interior(norm_sub(first.shares)), interior(norm_sub(first.levels))]),
         np.concatenate([np.full(hidden.size, 1 / hidden.size), np.full(levels, 1 / levels)]),
     ]
-    found = [maximise(model, start, gap=gap, progress=progress) for start in beginnings[:starts]]
+    found = [maximise(model, start, gap, progress=progress) for start in beginnings[:starts]]
     best = min(found, key=lambda optimum: optimum.objective)
     agree = all(other.objective - best.objective <= AGREE for other in found)
     return HiddenFit(model, best.fit(model.blocks[0], model.reports), best.point[model.blocks[1]].copy(), agree)

@@ -7,12 +7,10 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import Group
-from pldp.estimates.notes import TEST_LEVEL
 from pldp.estimates.result import Homogeneity
 from pldp.estimates.shares.shares import Evidence
 from pldp.estimates.shares.shrinkage import shrink_fit
@@ -78,9 +76,7 @@ def homogeneity_test(groups: Sequence[Group]) -> Homogeneity | None:
     parts = list(zip(precisions, (group.shares()[chosen] for group in tested), strict=True))
     mean = np.linalg.solve(np.sum(precisions, axis=0), np.sum([precision @ own for precision, own in parts], axis=0))
     statistic = sum(float((own - mean) @ precision @ (own - mean)) for precision, own in parts)
-    degrees = (len(tested) - 1) * len(chosen)
-    p_value = float(special.chdtrc(degrees, statistic))
-    return Homogeneity(statistic, degrees, p_value, p_value < TEST_LEVEL)
+    return Homogeneity.of(statistic, (len(tested) - 1) * len(chosen))
 
 
 @dataclass(frozen=True, eq=False)

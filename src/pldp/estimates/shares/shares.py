@@ -52,12 +52,8 @@ class Shares(Result):
     values, shares, standard_error
         Each label, its share and the standard error. Unbiased shares (or fitted ones, see `method`) can be negative and
         need not sum to 1: see `consistent`.
-    groups
-        What each level says on its own.
     by_size
         The same shares pooled by size, present where the levels do not agree.
-    fit
-        Convergence of a maximum-likelihood fit.
     evidence
         The reports, where they were kept: what `covariance` and some ways of `consistent` need.
     """

@@ -37,7 +37,6 @@ from pldp.records import Record
 GAP: Final = 1e-8
 """Default tolerance: log-likelihood per report that may remain to be gained."""
 
-MOST_STEPS: Final = 500
 _MOST_PRODUCTS: Final = 60
 _MOST_PIVOTS: Final = 12
 _SMALL: Final = 256
@@ -59,15 +58,9 @@ class Fit(Record):
 
     Attributes
     ----------
-    shares
-        The fitted shares; they are at least 0 and sum to 1.
     gap
         Certified bound on the log-likelihood per report still to gain; where levels are hidden, the bound for the
         shares given the levels and for the levels given the shares.
-    steps
-        Number of steps taken.
-    converged
-        Whether the gap is within the tolerance asked for.
     log_likelihood
         Log-likelihood at the fit, up to a constant of the data.
     slope
@@ -121,12 +114,7 @@ class Optimum:
 
 
 def maximum_likelihood(
-    groups: Sequence[Group],
-    *,
-    start: FloatArray | None = None,
-    gap: float = GAP,
-    most_steps: int = MOST_STEPS,
-    progress: FitProgress | None = None,
+    groups: Sequence[Group], *, gap: float = GAP, most_steps: int = 500, progress: FitProgress | None = None
 ) -> Fit:
     """Fit the shares to the reports of several groups.
 
@@ -142,21 +130,14 @@ def maximum_likelihood(
     if not used:
         raise EstimateError("maximum likelihood needs at least one report, not none")
     model = _KnownChannels(used)
-    first = _start(used) if start is None else np.asarray(start, np.float64)
-    found = maximise(model, first, gap=gap, most_steps=most_steps, progress=progress)
+    found = maximise(model, _start(used), gap, most_steps, progress)
     return found.fit(model.blocks[0], model.reports)
 
 
 def maximise(
-    model: Likelihood,
-    start: FloatArray,
-    *,
-    gap: float = GAP,
-    most_steps: int = MOST_STEPS,
-    progress: FitProgress | None = None,
+    model: Likelihood, point: FloatArray, gap: float = GAP, most_steps: int = 500, progress: FitProgress | None = None
 ) -> Optimum:
-    """Climb from the start until the gap is small enough or the steps are used up."""
-    point = start
+    """Climb from the point until the gap is small enough or the steps are used up."""
     value, scores, steps = model.objective(point), model.scores(point), 0
     while (remaining := float(scores.max()) - 1) > gap and steps < most_steps:
         steps += 1
@@ -186,7 +167,6 @@ class _KnownChannels:
         return self._cells
 
     def objective(self, point: FloatArray) -> float:
-        """Minus the log-likelihood per report."""
         return sum(minus_log(weight, cell) for weight, cell in zip(self.weights, self.cells(point), strict=True))
 
     def scores(self, point: FloatArray) -> FloatArray:
