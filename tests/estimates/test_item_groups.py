@@ -154,7 +154,7 @@ def test_the_formula_for_direct_encodings_is_the_maximum(several: int) -> None:
         fit = maximum_likelihood(groups, gap=1e-11)
         assert (fit.converged, fit.steps) == (True, 0)
         slow = maximise(_KnownChannels(groups), np.full(12, 1 / 12), 1e-11)
-        assert np.allclose(fit.shares, slow.point, atol=1e-5)
+        assert np.allclose(fit.shares, slow.shares, atol=1e-5)
 
 
 def test_one_value_that_everybody_names_is_certain() -> None:

@@ -9,8 +9,7 @@ from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likeliho
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
 from pldp.estimates.options import Options
 from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Results, Row
-from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, itemsets
-from pldp.estimates.sets.rules import Rule
+from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
 from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.shares.hidden import HiddenReports, moments

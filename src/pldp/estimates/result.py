@@ -117,8 +117,8 @@ class Result(ABC):
         People that one forged report can count as, at the level where it does most harm; NaN where it is not known.
     levels
         Where levels are hidden, how many people are estimated to have chosen each.
-    confidence
-        Confidence of the intervals where a method is not given another.
+    confidence, unit
+        Confidence of the intervals where a method is not given another, and what the numbers are measured in.
     """
 
     kind: ClassVar[str]
@@ -135,6 +135,7 @@ class Result(ABC):
     manipulation: float = math.nan
     levels: tuple[LevelShare, ...] = ()
     confidence: float = CONFIDENCE
+    unit: str = "share"
     standard_error: FloatArray
 
     def __post_init__(self) -> None:
@@ -149,11 +150,6 @@ class Result(ABC):
     @abstractmethod
     def estimates(self) -> FloatArray:
         """The numbers, as many as labels."""
-
-    @property
-    def unit(self) -> str:
-        """What the numbers are measured in."""
-        return "share"
 
     def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
         """Return normal intervals for each number; with `simultaneous`, for all of them at once (Bonferroni).

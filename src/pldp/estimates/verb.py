@@ -83,15 +83,8 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
             tables.append(replace(table, confidence=chosen.confidence))
         except EstimateError as error:
             missing[f"{first} × {second}"] = str(error)
-    return Results(
-        tally.survey.hash,
-        tally.survey.title,
-        tally.reports,
-        {reason.value: count for reason, count in sorted(tally.rejections.items())},
-        results,
-        tuple(tables),
-        missing,
-    )
+    rejections = {reason.value: count for reason, count in sorted(tally.rejections.items())}
+    return Results(tally.survey.hash, tally.survey.title, tally.reports, rejections, results, tuple(tables), missing)
 
 
 def applies(question: Question, option: str, value: object) -> bool:

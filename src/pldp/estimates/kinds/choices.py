@@ -9,8 +9,7 @@ from pldp.estimates.notes import uncertain_items
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports, Result
 from pldp.estimates.sets.groups import ItemGroups
-from pldp.estimates.sets.itemsets import Itemsets, search_sets
-from pldp.estimates.sets.rules import Rule
+from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
 from pldp.estimates.sets.supports import HOPELESS, SetSupports, baskets_of, item_supports
 from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import Choices

@@ -7,10 +7,10 @@ import numpy as np
 
 from pldp.estimates.notes import CURVE_POOLS, CURVE_UNFINISHED, HEAPED, levels_disagree
 from pldp.estimates.numbers.density import Density, density
-from pldp.estimates.numbers.means import Mean, MeanMethod, forged_reach, level_weights, mean
+from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports, Interval, Result, check_confidence
-from pldp.mechanisms.arrays import FloatArray
+from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Tally, fused_of
 
@@ -43,7 +43,6 @@ class NumberResult(Result):
 
     mean: Mean
     density: Density
-    number_unit: str = ""
     moves: float
     by_size: Mean | None = None
 
@@ -56,11 +55,6 @@ class NumberResult(Result):
     def estimates(self) -> FloatArray:
         """Mean and quantiles."""
         return np.array([self.mean.value, *(self.quantile(share)[0] for share in QUANTILES)])
-
-    @property
-    def unit(self) -> str:
-        """Unit of the number."""
-        return self.number_unit
 
     def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:
         """Return the number below which this share of people lies, and the ends of its interval."""
@@ -101,9 +95,16 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
     fused = fused_of(tally, question.name)
     method = cast("MeanMethod", options.method or "weights")
     found = mean(fused, method=method, target=options.target, pool=options.pool)
-    # The weights by precision follow from the errors for the population.
-    errors = found if found.target == "population" else mean(fused)
-    weights = level_weights(fused, errors, "size" if method in {"average", "posterior"} else options.pool)
+    reports = np.array([source.reports for source in fused.sources])
+    weights = reports / reports.sum()
+    if options.pool == "precision" and method not in {"average", "posterior"}:
+        # Weights by precision follow from the errors for the population.
+        population = found if found.target == "population" else mean(fused)
+        precision = np.array([error for _, error in population.services.values()]) ** -2
+        weights = precision / precision.sum()
+    # A report of level g counts for w_g/n_g times its unbiased number on [−1, 1].
+    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
+    moves = float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
     progress = options.progress
     fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
     by_size = None
@@ -117,9 +118,9 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
         text=question.text,
         mean=found,
         density=fitted,
-        number_unit=question.unit,
+        unit=question.unit,
         standard_error=np.array([found.standard_error, *(np.diff(quantiles)[:, 0] / 2)]),
-        moves=forged_reach(fused, weights),
+        moves=moves,
         by_size=by_size,
         reports=found.people,
         method=METHODS[method].format(pool=options.pool),

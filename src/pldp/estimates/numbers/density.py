@@ -46,12 +46,10 @@ _evidence = attrgetter("evidence")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Density(Record):
-    """A fitted distribution over the buckets, with errors.
+    """A fitted distribution over the buckets of a grid between these bounds, with errors.
 
     Attributes
     ----------
-    bounds, shares, people
-        The numbers that the ends of the grid stand for, the share of each bucket, and the number of people.
     splines, smoothness, roughness
         What was chosen: number of splines, λ and √v, the standard deviation of log-shares around the smooth curve; 0
         where the curve is enough.
@@ -129,7 +127,9 @@ class Density(Record):
         if self.smooth is not None:
             low, high = self.smooth.band(confidence, simultaneous=simultaneous)
             return Interval(np.minimum(low, self.density), np.maximum(high, self.density))
-        reach = self._tube_reach(1 - confidence) if simultaneous else normal_reach(confidence)
+        reach = normal_reach(confidence)
+        if simultaneous:
+            reach = self._tube_reach(1 - confidence)
         with np.errstate(over="ignore"):  # where nobody is, the upper end may be infinite
             factor = np.exp(reach * self.log_standard_error)
         return Interval(self.density / factor, self.density * factor)

@@ -62,7 +62,7 @@ class FusedLikelihood:
         self.size = fused.size
         self.bounds = fused.bounds
         self.blocks = (slice(0, self.size),)
-        self.people = fused.people
+        self.people = self.reports = fused.people
         rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
         group, self.patterns = _patterns(fused, rows)
         # Tuples with one pattern stand together: their prefix sums stay in the processor's cache.
@@ -223,8 +223,7 @@ def likelihood_fit(fused: Fused | FusedLikelihood, *, progress: FitProgress | No
     Without smoothing it over-fits: it puts all weight on a few buckets. See `density` for the default.
     """
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
-    found = maximise(model, model.uniform, progress=progress)
-    return found.fit(model.blocks[0], model.people)
+    return maximise(model, model.uniform.copy(), progress=progress)
 
 
 def em(

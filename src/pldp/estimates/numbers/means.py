@@ -24,7 +24,7 @@ from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
 from pldp.estimates.options import Pool, Target, check_pooling, one_of
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Row, normal_reach
-from pldp.mechanisms.arrays import FloatArray, Pieces, piecewise_arrays
+from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
 
@@ -46,15 +46,11 @@ class Mean(Record):
 
     Attributes
     ----------
-    method, target
-        How it was made; and whether the error is that of the mean of these people (`"respondents"`) or of the
-        population that they were drawn from.
     services, weights
         Mean and standard error of each service on its own; and its weight for a person who gave to all.
-    homogeneity
-        Test whether people who gave to different services have the same mean, where they did.
-    by_size
-        The mean pooled by size where that test rejects.
+    homogeneity, by_size
+        Test whether people who gave to different services have the same mean, where they did; and the mean pooled by
+        size where that test rejects.
     """
 
     value: float
@@ -149,7 +145,10 @@ class _Tables:
         middle = centres(fused.size)
         self.by_value = np.array([row.expectation(z**2) - middle**2 for row, z in zip(rows, self.numbers, strict=True)])
         if fitted is None:
-            fitted = density(_simplest(fused, rows).thin(_POPULATION_TUPLES), splines=_SPLINES)
+            # Services with many patterns (Laplace) are left out if there are others: weights need no exact population.
+            few = [name for name, row in zip(self.names, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
+            simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
+            fitted = density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES)
         population = fitted.shares
         self.variances: FloatArray = self.by_value @ population
         self.spread = float(population @ middle**2 - (population @ middle) ** 2)
@@ -175,12 +174,6 @@ class _Tables:
                 norm += own
             result[part] = total / norm
         return result
-
-
-def _simplest(fused: Fused, rows: list[Pieces]) -> Fused:
-    """Leave services with many patterns (Laplace) out where there are others: the weights need no exact population."""
-    names = [source.name for source, row in zip(fused.sources, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
-    return fused.only(*names) if 0 < len(names) < len(rows) else fused
 
 
 def _combined(
@@ -230,25 +223,6 @@ def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
     for place, variance in enumerate(variances):
         weights[model.order, place] = evidence / model.forward(model.uniform * variance)
     return weights
-
-
-def level_weights(fused: Fused, found: Mean, pool: Pool) -> FloatArray:
-    """Return the weight of each level in a mean whose errors are those of the population, every person having one."""
-    reports = np.array([source.reports for source in fused.sources])
-    if pool == "size":
-        return np.asarray(reports / reports.sum())
-    errors = np.array([error for _, error in found.services.values()])
-    return np.asarray(errors**-2 / (errors**-2).sum())
-
-
-def forged_reach(fused: Fused, weights: FloatArray) -> float:
-    """Return how far one forged report moves the mean of a number at most, in its unit.
-
-    A report of level g counts for w_g/n_g times its unbiased number.
-    """
-    reports = np.array([source.reports for source in fused.sources])
-    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
-    return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
 
 
 def mean_bound(fused: Fused, shares: FloatArray, *, target: Target = "population", splines: int = 48) -> float:

@@ -25,6 +25,9 @@ from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, SetArrays
 from pldp.records import Record
 from pldp.tallies import Columns, ItemColumns
 
+Patterns = Sequence[npt.NDArray[Any]]
+Places = Sequence[int]
+
 
 class Supports(NamedTuple):
     """Estimated support of each set and its variance."""
@@ -141,16 +144,14 @@ class ItemGroups(Record):
         parts = [group.expected_variance(sets, self.item_supports, self.target) for group in self.groups]
         return np.asarray(np.sqrt(np.sum(self.weights(sets) ** 2 * parts, axis=0)))
 
-    def estimate(self, sets: IntArray, patterns: Sequence[npt.NDArray[Any]]) -> Supports:
+    def estimate(self, sets: IntArray, patterns: Patterns) -> Supports:
         """Return supports and variances of sets of one size from the groups' pattern counts."""
         weights, every = self.weights(sets), range(sets.shape[1])
         support = self.mean(weights, sets, patterns, [1 for _ in every])
         variance = self.covariance(weights, sets, patterns, every, every, (support, support, support))
         return Supports(support, np.maximum(variance, 0))
 
-    def mean(
-        self, weights: FloatArray, sets: IntArray, patterns: Sequence[npt.NDArray[Any]], powers: Sequence[int]
-    ) -> FloatArray:
+    def mean(self, weights: FloatArray, sets: IntArray, patterns: Patterns, powers: Places) -> FloatArray:
         """Return the pooled mean of Π w^power."""
         parts = [group.moment(sets, own, powers) for group, own in zip(self.groups, patterns, strict=True)]
         return np.asarray(np.sum(weights * parts, axis=0))
@@ -159,10 +160,10 @@ class ItemGroups(Record):
         self,
         weights: FloatArray,
         sets: IntArray,
-        patterns: Sequence[npt.NDArray[Any]],
-        one: Sequence[int],
-        two: Sequence[int],
-        pooled: tuple[FloatArray, FloatArray, FloatArray],
+        patterns: Patterns,
+        one: Places,
+        two: Places,
+        pooled: Sequence[FloatArray],
     ) -> FloatArray:
         """Return the covariance of the supports of two parts of each set (places of their items).
 

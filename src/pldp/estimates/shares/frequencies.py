@@ -1,6 +1,7 @@
 """From a tally to shares with errors: the verb that analysts use."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -9,10 +10,11 @@ from pldp.errors import EstimateError
 from pldp.estimates import notes
 from pldp.estimates.groups import Group, group
 from pldp.estimates.options import SHARE_METHODS, Pool, ShareMethod, Target, check_pooling, one_of
+from pldp.estimates.result import LevelShare, Note
 from pldp.estimates.shares import pooling
-from pldp.estimates.shares.hidden import HiddenReports
-from pldp.estimates.shares.hidden_frequencies import hidden_frequencies
-from pldp.estimates.shares.shares import GroupShares, Shares, standard_errors
+from pldp.estimates.shares.hidden import HiddenReports, Moments, moments
+from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
+from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
 from pldp.estimates.solver.likelihood import GAP, FitProgress, maximum_likelihood
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.survey import Choice
@@ -77,7 +79,7 @@ def frequencies(
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     if labels is not None:
         hidden = HiddenReports.of(asked.pure_channels, labels, counts)
-        return hidden_frequencies(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
+        return _hidden(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
     parts = zip(asked.levels, asked.channels, counts, strict=True)
     named = [(level.name, group(channel, own)) for level, channel, own in parts if own.reports]
     if method == "likelihood":
@@ -89,13 +91,12 @@ def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: f
     groups = tuple(each for _, each in named)
     weights = pooling.precision_weights(groups) if pool == "precision" else pooling.size_weights(groups)
     pooled = pooling.Pooled(groups, weights, pool, target, gap)
+    agree = notes.SAME_SHARES if pool == "precision" and len(groups) > 1 else notes.BY_SIZE
     return Shares(
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
         method=f"unbiased, pooled by {pool}",
-        assumptions=notes.assume(
-            target, notes.SAME_SHARES if pool == "precision" and len(groups) > 1 else notes.BY_SIZE
-        ),
+        assumptions=notes.assume(target, agree),
         evidence=pooled,
         **_circumstances(question, named, weights, pool, target, gap),
     )
@@ -130,9 +131,9 @@ def _circumstances(
     question: Choice, named: Named, weights: FloatArray, pool: Pool, target: Target, gap: float
 ) -> dict[str, Any]:
     """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size."""
-    groups = [each for _, each in named]
+    groups = tuple(_group_shares(*pair, weight) for pair, weight in zip(named, weights.tolist(), strict=True))
     reports = sum(each.reports for each in groups)
-    test = pooling.homogeneity_test(groups)
+    test = pooling.homogeneity_test([each for _, each in named])
     differ = test is not None and test.rejected and pool == "precision"
     few = [name for name, each in named if not pooling.has_enough_support(each)]
     return {
@@ -141,24 +142,87 @@ def _circumstances(
         "values": question.values,
         "reports": reports,
         "target": target,
-        "groups": tuple(
-            GroupShares(
-                level=name,
-                mechanism=each.channel.mechanism,
-                epsilon=each.channel.epsilon,
-                reports=each.reports,
-                weight=float(weight),
-                shares=each.shares(),
-                standard_error=np.sqrt(each.variance(each.shares())),
-                manipulation=each.channel.manipulation,
-            )
-            for (name, each), weight in zip(named, weights, strict=True)
-        ),
-        "manipulation": max(
-            float(weight) * reports / each.reports * each.channel.manipulation
-            for each, weight in zip(groups, weights, strict=True)
-        ),
+        "groups": groups,
+        "manipulation": max(each.weight * reports / each.reports * each.manipulation for each in groups),
         "homogeneity": test,
         "notes": (*notes.levels_disagree(test, pool), *notes.few_reports(few)),
         "by_size": _unbiased(question, named, "size", target, gap) if differ else None,
     }
+
+
+def _group_shares(name: str, each: Group, weight: float) -> GroupShares:
+    channel, shares = each.channel, each.shares()
+    error, forged = np.sqrt(each.variance(shares)), channel.manipulation
+    return GroupShares(name, channel.mechanism, channel.epsilon, each.reports, weight, shares, error, forged)
+
+
+def _hidden(
+    hidden: HiddenReports, question: Choice, method: str, target: str, *, gap: float, progress: FitProgress | None
+) -> Shares:
+    """Estimate the shares by moments (`unbiased`) or joint likelihood of shares and levels (`likelihood`)."""
+    by_moments = moments(hidden)
+    joint = None if method == "unbiased" else joint_likelihood(hidden, gap=gap, progress=progress)
+    if joint is None:
+        words, further = "approximately unbiased, hidden levels", []
+        first = [notes.IMPOSSIBLE_MIX] if by_moments.projected_levels else []
+    else:
+        words, further = "joint maximum likelihood of shares and hidden levels", [notes.INTERIOR]
+        first = [] if joint.fit.converged else [notes.no_convergence(joint.fit.gap, joint.fit.steps)]
+        first += [] if joint.starts_agree else [notes.SEVERAL_MAXIMA]
+    found = joint or by_moments
+    evidence = _Hidden(hidden, found, target)
+    dense = hidden.size <= LARGEST_DENSE
+    levels = zip(question.levels, question.channels, found.levels.tolist(), strict=True)
+    return Shares(
+        question=question.name,
+        text=question.text,
+        values=question.values,
+        shares=found.shares,
+        standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
+        reports=hidden.reports,
+        method=words,
+        target=target,
+        assumptions=notes.assume(target, notes.UNTESTED_CHOICE, *further),
+        notes=(*first, *_level_notes(hidden, found.levels)),
+        manipulation=by_moments.manipulation,
+        levels=tuple(LevelShare(level.name, own.mechanism, own.epsilon, share) for level, own, share in levels),
+        fit=None if joint is None else joint.fit,
+        evidence=evidence,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Hidden(Evidence):
+    """Reports with hidden levels: shares with their covariance, and the joint fit if there is one already."""
+
+    hidden: HiddenReports
+    found: Moments | HiddenFit
+    target: str
+
+    def covariance(self) -> FloatArray:
+        if self.target == "population":
+            return self.found.covariance
+        return self.found.covariance - pooling.sampling_covariance(self.found.shares, self.hidden.reports)
+
+    def likely_shares(self) -> FloatArray:
+        return self._joint.shares
+
+    def shrunk_shares(self, shares: FloatArray, covariance: FloatArray) -> FloatArray:
+        del shares, covariance
+        return self._joint.shrunk
+
+    @property
+    def _joint(self) -> HiddenFit:
+        return self.found if isinstance(self.found, HiddenFit) else joint_likelihood(self.hidden)
+
+
+def _level_notes(hidden: HiddenReports, levels: FloatArray) -> tuple[Note, ...]:
+    """Say so where reports are few, or labels barely tell how people chose: then the scale of all shares is unsure."""
+    if hidden.size > LARGEST_DENSE:
+        return (notes.NO_ERRORS,)
+    if hidden.reports * float(hidden.other_supports.min()) < pooling.ENOUGH_SUPPORT:
+        return (notes.ROUGH_ERRORS,)
+    spread = float(np.std(hidden.contrasts)) / (hidden.label_supports[1] * np.sqrt(hidden.reports))
+    if spread > 0.5 * float(np.clip(levels, 0, 1) @ hidden.contrasts):
+        return (notes.LABELS_SAY_LITTLE,)
+    return ()

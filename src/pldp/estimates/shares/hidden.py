@@ -85,11 +85,6 @@ class HiddenReports(Record):
         """p − q of every level."""
         return self.truth_supports - self.other_supports
 
-    def level_shares(self) -> FloatArray:
-        """Return the unbiased distribution of levels, ρ̂ = G⁻¹·(share of each label); it may leave the simplex."""
-        q, d = self.label_supports
-        return (np.array([each.reports for each in self.groups]) / self.reports - q) / d
-
     def support(self) -> FloatArray:
         """Return how many reports support each value."""
         return np.asarray(np.sum([each.support for each in self.groups if each.reports], axis=0))
@@ -116,9 +111,10 @@ class Moments(Record):
         given_level = hidden.other_supports[:, None] + hidden.contrasts[:, None] * feasible
         label = hidden.label_matrix
         both = np.zeros((hidden.size, hidden.size))
-        for weight, channel in zip(rho, hidden.channels, strict=True):
+        for weight, form in zip(rho, map(label_arrays, hidden.channels), strict=True):
             if weight > 0:
-                both += weight * _support_products(channel, feasible)
+                support = form.other_support + feasible * form.contrast
+                both += weight * (form.covariance(feasible) * form.contrast**2 + np.outer(support, support))
         cross = np.einsum("i,si,ij,sk->jk", rho, label, given_level, taken)
         squares = np.einsum("s,sj,sk->jk", label @ rho, taken, taken)
         mean = rho @ given_level - (label @ rho) @ taken
@@ -143,24 +139,19 @@ class Moments(Record):
 def moments(hidden: HiddenReports) -> Moments:
     """Return approximately unbiased shares: (support/n − Σρ̂q) / Σρ̂(p−q), not divided by their sum.
 
-    Where ρ̂ lies so far outside the simplex that Σρ̂(p−q) is not positive, its projection is used instead.
+    ρ̂ = G⁻¹·(share of each label) is the unbiased distribution of levels. Where it lies so far outside the simplex that
+    Σρ̂(p−q) is not positive, its projection is used instead.
     The covariance is that of the delta method, with the labels' multinomial covariance and the covariance between a
     person's label and output. (The variance printed in the paper's Theorem 5.3 lacks factors of n and the latter.)
 
     Reference: AUEM of Wu, Zhu, Zhang, Xie, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy
     Budgets and Enhancing Data Utility".
     """
-    levels = hidden.level_shares()
+    q, d = hidden.label_supports
+    levels = (np.array([each.reports for each in hidden.groups]) / hidden.reports - q) / d
     projected = bool(levels @ hidden.contrasts < 0.1 * hidden.contrasts.min())
     if projected:
         levels = norm_sub(levels)
     contrast = float(levels @ hidden.contrasts)
     shares = (hidden.support() / hidden.reports - levels @ hidden.other_supports) / contrast
     return Moments(hidden, shares, levels, projected)
-
-
-def _support_products(channel: PureChannel, shares: FloatArray) -> FloatArray:
-    """E[1[supports i]·1[supports j]] of one report of this channel."""
-    form = label_arrays(channel)
-    support = form.other_support + shares * form.contrast
-    return np.asarray(form.covariance(shares) * form.contrast**2 + np.outer(support, support))

@@ -7,7 +7,7 @@ is that of `pldp.estimates.shares.hidden`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -229,15 +229,15 @@ def joint_likelihood(
     """
     model = HiddenLikelihood(hidden)
     first = moments(hidden)
-    levels = len(hidden.channels)
     beginnings = [
         np.concatenate([interior(norm_sub(first.shares)), interior(norm_sub(first.levels))]),
-        np.concatenate([np.full(hidden.size, 1 / hidden.size), np.full(levels, 1 / levels)]),
+        np.repeat([1 / hidden.size, 1 / len(hidden.channels)], [hidden.size, len(hidden.channels)]),
     ]
     found = [maximise(model, start, gap, progress=progress) for start in beginnings[:starts]]
-    best = min(found, key=lambda optimum: optimum.objective)
-    agree = all(other.objective - best.objective <= AGREE for other in found)
-    return HiddenFit(model, best.fit(model.blocks[0], model.reports), best.point[model.blocks[1]].copy(), agree)
+    best = max(found, key=lambda fit: fit.log_likelihood)
+    agree = all(best.log_likelihood - other.log_likelihood <= AGREE * model.reports for other in found)
+    (shares, levels), slope = model.split(best.shares), best.slope[model.blocks[0]]
+    return HiddenFit(model, replace(best, shares=shares.copy(), slope=slope), levels.copy(), agree)
 
 
 def expected_covariance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:

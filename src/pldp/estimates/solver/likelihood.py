@@ -83,6 +83,10 @@ class Likelihood(Protocol):
     def blocks(self) -> Sequence[slice]:
         """The place of each distribution."""
 
+    @property
+    def reports(self) -> int:
+        """Number of reports, or of people."""
+
     def objective(self, point: FloatArray) -> float:
         """Return minus the log-likelihood per report."""
 
@@ -94,23 +98,6 @@ class Likelihood(Protocol):
 
     def hessian(self, point: FloatArray) -> FloatArray | None:
         """Return the Hessian as a matrix where it is small and may be ill-conditioned or indefinite, else `None`."""
-
-
-@dataclass(frozen=True, eq=False)
-class Optimum:
-    """Where the solver stopped."""
-
-    point: FloatArray
-    objective: float
-    scores: FloatArray
-    gap: float
-    steps: int
-    converged: bool
-
-    def fit(self, shares: slice, reports: int) -> Fit:
-        """Return the fit of the shares, which have this place in the point."""
-        slope = reports * (self.scores[shares] - 1)
-        return Fit(self.point[shares].copy(), self.gap, self.steps, self.converged, -self.objective * reports, slope)
 
 
 def maximum_likelihood(
@@ -129,15 +116,13 @@ def maximum_likelihood(
     used = [each for each in groups if each.reports > 0]
     if not used:
         raise EstimateError("maximum likelihood needs at least one report, not none")
-    model = _KnownChannels(used)
-    found = maximise(model, _start(used), gap, most_steps, progress)
-    return found.fit(model.blocks[0], model.reports)
+    return maximise(_KnownChannels(used), _start(used), gap, most_steps, progress)
 
 
 def maximise(
     model: Likelihood, point: FloatArray, gap: float = GAP, most_steps: int = 500, progress: FitProgress | None = None
-) -> Optimum:
-    """Climb from the point until the gap is small enough or the steps are used up."""
+) -> Fit:
+    """Climb from the point until the gap is small enough or the steps are used up; fit all distributions end to end."""
     value, scores, steps = model.objective(point), model.scores(point), 0
     while (remaining := float(scores.max()) - 1) > gap and steps < most_steps:
         steps += 1
@@ -145,7 +130,8 @@ def maximise(
             progress(steps, remaining)
         point, value = _step(model, point, scores, value)
         scores = model.scores(point)
-    return Optimum(point, value, scores, max(remaining, 0.0), steps, remaining <= gap)
+    log_likelihood, slope = -value * model.reports, model.reports * (scores - 1)
+    return Fit(point, max(remaining, 0.0), steps, remaining <= gap, log_likelihood, slope)
 
 
 class _KnownChannels:
