@@ -26,10 +26,7 @@ def norm_sub(shares: npt.ArrayLike) -> FloatArray:
     array([0.6, 0.4, 0. ])
     """
     given = _checked(shares)
-    falling = np.sort(given)[::-1]
-    excess = (np.cumsum(falling) - 1) / np.arange(1, len(given) + 1)
-    kept = np.flatnonzero(falling > excess)[-1]
-    return np.asarray(np.maximum(given - excess[kept], 0.0))
+    return np.maximum(given + _row_shifts(given[None, :], np.ones(1)), 0.0)
 
 
 def norm_cut(shares: npt.ArrayLike) -> FloatArray:

@@ -31,10 +31,8 @@ class Options:
         the number of reports and needs no such assumption.
     method
         How the numbers are made; each kind has its own methods.
-    confidence
-        Of the intervals.
-    progress
-        Called with the number of steps, where a kind needs a fit.
+    confidence, progress
+        Confidence of the intervals; and what is called with the number of steps, where a kind needs a fit.
     min_support, largest
         Of frequent sets: the share of people that must have all items, and the number of items of the largest sets.
     """

@@ -190,8 +190,7 @@ class Result(ABC):
             "levels": [asdict(level) for level in self.levels],
             **self._extras(self._confidence(confidence)),
         }
-        mapping: dict[str, Any] = plain(content)
-        return mapping
+        return dict(plain(content))
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         """Return what only this kind of result has."""

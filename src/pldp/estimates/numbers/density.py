@@ -111,11 +111,8 @@ class Density(Record):
         """Standard error of `cumulative`."""
         if self.smooth is not None:
             return self.smooth.cumulative_standard_error
-        return np.concatenate([[0.0], np.linalg.norm(self._share_root.cumsum(axis=0), axis=1)])
-
-    @property
-    def _share_root(self) -> FloatArray:
-        return np.asarray(self.shares[:, None] * self._error_root)
+        share_root = self.shares[:, None] * self._error_root
+        return np.concatenate([[0.0], np.linalg.norm(share_root.cumsum(axis=0), axis=1)])
 
     def band(self, confidence: float = CONFIDENCE, *, simultaneous: bool = False) -> Interval:
         """Return a band around `density`: for each bucket, or with `simultaneous` for the whole curve.
@@ -170,7 +167,7 @@ class Density(Record):
         """
         if self.smooth is not None:
             return self.smooth.mean_standard_error
-        total = float(np.sum((self.centres @ self._share_root) ** 2))
+        total = float(np.sum((self.centres @ (self.shares[:, None] * self._error_root)) ** 2))
         spread = float(self.shares @ self.centres**2) - self.mean**2
         return float(np.sqrt(max(total - spread / self.people, 0.0)))
 
@@ -186,8 +183,6 @@ def density(
 
     Parameters
     ----------
-    fused
-        The tally.
     splines
         The number of splines of a smooth density; this and roughness are chosen from the data if it is not given.
     progress

@@ -29,8 +29,6 @@ from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
 
 MeanMethod = Literal["weights", "average", "posterior", "fitted"]
-MEAN_METHODS: Final[tuple[str, ...]] = get_args(MeanMethod)
-"""Names that `mean` takes."""
 
 _POPULATION_TUPLES: Final = 50_000
 """Tuples that the population behind the weights is estimated from."""
@@ -84,7 +82,7 @@ def mean(
     fused
         The tally; all services must have channels for numbers.
     method
-        One of `MEAN_METHODS`.
+        `"weights"`, `"average"`, `"posterior"` or `"fitted"`: how a person's services are weighted.
     target
         `"population"`: the error includes that these people are a random sample. `"respondents"`: the mean of exactly
         these people.
@@ -105,7 +103,7 @@ def mean(
     >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
     (True, 0.46)
     """
-    one_of("method", method, MEAN_METHODS)
+    one_of("method", method, get_args(MeanMethod))
     check_pooling(pool, target)
     if pool == "size" and method == "fitted":
         raise EstimateError("pool must be precision for the mean of a fitted density, which cannot pool by size")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +25,8 @@ from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, SetArrays
 from pldp.records import Record
 from pldp.tallies import Columns, ItemColumns
 
-Patterns = Sequence[npt.NDArray[Any]]
+Arrays = Sequence[npt.NDArray[Any]]
 Places = Sequence[int]
-
-
-class Supports(NamedTuple):
-    """Estimated support of each set and its variance."""
-
-    support: FloatArray
-    variance: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -144,26 +137,20 @@ class ItemGroups(Record):
         parts = [group.expected_variance(sets, self.item_supports, self.target) for group in self.groups]
         return np.asarray(np.sqrt(np.sum(self.weights(sets) ** 2 * parts, axis=0)))
 
-    def estimate(self, sets: IntArray, patterns: Patterns) -> Supports:
-        """Return supports and variances of sets of one size from the groups' pattern counts."""
+    def estimate(self, sets: IntArray, patterns: Arrays) -> tuple[FloatArray, FloatArray]:
+        """Return supports and standard errors of sets of one size from the groups' pattern counts."""
         weights, every = self.weights(sets), range(sets.shape[1])
         support = self.mean(weights, sets, patterns, [1 for _ in every])
         variance = self.covariance(weights, sets, patterns, every, every, (support, support, support))
-        return Supports(support, np.maximum(variance, 0))
+        return support, np.sqrt(np.maximum(variance, 0))
 
-    def mean(self, weights: FloatArray, sets: IntArray, patterns: Patterns, powers: Places) -> FloatArray:
+    def mean(self, weights: FloatArray, sets: IntArray, patterns: Arrays, powers: Places) -> FloatArray:
         """Return the pooled mean of Π w^power."""
         parts = [group.moment(sets, own, powers) for group, own in zip(self.groups, patterns, strict=True)]
         return np.asarray(np.sum(weights * parts, axis=0))
 
     def covariance(
-        self,
-        weights: FloatArray,
-        sets: IntArray,
-        patterns: Patterns,
-        one: Places,
-        two: Places,
-        pooled: Sequence[FloatArray],
+        self, weights: FloatArray, sets: IntArray, patterns: Arrays, one: Places, two: Places, pooled: Arrays
     ) -> FloatArray:
         """Return the covariance of the supports of two parts of each set (places of their items).
 
@@ -173,17 +160,15 @@ class ItemGroups(Record):
         Cov(one, two)·(Σ weight²/n_g − 1/n). `pooled` are the pooled supports of one, of two and of their union.
         """
         every = range(sets.shape[1])
-        both = [(place in one) + (place in two) for place in every]
+        in_one, in_two = ([int(place in part) for place in every] for part in (one, two))
+        both = [first + second for first, second in zip(in_one, in_two, strict=True)]
         total = np.zeros(len(sets))
         for group, own, weight in zip(self.groups, patterns, weights, strict=True):
             product = group.moment(sets, own, both)
             if self.target == "respondents":
                 known = group.moment(sets, own, [min(power, 1) for power in both])
             else:
-                first, second = (
-                    group.moment(sets, own, [int(place in part) for place in every]) for part in (one, two)
-                )
-                known = first * second
+                known = group.moment(sets, own, in_one) * group.moment(sets, own, in_two)
             total += weight**2 * (product - known) / group.reports
         if self.target == "respondents" and self.pool == "precision" and len(self.groups) > 1:
             first, second, union = (np.clip(support, 0, 1) for support in pooled)

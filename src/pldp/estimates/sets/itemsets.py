@@ -129,10 +129,8 @@ def itemsets(
 
     Parameters
     ----------
-    groups
-        Channel and packed rows of each group of people.
-    items
-        Name of each bit.
+    groups, items
+        Channel and packed rows of each group of people, and the name of each bit.
     min_support
         Share of people, above 0 and at most 1.
     largest
@@ -173,8 +171,8 @@ def search_sets(
     about["notes"] += notes
     return Itemsets(
         sets=tuple(tuple(items[place] for place in one) for part in parts for one in part.sets),
-        support=np.concatenate([part.supports.support for part in parts]),
-        standard_error=np.sqrt(np.concatenate([part.supports.variance for part in parts])),
+        support=np.concatenate([part.support for part in parts]),
+        standard_error=np.concatenate([part.error for part in parts]),
         min_support=min_support,
         promise=rates.promise,
         examined=examined,

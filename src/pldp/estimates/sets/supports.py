@@ -93,14 +93,12 @@ def supports(
 
     Parameters
     ----------
-    groups
-        Channel and packed rows of each group of people.
-    items
-        Name of each bit.
+    groups, items
+        Channel and packed rows of each group of people, and the name of each bit.
     sets
         The sets, as names of items.
     target, pool
-        As for `itemsets`.
+        See `Options`.
 
     Examples
     --------
@@ -130,7 +128,7 @@ def item_supports(together: ItemGroups, items: Sequence[str]) -> SetSupports:
 def _supports(
     together: ItemGroups, items: Sequence[str], wanted: Sequence[Sequence[int]], largest_error: float = math.inf
 ) -> SetSupports:
-    support, variance = np.empty(len(wanted)), np.empty(len(wanted))
+    support, error = np.empty(len(wanted)), np.empty(len(wanted))
     for size in {len(one) for one in wanted}:
         chosen = [number for number, one in enumerate(wanted) if len(one) == size]
         sets = np.array([wanted[number] for number in chosen], np.int64)
@@ -141,13 +139,9 @@ def _supports(
                 f"support has a standard error of {worst:.2g}; ask for smaller sets, more people or a larger epsilon"
             )
         patterns = [columns.pattern_counts(sets).counts for columns in together.columns]
-        support[chosen], variance[chosen] = together.estimate(sets, patterns)
-    return SetSupports(
-        sets=tuple(tuple(items[place] for place in one) for one in wanted),
-        support=support,
-        standard_error=np.sqrt(variance),
-        **circumstances(together),
-    )
+        support[chosen], error[chosen] = together.estimate(sets, patterns)
+    names = tuple(tuple(items[place] for place in one) for one in wanted)
+    return SetSupports(names, support, error, **circumstances(together))
 
 
 def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:

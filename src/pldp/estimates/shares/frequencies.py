@@ -48,10 +48,8 @@ def frequencies(
     pool, target
         See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
         result says so first if the levels contradict that.
-    gap
-        Tolerance of the likelihood fit, see `pldp.estimates.solver.likelihood`.
-    progress
-        Called with steps and gap of a likelihood fit.
+    gap, progress
+        Tolerance of a likelihood fit (`pldp.estimates.solver.likelihood`), and what is called with its steps and gap.
 
     Examples
     --------
@@ -108,17 +106,13 @@ def _fitted(question: Choice, named: Named, target: Target, gap: float, progress
     about = _circumstances(question, named, pooling.precision_weights(groups), "precision", target, gap)
     if not fit.converged:
         about["notes"] = (notes.no_convergence(fit.gap, fit.steps), *about["notes"])
-    error, information = np.full(len(fit.shares), np.nan), None
-    if len(fit.shares) <= LARGEST_DENSE:
-        information = np.sum([each.information(fit.shares) for each in groups], axis=0)
+    dense = len(fit.shares) <= LARGEST_DENSE
+    information = np.sum([each.information(fit.shares) for each in groups], axis=0) if dense else None
     evidence = pooling.Fitted(fit, about["reports"], target, information)
-    if information is None:
-        about["notes"] += (notes.NO_ERRORS,)
-    else:
-        error = standard_errors(evidence.covariance())
+    about["notes"] += () if dense else (notes.NO_ERRORS,)
     return Shares(
         shares=fit.shares,
-        standard_error=error,
+        standard_error=standard_errors(evidence.covariance()) if dense else np.full(len(fit.shares), np.nan),
         method="maximum likelihood",
         assumptions=notes.assume(target, notes.SAME_SHARES, notes.INTERIOR),
         fit=fit,

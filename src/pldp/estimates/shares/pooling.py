@@ -140,10 +140,8 @@ class Fitted(Evidence):
             raise EstimateError(f"a fit of more than {LARGEST_DENSE:,} values has no covariance matrix")
         inverse = np.linalg.pinv(self.information, hermitian=True)
         along = inverse.sum(axis=1)
-        covariance = np.asarray(inverse - np.outer(along, along) / along.sum())
-        if self.target == "respondents":
-            return covariance - sampling_covariance(self.fit.shares, self.reports)
-        return covariance
+        sampled = sampling_covariance(self.fit.shares, self.reports) if self.target == "respondents" else 0.0
+        return np.asarray(inverse - np.outer(along, along) / along.sum() - sampled)
 
     def likely_shares(self) -> FloatArray:
         """Return the fitted shares."""
