@@ -162,7 +162,7 @@ def _recycle(groups: Sequence[Group], generator: np.random.Generator) -> list[Gr
 def _downgrade(each: Group, target: UnaryEncoding, generator: np.random.Generator) -> npt.NDArray[np.uint8]:
     """Flip each bit with the probability r that turns p into the target's: p(1−r) + (1−p)r."""
     rows = each.packed_rows()
-    p, wanted = each.truth_support, float(target.truth_support)
+    p, wanted = each.arrays.truth_support, float(target.truth_support)
     flip = (p - wanted) / (2 * p - 1)
     if flip <= 0:
         return rows

@@ -9,23 +9,79 @@ is unbiased, and its variance follows from Pr(s_i), Pr(t_j) and Pr(s_i t_j). The
 pairs, are all it needs.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, about_people
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.notes import LEVELS_DISAGREE
-from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.consistency import with_margins
+from pldp.estimates.notes import BY_SIZE, LEVELS_DISAGREE, SAME_SHARES, assume
+from pldp.estimates.options import Pool, Target, check_pooling
+from pldp.estimates.picture import plot_table
+from pldp.estimates.result import Result, make_frame
 from pldp.estimates.shares.frequencies import frequencies
-from pldp.estimates.tables.table import Table
+from pldp.estimates.shares.shares import Shares
 from pldp.mechanisms import Channel
-from pldp.mechanisms.arrays import label_arrays
+from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.tallies import PairCounts, Tally
 from pldp.usage import require
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Table(Result):
+    """Unbiased shares of pairs of values, those of the first question × those of the second.
+
+    `margins` are the shares of both questions on their own: rows and columns of the table; `reports` those that answer
+    both; and `by_size` is the same table pooled by size, present where the levels of a question do not agree.
+    """
+
+    kind: ClassVar[str] = "table"
+
+    margins: tuple[Shares, Shares]
+    shares: FloatArray
+    by_size: Table | None = None
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """The pairs of values, row by row."""
+        rows, columns = self.margins
+        return [(first, second) for first in rows.values for second in columns.values]
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The shares."""
+        return self.shares
+
+    def consistent(self) -> FloatArray:
+        """Return the nearest table that could be true: at least 0, with the consistent margins of both questions."""
+        return self._consistent.copy()
+
+    @cached_property
+    def _consistent(self) -> FloatArray:
+        return with_margins(self.shares, *(margin.consistent() for margin in self.margins))
+
+    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows with the consistent share beside each."""
+        rows, consistent = super().records(confidence), self._consistent.ravel().tolist()
+        return [{**row, "consistent": share} for row, share in zip(rows, consistent, strict=True)]
+
+    def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
+        """Return the rows as a data frame, with a column of values for each question."""
+        names = [margin.question for margin in self.margins]
+        records = self.records(confidence)
+        return make_frame([{**dict(zip(names, row.pop("label"), strict=True)), **row} for row in records], library)
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        by_size = {} if self.by_size is None else {"by_size": self.by_size.records(confidence)}
+        return {"questions": [margin.question for margin in self.margins], **by_size}
+
+    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""
+        return plot_table(self, confidence, truth=truth, axes=axes)
 
 
 def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", target: Target = "population") -> Table:
@@ -37,12 +93,8 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         The counted reports, tallied with `pairs=[(first, second)]`.
     first, second
         Names of the questions: rows and columns.
-    pool
-        How pairs of levels are weighted: `precision` (assumes that the choice of levels does not depend on the values)
-        or `size`.
-    target
-        `population`: errors include that the respondents are a random sample. `respondents`: shares of exactly the
-        people who answered both questions.
+    pool, target
+        See `Options`: how pairs of levels are weighted, and of whom the shares are.
 
     Examples
     --------
@@ -56,23 +108,22 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
     ((2, 6), True)
     """
     require(tally, Tally, "pldp.two_way(tally, first, second)")
-    one_of("pool", pool, POOLS)
-    one_of("target", target, TARGETS)
+    check_pooling(pool, target)
     turned = (second, first) in tally.paired
     if not turned and (first, second) not in tally.paired:
         tally.survey.question(first), tally.survey.question(second)
         raise EstimateError(f"questions {first!r} and {second!r} were not tallied as a pair: name them in pairs")
     rows, columns = (frequencies(tally, name, pool=pool, target=target) for name in (first, second))
-    groups = _groups(tally, (second, first) if turned else (first, second))
+    margins = (columns, rows) if turned else (rows, columns)
+    groups = _groups(tally, *(margin.question for margin in margins))
     if not groups:
         raise EstimateError(f"no report answers both {first!r} and {second!r}, so there is nothing to estimate")
-    weights = _weights(groups, pool)
-    shares = np.sum([weight * each.shares() for each, weight in zip(groups, weights, strict=True)], axis=0)
-    margins = (columns.shares, rows.shares) if turned else (rows.shares, columns.shares)
-    variance = np.sum(
-        [weight**2 * each.variance(shares, *margins) for each, weight in zip(groups, weights, strict=True)], axis=0
-    )
     reports = sum(each.counts.reports for each in groups)
+    weights = np.array([each.precision() if pool == "precision" else float(each.counts.reports) for each in groups])
+    parts = list(zip(groups, weights / sum(weights), strict=True))
+    shares = np.sum([weight * each.shares() for each, weight in parts], axis=0)
+    given = [margin.shares for margin in margins]
+    variance = np.sum([weight**2 * each.variance(shares, *given) for each, weight in parts], axis=0)
     if target == "respondents":
         variance = np.maximum(variance - np.clip(shares, 0, 1) * (1 - np.clip(shares, 0, 1)) / reports, 0)
     notes = tuple(dict.fromkeys((*rows.notes, *columns.notes)))
@@ -85,16 +136,12 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         reports=reports,
         method=f"unbiased, pooled by {pool}",
         target=target,
-        assumptions=(
-            about_people(target),
-            SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE,
-            HONEST_DEVICES,
-        ),
+        assumptions=assume(target, SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE),
         notes=notes,
         by_size=two_way(tally, first, second, pool="size", target=target) if differ else None,
-        manipulation=max(
-            float(weight) * reports / each.counts.reports * each.manipulation
-            for each, weight in zip(groups, weights, strict=True)
+        manipulation=max(  # both answers of a report can be forged
+            float(weight) * reports / each.counts.reports * (each.first.manipulation * each.second.manipulation)
+            for each, weight in parts
         ),
     )
 
@@ -116,7 +163,6 @@ class _PairGroup:
         return (*column, *row)  # type: ignore[return-value] # two of each
 
     def shares(self) -> FloatArray:
-        """Return the unbiased shares."""
         q, d, other_q, other_d = self._supports
         n = self.counts.reports
         both, one, two = self.counts.both / n, self.counts.first / n, self.counts.second / n
@@ -132,11 +178,6 @@ class _PairGroup:
         square = square + (1 - 2 * q) * other_q**2 * supports_one + (1 - 2 * other_q) * q**2 * supports_two
         return np.asarray((square / (d * other_d) ** 2 - f**2) / self.counts.reports)
 
-    @property
-    def manipulation(self) -> float:
-        """People of this group that one forged report can count as: both of its answers can be forged."""
-        return self.first.manipulation * self.second.manipulation
-
     def precision(self) -> float:
         """Return 1/variance of a pair at equal shares."""
         height, width = self.counts.both.shape
@@ -144,16 +185,10 @@ class _PairGroup:
         return float(1 / equal.mean())
 
 
-def _groups(tally: Tally, pair: tuple[str, str]) -> list[_PairGroup]:
-    first, second = (tally.survey.question(name) for name in pair)
-    groups = []
-    for ((one, level), (two, other)), counts in tally.pairs.items():
-        if (one, two) == pair and counts.reports:
-            channels = first.channels[first.level_index[level]], second.channels[second.level_index[other]]
-            groups.append(_PairGroup(*channels, counts))
-    return groups
-
-
-def _weights(groups: Sequence[_PairGroup], pool: str) -> FloatArray:
-    weights = [each.precision() if pool == "precision" else float(each.counts.reports) for each in groups]
-    return np.asarray(weights) / sum(weights)
+def _groups(tally: Tally, *names: str) -> list[_PairGroup]:
+    first, second = (tally.survey.question(name) for name in names)
+    return [
+        _PairGroup(first.channels[first.level_index[level]], second.channels[second.level_index[other]], counts)
+        for ((one, level), (two, other)), counts in tally.pairs.items()
+        if (one, two) == names and counts.reports
+    ]
