@@ -349,7 +349,7 @@ class Collector:
 def _round_number(request: Request) -> int | None:
     if not request.query:
         return None
-    asked = re.fullmatch(rb"round=([0-9]{1,9})", request.query)
+    asked = re.fullmatch(rb"round=([1-9][0-9]{0,8})", request.query)
     if asked is None:
         raise ProblemError(Problem.BAD_REQUEST, "the query must be round=N")
     return int(asked[1])
