@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable
 from time import monotonic
 from typing import Final
-from urllib.parse import parse_qs
 
 import msgspec
 
@@ -358,8 +358,7 @@ class Collector:
 def _round_number(request: Request) -> int | None:
     if not request.query:
         return None
-    given = parse_qs(request.query.decode("latin-1"), keep_blank_values=True, max_num_fields=8)
-    numbers = given.pop("round", [])
-    if given or len(numbers) != 1 or not numbers[0].isascii() or not numbers[0].isdigit() or len(numbers[0]) > 9:
+    asked = re.fullmatch(rb"round=([1-9][0-9]{0,8})", request.query)
+    if asked is None:
         raise ProblemError(Problem.BAD_REQUEST, "the query must be round=N")
-    return int(numbers[0])
+    return int(asked[1])
