@@ -46,7 +46,7 @@ def test_a_rebuilt_one_is_what_bayes_rule_gives(kept: float, raised: float) -> N
     joint = np.array([[SUPPORT * kept, (1 - SUPPORT) * raised], [SUPPORT * (1 - kept), (1 - SUPPORT) * (1 - raised)]])
     posterior = np.divide(joint[:, 0], joint.sum(axis=1), out=np.zeros(2), where=joint.sum(axis=1) > 0)
     expected = kept * posterior[0] + (1 - kept) * posterior[1]
-    assert aprr.rebuilt(kept, SUPPORT, raised) == pytest.approx(expected)
+    assert aprr.privacy(kept, SUPPORT, raised) == pytest.approx(1 - expected)
 
 
 def test_the_published_channel_breaks_the_budgets_and_the_safe_one_uses_them_up() -> None:

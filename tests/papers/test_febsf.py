@@ -15,8 +15,8 @@ from pldp.estimates import group
 from pldp.estimates.shares.hidden import moments
 from pldp.mechanisms import SymmetricUnaryEncoding, build
 from pldp.papers import febsf, load_paper, reproduce
+from pldp.papers.febsf import _downgrade
 from pldp.papers.febsf.experiment import BUDGETS, DATASETS, Setting, _one_run, count_outputs, hide, printed_variance
-from pldp.papers.febsf.methods import _downgrade
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts
 

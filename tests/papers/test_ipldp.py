@@ -21,8 +21,8 @@ from pldp.errors import EstimateError
 from pldp.estimates import group
 from pldp.papers import ipldp, load_paper
 from pldp.papers.datasets import load_counts
+from pldp.papers.ipldp import Budgets
 from pldp.papers.ipldp.experiment import dataset_counts, experiments
-from pldp.papers.ipldp.methods import Budgets
 from pldp.simulate import perturb_counts
 
 BUDGETS = (100_000, 500_000, 1_000_000, math.inf, math.inf)
@@ -39,7 +39,7 @@ def losses(method: str, budgets: Budgets, runs: int = 3000) -> np.ndarray:
     for seed in range(runs):
         generator = np.random.default_rng(seed)
         people = generator.multinomial(PEOPLE, SHARES)
-        wrong = ipldp.empirical(group(channel, perturb_counts(channel, people, generator))) - SHARES
+        wrong = group(channel, perturb_counts(channel, people, generator)).shares() - SHARES
         found.append((np.sum(wrong**2), np.abs(wrong).sum()))
     return np.array(found)
 

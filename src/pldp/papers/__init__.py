@@ -1,8 +1,8 @@
 """Published systems under their own names, run again, with a verdict on each claim: `pldp reproduce NAME`.
 
-A paper is a folder: `methods` (its system and its rivals, as short compositions of the core), `experiment` (what is
-measured) and `claims` (what the paper says, the rules that judge it, and what the report shows of it). `report` and
-`datasets` serve all papers and know none of them by name.
+A paper is a folder: its system and its rivals, as short compositions of the core, `experiment` (what is measured) and
+`claims` (what the paper says, the rules that judge it, and what the report shows of it). `report` and `datasets` serve
+all papers and know none of them by name.
 """
 
 from __future__ import annotations

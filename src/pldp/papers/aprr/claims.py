@@ -2,27 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
 from pldp.mechanisms import epsilon_text
-from pldp.papers.aprr.experiment import METHODS, ONE_PROBABILITY, SUPPORTS, TABLE_3, TOTAL_EPSILON, item_levels, run
-from pldp.papers.aprr.methods import aprr
-from pldp.papers.paper import Paper, Verdict
-from pldp.papers.report.exhibits import ILLUSTRATION, Curves, Exhibit, Result, Row, Table, words
+from pldp.papers.aprr import aprr
+from pldp.papers.aprr.experiment import ITEM_LEVELS, METHODS, ONE_PROBABILITY, SUPPORTS, TABLE_3, TOTAL_EPSILON, run
+from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Paper, Result, Row, Table, Verdict, words
 
 
-def judge(result: Result) -> list[Verdict]:
-    """Judge every claim."""
-    return [*_privacy_verdicts(result["table_2"], result["table_3"]), *_figure_verdicts(result["rows"])]
-
-
-def _privacy_verdicts(table: Sequence[Row], measures: Mapping[str, Row]) -> Iterator[Verdict]:
-    """Tables 2 and 3."""
+def judge(result: Result) -> Iterator[Verdict]:
+    """Judge every claim: of Tables 2 and 3, then of Figure 3."""
+    table, measures = result["table_2"], result["table_3"]
     theirs, groups = measures["aprr"]["computed"], measures["gr_ppfm"]["computed"]
     own = measures["aprr"]["with_own_q"]
-    protected = aprr([level for level in item_levels() if level], TOTAL_EPSILON)
+    protected = aprr([level for level in ITEM_LEVELS if level], TOTAL_EPSILON)
     kept_to = all(float(row["aprr_epsilon_one"]) <= float(row["budget_one"]) for row in table)
     shown = ", ".join(f"level {row['level']} {row['aprr_epsilon_one']} > {row['budget_one']}" for row in table)
     gap = max(max(abs(row[f"aprr_{bit}"] - row[f"printed_{bit}"]) for bit in ("zero", "one")) for row in table)
@@ -60,6 +56,7 @@ def _privacy_verdicts(table: Sequence[Row], measures: Mapping[str, Row]) -> Iter
         f"with Equation (7), which takes q = 1 − p: {_difference(theirs, groups)}; with the q of its own channel: "
         f"{_difference(own, groups)}",
     )
+    yield from _figure_verdicts(result["rows"])
 
 
 def _percent(measures: Mapping[str, float]) -> str:
@@ -72,7 +69,6 @@ def _difference(one: Mapping[str, float], other: Mapping[str, float]) -> str:
 
 
 def _figure_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
-    """Figure 3."""
     found = {(row["min_support"], row["method"]): row for row in rows}
 
     def curve(method: str, name: str) -> list[float]:
@@ -154,7 +150,8 @@ PAPER: Final = Paper(
             "Figure 3",
             "Sets overestimated (θ⁺) and underestimated (θ⁻), in percent of the frequent ones.",
             Curves(
-                ("min_support", "least support"),
+                itemgetter("min_support"),
+                "least support",
                 {"theta_plus": "θ⁺ in %", "theta_minus": "θ⁻ in %"},
                 _MINERS,
                 {"aprr_safe": "APRR that keeps its budgets"},

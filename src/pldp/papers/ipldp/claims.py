@@ -1,17 +1,17 @@
 """What the paper on a budget per item claims, the rules that judge it, and its tables and figures."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
 
 from pldp.mechanisms import epsilon_text
-from pldp.papers.ipldp import methods
-from pldp.papers.ipldp.experiment import DATASETS, LOSS_BUDGETS, LOSS_SHARES, ZIPF_ITEMS, Cell, run
-from pldp.papers.paper import Paper, Verdict, listing, span
-from pldp.papers.report.exhibits import ILLUSTRATION, Exhibit, Panel, Result, Row, Table, lines, words
+from pldp.papers import ipldp
+from pldp.papers.ipldp.experiment import DATASETS, KEY, LOSS_BUDGETS, LOSS_SHARES, ZIPF_ITEMS, Cell, run
+from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Paper, Result, Row, Table, Verdict, listing, span, words
 
 Numbers = tuple[int, ...]
 Who = tuple[str, str]
@@ -22,8 +22,7 @@ class _Table:
     """The rows by what identifies them."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
-        names = ("experiment", "dataset", "sample_ratio", "non_sensitive_ratio")
-        self._rows = {(*(row[name] for name in names), row["method"], row["estimator"]): row for row in rows}
+        self._rows = {tuple(row[name] for name in KEY): row for row in rows}
         self.cells: list[Cell] = sorted({key[:4] for key in self._rows})
 
     def ratios(self, numbers: Numbers, over: Who, under: Who, dataset: str = "", metric: str = "mse") -> list[float]:
@@ -41,7 +40,7 @@ class _Table:
         return [self._rows[(*cell, *who)][metric] for cell in cells if (*cell, *who) in self._rows]
 
 
-_NS, _MLE = methods.ESTIMATORS
+_NS, _MLE = ipldp.ESTIMATORS
 _IDUE: Final = ("idue_opt0", "idue_opt1", "idue_opt2")
 _span = partial(span, form=".3g")
 
@@ -52,16 +51,14 @@ def _by_estimator(found: dict[str, list[float]]) -> str:
 
 def _against(table: _Table, numbers: Numbers, rival: str, metric: str = "mse") -> dict[str, list[float]]:
     """The rival's metric over IPRR's, by estimator."""
-    return {e: table.ratios(numbers, (rival, e), ("iprr", e), metric=metric) for e in methods.ESTIMATORS}
+    return {e: table.ratios(numbers, (rival, e), ("iprr", e), metric=metric) for e in ipldp.ESTIMATORS}
 
 
-def judge(result: Result) -> Iterator[Verdict]:
+def judge(result: Result) -> list[Verdict]:
     """Judge every claim."""
     table = _Table(result["rows"])
-    yield from _direct_verdicts(table)
-    yield from _growth_verdicts(table)
-    yield from _unary_verdicts(table)
-    yield from _exact_verdicts(result["theorem_3"])
+    experiments = (*_direct_verdicts(table), *_growth_verdicts(table), *_unary_verdicts(table))
+    return [*experiments, *_exact_verdicts(result["theorem_3"])]
 
 
 def _direct_verdicts(table: _Table) -> Iterator[Verdict]:
@@ -132,20 +129,18 @@ def _growth_verdicts(table: _Table) -> Iterator[Verdict]:
 
 
 def _unary_verdicts(table: _Table) -> Iterator[Verdict]:
-    """Experiment 5: IDUE."""
-
     def over_iprr(dataset: str, estimator: str, metric: str = "mse") -> list[float]:
         pairs = [((model, estimator), ("iprr", estimator)) for model in _IDUE]
         return [r for over, under in pairs for r in table.ratios((5,), over, under, dataset=dataset, metric=metric)]
 
-    zipf = {f"{e} {metric}": over_iprr("zipf", e, metric) for e in methods.ESTIMATORS for metric in ("mse", "re")}
+    zipf = {f"{e} {metric}": over_iprr("zipf", e, metric) for e in ipldp.ESTIMATORS for metric in ("mse", "re")}
     # An IPRR that keeps IDUE's promise is k-RR at the smallest budget, which URR without open items is, too.
     same_promise = {
         dataset: table.curve(4, dataset, ("urr", _NS), "mse")[0]
         / min(table.curve(5, dataset, (model, _NS), "mse")[-1] for model in _IDUE)
         for dataset in DATASETS
     }
-    channels = methods.item_channels(methods.level_budgets(ZIPF_ITEMS, 100_000, 10_000_000))
+    channels = ipldp.item_channels(ipldp.level_budgets(ZIPF_ITEMS, 100_000, 10_000_000))
     true = {name: channels[name].micro_epsilon for name in ("iprr", "idue_opt0")}
     yield Verdict(
         "#5: on Zipf IPRR beats IDUE with both estimators (MSE)",
@@ -175,13 +170,11 @@ def _unary_verdicts(table: _Table) -> Iterator[Verdict]:
 def _exact_verdicts(theorem_3: Mapping[str, Sequence[float]]) -> Iterator[Verdict]:
     """Claims that formulas decide, beside what simulation sees."""
     budgets = LOSS_BUDGETS
-    larger = tuple(2 * micro for micro in budgets)
-    losses = [methods.l2_loss(each, LOSS_SHARES, 1000) for each in (budgets, larger)]
+    losses = [ipldp.l2_loss([times * micro for micro in budgets], LOSS_SHARES, 1000) for times in (1, 2)]
     squared, absolute = (seen / stated for seen, stated in zip(theorem_3["seen"], theorem_3["stated"], strict=True))
     uneven = (100_000, 10_000_000, 10_000_000)
-    smallest = min(uneven)
-    tight = methods.l2_bound(uneven, 1) / methods.low_privacy_l2(uneven, 1)
-    channel = methods.item_channels(budgets)["iprr"]
+    tight = ipldp.l2_bound(uneven, 1) / ipldp.low_privacy_l2(uneven, 1)
+    channel = ipldp.item_channels(budgets)["iprr"]
     pair = channel.pair_micro_epsilon(2, 7)
     yield Verdict(
         "Lemma 1: smaller budgets give the smaller loss",
@@ -196,7 +189,7 @@ def _exact_verdicts(theorem_3: Mapping[str, Sequence[float]]) -> Iterator[Verdic
     yield Verdict(
         "Theorem 6 holds where the smallest budget is above ln(|D_N| + 1)",
         bool(tight > 0.999),
-        f"budgets .1, 10, 10, none open (smallest {epsilon_text(smallest)} > ln 1): "
+        f"budgets .1, 10, 10, none open (smallest {epsilon_text(min(uneven))} > ln 1): "
         f"largest loss / (23) with its missing 1/n = {tight:.3f}",
     )
     yield Verdict(
@@ -214,29 +207,24 @@ _UNARY: Final = {"idue_opt0": "IDUE opt0", "idue_opt1": "IDUE opt1", "idue_opt2"
 _ESTIMATORS: Final = {"norm_sub": "NS", "mle": "MLE"}
 
 
-def _items(names: dict[str, str], numbers: Sequence[int], x: str, x_label: str) -> Callable[[Result], Sequence[Panel]]:
+def _items(names: dict[str, str], numbers: Sequence[int], x: str, x_label: str) -> Curves:
     """Panels by experiment and dataset, lines by method and estimator."""
-
-    def draw(result: Result) -> Sequence[Panel]:
-        panels = []
-        for number, dataset, measure in product(numbers, DATASETS, ("mse", "re")):
-            series = []
-            for estimator, short in _ESTIMATORS.items():
-                where = {"experiment": number, "dataset": dataset, "estimator": estimator}
-                own = [row for row in result["rows"] if where.items() <= row.items()]
-                labels = {method: f"{label} ({short})" for method, label in names.items()}
-                series += lines(own, x, measure, labels)
-            panels.append(Panel(f"#{number}, {words(dataset)}", x_label, measure.upper(), series))
-        return panels
-
-    return draw
+    both = product(_ESTIMATORS.items(), names.items())
+    return Curves(
+        itemgetter(x),
+        x_label,
+        {"mse": "MSE", "re": "RE"},
+        {f"{method} {estimator}": f"{label} ({short})" for (estimator, short), (method, label) in both},
+        panel=lambda row: f"#{row['experiment']}, {words(row['dataset'])}",
+        where=lambda row: row["experiment"] in numbers,
+        method=lambda row: f"{row['method']} {row['estimator']}",
+    )
 
 
 def _item_datasets(result: Result) -> Table:
     printed = {"zipf": "100,000 people, 20 items", "kosarak_parts": "990,002 people, top 100 items"}
-    return Table(
-        ("dataset", "printed", "here"), [(name, printed[name], text) for name, text in result["datasets"].items()]
-    )
+    rows = [(name, printed[name], text) for name, text in result["datasets"].items()]
+    return Table(("dataset", "printed", "here"), rows)
 
 
 PAPER: Final = Paper(

@@ -1,13 +1,13 @@
 """What the paper on many attributes claims, the rules that judge it, and its tables and figures."""
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 
 from pldp.papers.mpldp.experiment import run
-from pldp.papers.paper import Paper, Verdict, span
-from pldp.papers.report.exhibits import ILLUSTRATION, NOTATION, Curves, Exhibit, Result, Table
+from pldp.papers.paper import ILLUSTRATION, NOTATION, Curves, Exhibit, Paper, Result, Table, Verdict, span
 
 
 def judge(result: Result) -> Iterator[Verdict]:
@@ -47,6 +47,7 @@ def judge(result: Result) -> Iterator[Verdict]:
 
 _OC: Final = {"brr_sum": "BRR (levels added)", "oc": "OC"}
 _OP: Final = {**_OC, "op_truth": "OP with the truth", "op_reference": "OP with an earlier estimate"}
+_NSE: Final = {"log10_nse": "log10 NSE"}
 _TABLE_3: Final = {
     (10_000, 1.0): (4.6184, 4.5430),
     (10_000, 3.0): (4.7216, 4.6086),
@@ -61,8 +62,7 @@ _TABLE_3: Final = {
 def _allocation(result: Result) -> Table:
     heads = ("n", "ε", "printed", "their sum", "k^⅓ shares of ε/2", "optimum")
     names = ("n", "epsilon", "printed", "sum_of_printed", "cube_root_of_half", "optimum")
-    rows = [[_decimals(row[name]) for name in names] for row in result["table_2"]]
-    return Table(heads, rows)
+    return Table(heads, [[_decimals(row[name]) for name in names] for row in result["table_2"]])
 
 
 def _decimals(numbers: float | Sequence[float]) -> Any:
@@ -100,7 +100,9 @@ PAPER: Final = Paper(
             Exhibit(
                 label,
                 "Squared error of all counts per person.",
-                Curves(("epsilon", "total ε"), {"log10_nse": "log10 NSE"}, methods, panel="n", log=False),
+                Curves(
+                    itemgetter("epsilon"), "total ε", _NSE, methods, panel=lambda row: f"n = {row['n']:,}", log=False
+                ),
             )
             for label, methods in (("Figure 3", _OC), ("Figure 4", _OP))
         ),

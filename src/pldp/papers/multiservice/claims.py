@@ -1,15 +1,28 @@
 """What the paper on several services claims, the rules that judge it, and its tables and figures."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from pldp.mechanisms.continuous import Continuous, Hybrid, Laplace, Piecewise, StochasticRounding
 from pldp.papers.multiservice.experiment import REAL, run
-from pldp.papers.paper import Paper, Verdict, listing, span
-from pldp.papers.report.exhibits import ILLUSTRATION, Exhibit, Panel, Result, Row, Series, Table, words
+from pldp.papers.paper import (
+    ILLUSTRATION,
+    Curves,
+    Exhibit,
+    Panel,
+    Paper,
+    Result,
+    Row,
+    Series,
+    Table,
+    Verdict,
+    listing,
+    span,
+    words,
+)
 
 _MEANS: Final = tuple(f"{figure} mean" for figure in range(4, 9))
 _DISTRIBUTIONS: Final = tuple(f"{figure} distribution" for figure in range(4, 9))
@@ -18,10 +31,18 @@ Cell = dict[str, Row]
 """Rows of one setting by method."""
 
 
-def judge(result: Result) -> list[Verdict]:
+def judge(result: Result) -> Iterator[Verdict]:
     """Judge every claim."""
     rows = result["rows"]
-    return [*_mean_verdicts(rows), *_density_verdicts(rows), _time_verdict(rows)]
+    methods = ("uwa", "weights", "fitted_mean", "ule", "ems", "default")
+    spent = {name: max((row["cpu_seconds"] for row in rows if row["method"] == name), default=0) for name in methods}
+    yield from _mean_verdicts(rows)
+    yield from _density_verdicts(rows)
+    yield Verdict(
+        "Mean estimation takes seconds, distribution estimation minutes (Table 1: ULE 69.8 s for 500,000 people)",
+        spent["uwa"] < 60 < spent["default"],
+        f"largest CPU seconds here: {listing(spent, '.2f')}",
+    )
 
 
 def _cells(rows: Sequence[Row], *figures: str) -> list[tuple[str, Cell]]:
@@ -29,10 +50,14 @@ def _cells(rows: Sequence[Row], *figures: str) -> list[tuple[str, Cell]]:
     found: dict[str, Cell] = defaultdict(dict)
     for row in rows:
         if row["figure"] in figures:
-            epsilons = "/".join(f"{each:g}" for each in dict.fromkeys(row["epsilons"]))
+            epsilons = _epsilons(dict.fromkeys(row["epsilons"]))
             dims = f", {row['dimensions']} dimensions" if row["dimensions"] > 1 else ""
             found[f"{row['dataset']}, {row['n']:,}, {row['services']} at {epsilons}{dims}"][row["method"]] = row
     return list(found.items())
+
+
+def _epsilons(epsilons: Iterable[float]) -> str:
+    return "/".join(f"{epsilon:g}" for epsilon in epsilons)
 
 
 def _single_best(cell: Cell, measure: str) -> float:
@@ -54,7 +79,6 @@ def _span(ratios: Mapping[str, float]) -> str:
 
 
 def _mean_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
-    """UA and UWA."""
     equal, unequal = _cells(rows, "4 mean"), _cells(rows, "5 mean")
     fused = _ratios(equal, "mse", "uwa")
     against_ua = _ratios(equal, "mse", "uwa", "ua")
@@ -85,7 +109,6 @@ def _mean_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
 
 
 def _density_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
-    """ULE, EMS and our density, and the mean that it gives."""
     shapes = _cells(rows, *_DISTRIBUTIONS)
     printed, authors = _ratios(shapes, "js", "ule"), _ratios(shapes, "js", "ems")
     ours, better = _ratios(shapes, "js", "default"), _ratios(shapes, "js", "default", "ems")
@@ -109,22 +132,10 @@ def _density_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
     )
 
 
-def _time_verdict(rows: Sequence[Row]) -> Verdict:
-    """Table 1: what 1,000,000 people and more cost there, and per method here."""
-    methods = ("uwa", "weights", "fitted_mean", "ule", "ems", "default")
-    spent = {
-        method: max((row["cpu_seconds"] for row in rows if row["method"] == method), default=0) for method in methods
-    }
-    return Verdict(
-        "Mean estimation takes seconds, distribution estimation minutes (Table 1: ULE 69.8 s for 500,000 people)",
-        spent["uwa"] < 60 < spent["default"],
-        f"largest CPU seconds here: {listing(spent, '.2f')}",
-    )
-
-
 _SINGLE: Final = {"sr": "SR", "laplace": "Laplace", "pm": "PM", "sw": "SW"}
 _FUSED: Final = {"ua": "UA", "uwa": "UWA", "ule": "ULE"}
-_FUSED_OURS: Final = {
+_PRINTED: Final = {**_SINGLE, "single": "best single service", **_FUSED}
+_OURS: Final = {
     "weights": "weights",
     "fitted_mean": "fitted mean",
     "ems": "EMS (authors' code)",
@@ -143,55 +154,30 @@ _PRINTED_SECONDS: Final = {
 
 
 def _services(
-    figure: str, x_label: str, key: Callable[[Row], Any], *, each: bool, keep: Callable[[Row], bool] = lambda _: True
+    figure: str, x_label: str, x: Callable[[Row], Any], *, each: bool, keep: Callable[[Row], bool] = lambda _: True
 ) -> Callable[[Result], Sequence[Panel]]:
     """Panels for means and distributions, by dataset; single services one by one, or only the best of them."""
 
-    def draw(result: Result) -> Sequence[Panel]:
-        panels = []
-        for kind, measure, label in (("mean", "mse", "MSE of the mean"), ("distribution", "js", "JS divergence")):
-            rows = [row for row in result["rows"] if row["figure"] == f"{figure} {kind}" and keep(row)]
-            for dataset in dict.fromkeys(row["dataset"] for row in rows):
-                own = [row for row in rows if row["dataset"] == dataset]
-                panels.append(Panel(words(dataset), x_label, label, _service_lines(own, measure, key, each=each)))
-        return panels
+    def method(row: Row) -> str:
+        name, single, _ = row["method"].partition(" (ε")
+        return str((name.rstrip("0123456789") if each else "single") if single else name)
 
-    return draw
+    def curves(kind: str, y: dict[str, str]) -> Curves:
+        def where(row: Row) -> bool:
+            return bool(row["figure"] == f"{figure} {kind}" and keep(row))
 
+        return Curves(x, x_label, y, _PRINTED, _OURS, lambda row: words(row["dataset"]), where, method)
 
-def _service_lines(rows: Sequence[Row], measure: str, key: Callable[[Row], Any], *, each: bool) -> list[Series]:
-    found: dict[tuple[str, bool], dict[Any, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        name = row["method"].partition(" (ε")[0].rstrip("0123456789")
-        single = " (ε" in row["method"]
-        label = (_SINGLE[name] if each else "best single service") if single else {**_FUSED, **_FUSED_OURS}[name]
-        found[label, name in _FUSED_OURS and not single][key(row)].append((row[measure], row[f"{measure}_error"]))
-    series = []
-    for (label, ours), points in found.items():
-        places = list(points) if isinstance(next(iter(points)), str) else sorted(points)
-        best = [min(points[place]) for place in places]
-        series.append(Series(label, places, [value for value, _ in best], [error for _, error in best], ours))
-    return series
+    mean, density = curves("mean", {"mse": "MSE of the mean"}), curves("distribution", {"js": "JS divergence"})
+    return lambda result: [*mean(result), *density(result)]
 
 
 def _equal_epsilon(row: Row) -> float:
     return float(row["epsilons"][0])
 
 
-def _epsilons(row: Row) -> str:
-    return "/".join(f"{each:g}" for each in row["epsilons"])
-
-
-def _mechanism(row: Row) -> str:
-    return _SINGLE[row["services"].split(",")[0]]
-
-
 def _service_count(row: Row) -> int:
     return len(row["epsilons"])
-
-
-def _base(row: Row) -> int:
-    return 4 if row["figure"].endswith("mean") else 3
 
 
 def _variances(_: Result) -> Sequence[Panel]:
@@ -245,11 +231,21 @@ PAPER: Final = Paper(
             _variances,
         ),
         Exhibit("Figure 4", "Equal ε.", _services("4", "ε of each service", _equal_epsilon, each=True)),
-        Exhibit("Figure 5", "Unequal ε.", _services("5", "ε of the services", _epsilons, each=True)),
+        Exhibit(
+            "Figure 5",
+            "Unequal ε.",
+            _services("5", "ε of the services", lambda row: _epsilons(row["epsilons"]), each=True),
+        ),
         Exhibit(
             "Figure 6a, b",
             "All services use one mechanism, with ε .1, .2, ….",
-            _services("6", "mechanism", _mechanism, each=False, keep=lambda row: row["dimensions"] == 1),
+            _services(
+                "6",
+                "mechanism",
+                lambda row: _SINGLE[row["services"].split(",")[0]],
+                each=False,
+                keep=lambda row: row["dimensions"] == 1,
+            ),
         ),
         Exhibit(
             "Figure 6c, d",
@@ -267,7 +263,11 @@ PAPER: Final = Paper(
             "Figure 7c, d",
             "By the number of people.",
             _services(
-                "7", "people", lambda row: row["n"], each=False, keep=lambda row: _service_count(row) == _base(row)
+                "7",
+                "people",
+                lambda row: row["n"],
+                each=False,
+                keep=lambda row: _service_count(row) == (4 if "mse" in row else 3),
             ),
         ),
         Exhibit(

@@ -5,7 +5,7 @@ from itertools import cycle
 from typing import Any, Final
 
 from pldp.errors import UsageError
-from pldp.papers.report.exhibits import Panel, Series
+from pldp.papers.paper import Panel, Series
 
 _COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7f7f7f", "#b2abd2")
 _OURS: Final = ("#d55e00", "#1b1f24", "#6a3d9a", "#00695c")
