@@ -9,11 +9,8 @@ from typing import Any, Final
 
 from pldp.errors import AuditError, PldpError
 
-TIMEOUT: Final = 10.0
-"""Seconds that one call may take."""
-
-WARM_UP: Final = 20
-"""Calls before the first that counts: what is computed once is not a leak."""
+TIMEOUT: Final = 10.0  # seconds that one call may take
+WARM_UP: Final = 20  # calls before the first that counts: what is computed once is not a leak
 
 Clock = Callable[[], int]
 Progress = Callable[[int, int], None]
@@ -26,7 +23,7 @@ class Called:
     outputs: tuple[tuple[Any, ...], ...]
     times: tuple[tuple[int, ...], ...]
 
-    def observations(self, name: str = "output", *, timed: bool = True) -> list[dict[str, Any]]:
+    def observations(self, name: str, *, timed: bool) -> list[dict[str, Any]]:
         """Everything that one can see of each call, one value after the other: what came out, and when."""
         return [
             {name: output, "time": time} if timed else {name: output}
@@ -43,7 +40,6 @@ def call(
     timeout: float = TIMEOUT,
     clock: Clock = time.perf_counter_ns,
     progress: Progress | None = None,
-    seed: int | None = None,
 ) -> Called:
     """Call the mechanism `samples` times with each value, interleaved at random, so that no drift looks like a leak.
 
@@ -54,7 +50,7 @@ def call(
     ((2, 2, 2), (3, 3, 3))
     """
     order = [place for place in range(len(values)) for _ in range(samples)]
-    random.Random(seed).shuffle(order)  # noqa: S311 - the order of calls protects nobody
+    random.shuffle(order)
     outputs: list[list[Any]] = [[] for _ in values]
     times: list[list[int]] = [[] for _ in values]
     failed: list[tuple[Exception, int]] = []

@@ -19,14 +19,9 @@ from pldp.errors import AuditError
 
 Codes = npt.NDArray[np.int64]
 
-MOST_PARTS: Final = 4096
-"""Fields, characters and bytes of one observation."""
-
-MOST_KINDS: Final = 4096
-"""Different contents of one column; a column of more is cut into equal parts (numbers) or left out (texts)."""
-
-BINS: Final = 64
-"""Equal parts that a column of many different numbers is cut into."""
+MOST_PARTS: Final = 4096  # fields, characters and bytes of one observation
+MOST_KINDS: Final = 4096  # different contents of a column; one of more is cut into parts (numbers) or left out (texts)
+BINS: Final = 64  # equal parts that a column of many different numbers is cut into
 
 
 @dataclass(frozen=True)
@@ -41,12 +36,6 @@ class Columns:
         """Return columns that are held as they are."""
         return Columns(names, lambda column, rows: held[column][rows])
 
-    @staticmethod
-    def of_bits(packed: npt.NDArray[np.uint8]) -> Columns:
-        """Return a column per bit, unpacked when asked for; bit i is in byte i//8 at place i%8 from the lowest."""
-        names = [f"bit {bit}" for bit in range(8 * packed.shape[1])]
-        return Columns(names, lambda bit, rows: (packed[rows, bit >> 3] >> (bit & 7) & 1).astype(np.int64))
-
 
 def columns_of_arrays(outputs: Sequence[npt.NDArray[Any]]) -> Columns:
     """Return the columns of vectorised outputs, one array per side: integers, floats, or rows of packed bits."""
@@ -57,11 +46,16 @@ def columns_of_arrays(outputs: Sequence[npt.NDArray[Any]]) -> Columns:
     if together.ndim == 2:
         if together.dtype != np.uint8 or not 0 < together.shape[1] <= MOST_PARTS:
             raise AuditError(f"rows must be of 1 to {MOST_PARTS:,} bytes (uint8), not of {together.dtype}")
-        return Columns.of_bits(together)
+        # A column per bit, unpacked when asked for: bit i is in byte i//8 at place i%8 from the lowest.
+        names = [f"bit {bit}" for bit in range(8 * together.shape[1])]
+        return Columns(names, lambda bit, rows: (together[rows, bit >> 3] >> (bit & 7) & 1).astype(np.int64))
     if together.dtype.kind == "f":
         return Columns.of_codes(*_float_columns("output", together))
     if together.dtype.kind in "iub":
-        return Columns.of_codes(["output"], [_integer_codes(together)])
+        low, high = int(together.min()), int(together.max())
+        few = high - low < MOST_KINDS
+        codes = together.astype(np.int64) - low if few else _equal_parts(together.astype(np.float64))
+        return Columns.of_codes(["output"], [codes])
     raise AuditError(f"outputs must be integers, floats or rows of bytes, not {together.dtype}")
 
 
@@ -184,13 +178,6 @@ def _codes(contents: Sequence[object]) -> Codes | None:
             return None
         codes[row] = code
     return codes
-
-
-def _integer_codes(numbers: npt.NDArray[Any]) -> Codes:
-    low, high = int(numbers.min()), int(numbers.max())
-    if high - low < MOST_KINDS:
-        return numbers.astype(np.int64) - low
-    return _equal_parts(numbers.astype(np.float64))
 
 
 def _equal_parts(numbers: npt.NDArray[np.float64]) -> Codes:

@@ -9,11 +9,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-THRESHOLD: Final = 4.5
-"""abs(t) above which times differ: a chance of 7 in a million for one comparison."""
-
 Floats = npt.NDArray[np.float64]
 
+THRESHOLD: Final = 4.5  # abs(t) above which times differ: a chance of 7 in a million for one comparison
 _CROPS: Final = (1.0, 0.9, 0.5)
 """Shares of the fastest calls that are compared: interruptions by other programs hide small differences."""
 

@@ -1,8 +1,8 @@
-"""What a result says in words, and what stands behind it."""
+"""What a result says in words, what stands behind it, and what a terminal shows of it."""
 
 from pldp.show.kinds import BY_KIND
 from pldp.show.numbers import brief
-from pldp.show.table import Mapped, name_of
+from pldp.show.table import Mapped, Table, groups_table, name_of
 
 
 def sentence(result: Mapped) -> str:
@@ -27,6 +27,17 @@ def footing(result: Mapped) -> list[str]:
 def assumptions(result: Mapped) -> str:
     """Return what the errors assume, in one sentence."""
     return f"Errors assume: {'; '.join(result['assumptions'])}." if result.get("assumptions") else ""
+
+
+def heading(result: Mapped) -> str:
+    """Return what a result is about and what it is made from."""
+    return f"{name_of(result)}: {result['reports']:,} reports, {result['method']}"
+
+
+def tables(result: Mapped) -> list[Table]:
+    """Return everything that is a table: rows, what the kind adds, bars in place of a picture, levels."""
+    kind = BY_KIND[result["kind"]]
+    return [*kind.tables(result), *filter(None, (kind.bars(result), groups_table(result)))]
 
 
 def _agreement(test: Mapped | None) -> str:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -27,8 +28,8 @@ from pldp.papers.paper import (
 _MEANS: Final = tuple(f"{figure} mean" for figure in range(4, 9))
 _DISTRIBUTIONS: Final = tuple(f"{figure} distribution" for figure in range(4, 9))
 
-Cell = dict[str, Row]
-"""Rows of one setting by method."""
+Cell = dict[str, Row]  # rows of one setting by method
+Test = Callable[[Row], bool]
 
 
 def judge(result: Result) -> Iterator[Verdict]:
@@ -60,17 +61,14 @@ def _epsilons(epsilons: Iterable[float]) -> str:
     return "/".join(f"{epsilon:g}" for epsilon in epsilons)
 
 
-def _single_best(cell: Cell, measure: str) -> float:
-    return min(float(row[measure]) for method, row in cell.items() if "(ε" in method)
-
-
-def _ratios(cells: list[tuple[str, Cell]], measure: str, method: str, other: str | None = None) -> dict[str, float]:
+def _ratios(cells: list[tuple[str, Cell]], measure: str, method: str, other: str = "") -> dict[str, float]:
     """Error of a method over that of another one, or of the best single service, per setting."""
-    return {
-        name: float(cell[method][measure])
-        / (_single_best(cell, measure) if other is None else float(cell[other][measure]))
-        for name, cell in cells
-    }
+
+    def rival(cell: Cell) -> float:
+        best = min(row[measure] for name, row in cell.items() if "(ε" in name)
+        return float(cell[other][measure] if other else best)
+
+    return {name: float(cell[method][measure]) / rival(cell) for name, cell in cells}
 
 
 def _span(ratios: Mapping[str, float]) -> str:
@@ -154,7 +152,7 @@ _PRINTED_SECONDS: Final = {
 
 
 def _services(
-    figure: str, x_label: str, x: Callable[[Row], Any], *, each: bool, keep: Callable[[Row], bool] = lambda _: True
+    figure: str, x_label: str, x: Callable[[Row], Any], keep: Test = lambda _: True, *, each: bool = False
 ) -> Callable[[Result], Sequence[Panel]]:
     """Panels for means and distributions, by dataset; single services one by one, or only the best of them."""
 
@@ -176,6 +174,10 @@ def _equal_epsilon(row: Row) -> float:
     return float(row["epsilons"][0])
 
 
+def _mechanism(row: Row) -> str:
+    return _SINGLE[row["services"].split(",")[0]]
+
+
 def _service_count(row: Row) -> int:
     return len(row["epsilons"])
 
@@ -194,14 +196,11 @@ def _variances(_: Result) -> Sequence[Panel]:
 def _strategies(result: Result) -> Sequence[Panel]:
     """The smallest ε of Figure 4 alone."""
     least = min((_equal_epsilon(row) for row in result["rows"] if row["figure"].startswith("4 ")), default=0.0)
-    panels = _services(
-        "4",
-        "each service has",
-        lambda _: f"ε = {least:g}",
-        each=True,
-        keep=lambda row: row["dataset"] == "beta" and _equal_epsilon(row) == least,
-    )
-    return panels(result)
+
+    def keep(row: Row) -> bool:
+        return bool(row["dataset"] == "beta" and _equal_epsilon(row) == least)
+
+    return _services("4", "each service has", lambda _: f"ε = {least:g}", keep, each=True)(result)
 
 
 def _seconds(result: Result) -> Table:
@@ -239,36 +238,22 @@ PAPER: Final = Paper(
         Exhibit(
             "Figure 6a, b",
             "All services use one mechanism, with ε .1, .2, ….",
-            _services(
-                "6",
-                "mechanism",
-                lambda row: _SINGLE[row["services"].split(",")[0]],
-                each=False,
-                keep=lambda row: row["dimensions"] == 1,
-            ),
+            _services("6", "mechanism", _mechanism, lambda row: row["dimensions"] == 1),
         ),
         Exhibit(
             "Figure 6c, d",
             "Many dimensions, each person in one. Beta numbers take the place of the paper's Taobao clicks.",
-            _services(
-                "6", "dimensions", lambda row: row["dimensions"], each=False, keep=lambda row: row["dimensions"] > 1
-            ),
+            _services("6", "dimensions", itemgetter("dimensions"), lambda row: row["dimensions"] > 1),
         ),
         Exhibit(
             "Figure 7a, b",
             "By the number of services, ε = .1 each.",
-            _services("7", "services", _service_count, each=False, keep=lambda row: row["n"] <= 100_000),
+            _services("7", "services", _service_count, lambda row: row["n"] <= 100_000),
         ),
         Exhibit(
             "Figure 7c, d",
             "By the number of people.",
-            _services(
-                "7",
-                "people",
-                lambda row: row["n"],
-                each=False,
-                keep=lambda row: _service_count(row) == (4 if "mse" in row else 3),
-            ),
+            _services("7", "people", itemgetter("n"), lambda row: _service_count(row) == (4 if "mse" in row else 3)),
         ),
         Exhibit(
             "Table 1",
@@ -284,7 +269,7 @@ PAPER: Final = Paper(
         Exhibit(
             "Figure 8c, d",
             "Eleven groups of people who give to different services, all together.",
-            _services("8", "groups", lambda _: "G1–G11", each=False),
+            _services("8", "groups", lambda _: "G1–G11"),
         ),
     ),
 )
