@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -101,7 +100,8 @@ def test_reproduce_prints_rows_and_verdicts(with_data: bool, capsys, monkeypatch
     assert {(row["min_support"], row["method"]) for row in result["rows"]} == {
         (least, method) for least in SUPPORTS for method in ("aprr", "aprr_safe", "gr_ppfm", "mask")
     }
-    assert [asdict(verdict) for verdict in load_paper("aprr").judge(result)] == result["verdicts"]
+    judged = {each["claim"]: (each["holds"], each["measured"]) for each in result["verdicts"]}
+    assert load_paper("aprr").judge(result) == judged
     verdicts = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
     assert not verdicts["LDP-APRR satisfies ε-LDP: value i keeps its budget ε_i (Lemma 1)"]
     assert not verdicts["avgPrivacy of GR-PPFM is 35.9 %"]

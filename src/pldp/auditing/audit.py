@@ -19,8 +19,7 @@ from pldp.survey import Survey, survey_from_mapping
 
 CALLS: Final = 20_000  # per value of a function, unless another number is asked for
 DEFAULT: Final = AuditSettings()
-LABEL: Final = "label"  # the mechanism that hides the level …
-HIDEABLE: Final = "krr"  # … and that of the question whose level is hidden
+LABEL: Final = "label"  # the mechanism that hides the level
 NAMES: Final = (*REGISTRY, LABEL)
 """Names of the mechanisms that can be audited."""
 
@@ -37,7 +36,7 @@ def mechanism_survey(name: str, epsilon: str = "1") -> Survey:
     document: dict[str, Any] = {"pldp": 1, "title": f"Audit of {name}", "levels": {"one": epsilon}}
     if name == LABEL:
         document |= {"levels": {"strict": "0.5", "one": epsilon}, "hide_level": {"epsilon": "0.5"}}
-        question = {**BY_KIND["choice"].example(HIDEABLE), "name": LABEL}
+        question = {**BY_KIND["choice"].example("krr"), "name": LABEL}
     else:
         question = next(kind for kind in BY_KIND.values() if kind.domain == family(name).domain).example(name)
     return survey_from_mapping({**document, "questions": [question]})

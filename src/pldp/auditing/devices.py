@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,15 +26,10 @@ def only(survey: Survey, question: Question) -> Survey:
     return replace(survey, questions=(question,), ask=None, total_micro_epsilon=None)
 
 
-def python_device(survey: Survey) -> Callable[[tuple[dict[str, Any], str]], dict[str, Any]]:
-    """Return a mechanism: from answers and their level to everything that leaves a new person's device."""
-
-    def observe(person: tuple[dict[str, Any], str]) -> dict[str, Any]:
-        values, level = person
-        report = Device(survey).answer_all(values, level)
-        return {"report": report.to_mapping(), "length": len(report.to_json())}
-
-    return observe
+def observe(survey: Survey, person: tuple[dict[str, Any], str]) -> dict[str, Any]:
+    """Return everything that leaves a new person's device, given the person's answers and their level."""
+    report = Device(survey).answer_all(*person)
+    return {"report": report.to_mapping(), "length": len(report.to_json())}
 
 
 def changes_when_asked_again(survey: Survey, values: dict[str, Any], level: str, rounds: int) -> str | None:

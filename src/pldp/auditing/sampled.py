@@ -87,15 +87,9 @@ def lower_bound(
 ) -> Bound:
     """Return the bound for the event that the first half of the samples chooses.
 
-    Parameters
-    ----------
-    columns
-        Observations of all values, one value after the other, `samples` each, in the order in which they were made.
-    claims
-        ε that is claimed between any two values: a number, or a matrix of values × values, infinite where none is.
+    `columns` hold the observations of all values, one value after the other, `samples` each, in the order in which they
+    were made; `claims` are ε between any two values: a number, or a matrix of values × values, infinite where none is.
 
-    Examples
-    --------
     >>> from pldp.auditing.columns import columns_of_arrays
     >>> from pldp.mechanisms import build
     >>> from pldp.simulate import perturb

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from pldp.auditing.calls import TIMEOUT, Called, Clock, Progress, call
 from pldp.auditing.columns import columns_of
-from pldp.auditing.devices import JavaScript, changes_when_asked_again, only, python_device
+from pldp.auditing.devices import JavaScript, changes_when_asked_again, observe, only
 from pldp.auditing.exact import Exact, audit_channel, level_odds, micro_of, read_micro
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import claims_between
@@ -126,7 +127,7 @@ def _sampled(
     if not samples:
         yield "python", {}
         return
-    found = judge(call(python_device(survey), people, samples), claims, timed, settings, "sent")
+    found = judge(call(partial(observe, survey), people, samples), claims, timed, settings, "sent")
     called = None
     try:
         if settings.javascript is not None:

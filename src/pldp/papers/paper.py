@@ -4,7 +4,7 @@ Tables and figures are made again from the rows of a run.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
@@ -115,13 +115,8 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What a paper claims, whether that holds in this run, and the numbers that decide."""
-
-    claim: str
-    holds: bool
-    measured: str
+Verdicts = dict[str, tuple[bool, str]]
+"""What a paper claims; whether each claim holds in this run, and the numbers that decide."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +132,7 @@ class Paper:
     citation: str
     datasets: Sequence[str]
     run: Callable[..., dict[str, Any]]
-    judge: Callable[[Result], Iterable[Verdict]]
+    judge: Callable[[Result], Verdicts]
     exhibits: Sequence[Exhibit]
     notes: Callable[[Result], Sequence[str]] = lambda _: ()
 

@@ -34,10 +34,8 @@ RUNS: Final = 200
 QUICK_RUNS: Final = 20
 PRINTED_SUPPORT: Final = 0.2708
 TABLE_2: Final = {1: (0.92, 0.77), 2: (0.86, 0.71), 3: (0.77, 0.65), 4: (0.65, 0.57)}
-"""Printed probabilities to keep a "0" and a "1"."""
-
 TABLE_3: Final = {"aprr": (0.0, 0.718, 0.402, 0.434), "gr_ppfm": (0.0, 0.706, 0.359, 0.434)}
-"""Printed minPrivacy, maxPrivacy, avgPrivacy, overallPrivacy."""
+"""As printed: probabilities to keep a "0" and a "1"; minPrivacy, maxPrivacy, avgPrivacy and overallPrivacy."""
 
 METHODS: Final = ("aprr", "aprr_safe", "gr_ppfm", "mask")
 

@@ -8,31 +8,31 @@ from typing import Final
 
 from pldp.papers.datasets import load_counts
 from pldp.papers.febsf.experiment import DATASETS, KEY, run
-from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Paper, Result, Row, Table, Verdict, listing
+from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Paper, Result, Row, Table, Verdicts, listing
 
 _TEN: Final = ("uniform", "power_law")
 _TWO: Final = ("uniform_two", "power_law_two")
 _CELLS: Final = tuple(product(DATASETS, _TEN))
 _BY_SIZE: Final = ("job", "education", "country")
 
-
 Errors = Mapping[tuple[str, str, float, str], float]
 """Mean squared errors by dataset, choice of budgets, ε_p and method."""
 
 
-def judge(result: Result) -> Iterator[Verdict]:
+def judge(result: Result) -> Verdicts:
     """Judge every claim."""
     errors = {tuple(row[name] for name in KEY): row["mse"] for row in result["rows"]}
     variance = result["theorem_5_3"]
     printed, delta = (variance[name] / variance["seen"] for name in ("printed", "delta_method"))
-    yield from _rival_verdicts(errors)
-    yield from _setting_verdicts(errors)
-    yield Verdict(
-        "Theorem 5.3 gives the variance of AUEM",
-        abs(printed - 1) < 0.2,
-        f"printed / seen = {printed:.3g}; delta method with labels / seen = {delta:.3f} "
-        f"± {variance['relative_error']:.3f}",
-    )
+    return {
+        **_rival_verdicts(errors),
+        **_setting_verdicts(errors),
+        "Theorem 5.3 gives the variance of AUEM": (
+            abs(printed - 1) < 0.2,
+            f"printed / seen = {printed:.3g}; delta method with labels / seen = {delta:.3f} "
+            f"± {variance['relative_error']:.3f}",
+        ),
+    }
 
 
 def _ratios(errors: Errors, method: str, other: str) -> list[float]:
@@ -50,28 +50,27 @@ def _by_cell(numbers: Sequence[float]) -> str:
     return listing({f"{dataset}/{levels}": n for (dataset, levels), n in zip(_CELLS, numbers, strict=True)}, ".2f")
 
 
-def _rival_verdicts(errors: Errors) -> Iterator[Verdict]:
+def _rival_verdicts(errors: Errors) -> Verdicts:
     close, joint_close = _ratios(errors, "emoa", "rcf"), _ratios(errors, "joint", "rcf")
     gains = {method: listing(_gain_over_pbp(errors, method), ".0%") for method in ("emoa", "joint", "joint_shrunk")}
     auem, emoa = _ratios(errors, "auem", "ppda"), _ratios(errors, "emoa", "ppda")
-    yield Verdict(
-        "EMOA improves the MSE by 87 % over PBP (two budgets, uniform)",
-        max(_gain_over_pbp(errors, "emoa").values()) >= 0.87,
-        f"EMOA as printed {gains['emoa']}; joint likelihood {gains['joint']}; joint, shrunk {gains['joint_shrunk']}",
-    )
-    yield Verdict(
-        "EMOA is close to RCF and APLDP (here: MSE at most 1.5 times RCF's)",
-        max(close) <= 1.5,
-        f"EMOA as printed / RCF: {_by_cell(close)}; joint / RCF: {_by_cell(joint_close)}; "
-        f"joint, shrunk / RCF: {_by_cell(_ratios(errors, 'joint_shrunk', 'rcf'))}",
-    )
-    yield Verdict("AUEM is better than PPDA everywhere", max(auem) < 1, f"MSE of AUEM / PPDA: {_by_cell(auem)}")
-    yield Verdict(
-        "EMOA is better than PPDA everywhere", max(emoa) < 1, f"MSE of EMOA as printed / PPDA: {_by_cell(emoa)}"
-    )
+    return {
+        "EMOA improves the MSE by 87 % over PBP (two budgets, uniform)": (
+            max(_gain_over_pbp(errors, "emoa").values()) >= 0.87,
+            f"EMOA as printed {gains['emoa']}; joint likelihood {gains['joint']}; "
+            f"joint, shrunk {gains['joint_shrunk']}",
+        ),
+        "EMOA is close to RCF and APLDP (here: MSE at most 1.5 times RCF's)": (
+            max(close) <= 1.5,
+            f"EMOA as printed / RCF: {_by_cell(close)}; joint / RCF: {_by_cell(joint_close)}; "
+            f"joint, shrunk / RCF: {_by_cell(_ratios(errors, 'joint_shrunk', 'rcf'))}",
+        ),
+        "AUEM is better than PPDA everywhere": (max(auem) < 1, f"MSE of AUEM / PPDA: {_by_cell(auem)}"),
+        "EMOA is better than PPDA everywhere": (max(emoa) < 1, f"MSE of EMOA as printed / PPDA: {_by_cell(emoa)}"),
+    }
 
 
-def _setting_verdicts(errors: Errors) -> Iterator[Verdict]:
+def _setting_verdicts(errors: Errors) -> Verdicts:
     """What ε_p, hiding, the choice of budgets and the size of the domain change."""
     flat = [errors[*cell, 0.4, "auem"] / errors[*cell, 1.0, "auem"] for cell in _CELLS]
     hidden = _ratios(errors, "joint", "rcf")
@@ -80,27 +79,25 @@ def _setting_verdicts(errors: Errors) -> Iterator[Verdict]:
         for name, method in product(DATASETS, ("auem", "ppda", "rcf", "apldp"))
     }
     sizes = [errors[name, "uniform", 0.3, "rcf"] for name in _BY_SIZE]
-    yield Verdict(
-        "The error of AUEM is flat beyond ε_p = .4 (here: within 1.5 times that at 1.0)",
-        max(flat) <= 1.5,
-        f"MSE at .4 / at 1.0: {_by_cell(flat)}",
-    )
-    yield Verdict(
-        "A scheme that hides budgets can only approach RCF and APLDP, never be better",
-        min(hidden) >= 1,
-        f"MSE of joint likelihood, budgets hidden / RCF with exact budgets: {_by_cell(hidden)}; "
-        f"/ RCF with recycling: {_by_cell(_ratios(errors, 'joint', 'rcf_recycled'))}",
-    )
-    yield Verdict(
-        "All methods do worse under a power law than under uniform levels",
-        min(skewed.values()) > 1,
-        f"MSE power law / uniform: {listing(skewed, '.2f')}",
-    )
-    yield Verdict(
-        "The error grows with the size of the domain",
-        sizes[0] < sizes[1] < sizes[2],
-        f"MSE of RCF: job (12 values) {sizes[0]:.1e}, education (16) {sizes[1]:.1e}, country (42) {sizes[2]:.1e}",
-    )
+    return {
+        "The error of AUEM is flat beyond ε_p = .4 (here: within 1.5 times that at 1.0)": (
+            max(flat) <= 1.5,
+            f"MSE at .4 / at 1.0: {_by_cell(flat)}",
+        ),
+        "A scheme that hides budgets can only approach RCF and APLDP, never be better": (
+            min(hidden) >= 1,
+            f"MSE of joint likelihood, budgets hidden / RCF with exact budgets: {_by_cell(hidden)}; "
+            f"/ RCF with recycling: {_by_cell(_ratios(errors, 'joint', 'rcf_recycled'))}",
+        ),
+        "All methods do worse under a power law than under uniform levels": (
+            min(skewed.values()) > 1,
+            f"MSE power law / uniform: {listing(skewed, '.2f')}",
+        ),
+        "The error grows with the size of the domain": (
+            sizes[0] < sizes[1] < sizes[2],
+            f"MSE of RCF: job (12 values) {sizes[0]:.1e}, education (16) {sizes[1]:.1e}, country (42) {sizes[2]:.1e}",
+        ),
+    }
 
 
 _METHODS: Final = {"auem": "AUEM", "emoa": "EMOA", "rcf": "RCF", "ppda": "PPDA", "apldp": "APLDP"}

@@ -1,16 +1,16 @@
 """What the paper on many attributes claims, the rules that judge it, and its tables and figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 
 from pldp.papers.mpldp.experiment import run
-from pldp.papers.paper import ILLUSTRATION, NOTATION, Curves, Exhibit, Paper, Result, Table, Verdict, span
+from pldp.papers.paper import ILLUSTRATION, NOTATION, Curves, Exhibit, Paper, Result, Table, Verdicts, span
 
 
-def judge(result: Result) -> Iterator[Verdict]:
+def judge(result: Result) -> Verdicts:
     """Judge every claim."""
     found = {(row["n"], row["epsilon"], row["method"]): row for row in result["rows"]}
     cells = sorted({(people, total) for people, total, _ in found})
@@ -22,27 +22,25 @@ def judge(result: Result) -> Iterator[Verdict]:
     with_truth = ratios("op_truth", "oc", "log10_max_error")
     with_earlier = ratios("op_reference", "oc", "log10_max_error")
     misfits = [f"ε = {row['epsilon']:g}, n = {row['n']:,}" for row in result["table_2"] if not row["fits_half"]]
-    yield Verdict(
-        "OC lowers the squared error by about 60 % against adding the levels up",
-        bool(0.3 <= np.mean(combined) <= 0.5),
-        f"OC / sum over all n and ε: {span(combined)}, mean {np.mean(combined):.2f}",
-    )
-    yield Verdict(
-        "OP lowers the maximum error, the true histogram being at hand",
-        max(with_truth) < 1,
-        f"largest squared error of OP with the truth / OC: {span(with_truth)}",
-    )
-    yield Verdict(
-        "OP lowers the maximum error for a collector, who has an earlier histogram only",
-        max(with_earlier) < 1,
-        f"largest squared error of OP with an earlier estimate / OC: {span(with_earlier)}",
-    )
-    yield Verdict(
-        "Table 2 is the optimal allocation of ε",
-        not misfits,
-        "printed rows are the k^(1/3) shares of ε/2, half of the total stays unspent; "
-        f"fits nothing: {'; '.join(misfits)}",
-    )
+    return {
+        "OC lowers the squared error by about 60 % against adding the levels up": (
+            bool(0.3 <= np.mean(combined) <= 0.5),
+            f"OC / sum over all n and ε: {span(combined)}, mean {np.mean(combined):.2f}",
+        ),
+        "OP lowers the maximum error, the true histogram being at hand": (
+            max(with_truth) < 1,
+            f"largest squared error of OP with the truth / OC: {span(with_truth)}",
+        ),
+        "OP lowers the maximum error for a collector, who has an earlier histogram only": (
+            max(with_earlier) < 1,
+            f"largest squared error of OP with an earlier estimate / OC: {span(with_earlier)}",
+        ),
+        "Table 2 is the optimal allocation of ε": (
+            not misfits,
+            "printed rows are the k^(1/3) shares of ε/2, half of the total stays unspent; "
+            f"fits nothing: {'; '.join(misfits)}",
+        ),
+    }
 
 
 _OC: Final = {"brr_sum": "BRR (levels added)", "oc": "OC"}

@@ -1,7 +1,7 @@
 """What the paper on several services claims, the rules that judge it, and its tables and figures."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from pldp.papers.paper import (
     Row,
     Series,
     Table,
-    Verdict,
+    Verdicts,
     listing,
     span,
     words,
@@ -32,18 +32,19 @@ Cell = dict[str, Row]  # rows of one setting by method
 Test = Callable[[Row], bool]
 
 
-def judge(result: Result) -> Iterator[Verdict]:
+def judge(result: Result) -> Verdicts:
     """Judge every claim."""
     rows = result["rows"]
     methods = ("uwa", "weights", "fitted_mean", "ule", "ems", "default")
     spent = {name: max((row["cpu_seconds"] for row in rows if row["method"] == name), default=0) for name in methods}
-    yield from _mean_verdicts(rows)
-    yield from _density_verdicts(rows)
-    yield Verdict(
-        "Mean estimation takes seconds, distribution estimation minutes (Table 1: ULE 69.8 s for 500,000 people)",
-        spent["uwa"] < 60 < spent["default"],
-        f"largest CPU seconds here: {listing(spent, '.2f')}",
-    )
+    return {
+        **_mean_verdicts(rows),
+        **_density_verdicts(rows),
+        "Mean estimation takes seconds, distribution estimation minutes (Table 1: ULE 69.8 s for 500,000 people)": (
+            spent["uwa"] < 60 < spent["default"],
+            f"largest CPU seconds here: {listing(spent, '.2f')}",
+        ),
+    }
 
 
 def _cells(rows: Sequence[Row], *figures: str) -> list[tuple[str, Cell]]:
@@ -76,58 +77,55 @@ def _span(ratios: Mapping[str, float]) -> str:
     return f"{span(ratios.values())} (largest: {worst})"
 
 
-def _mean_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
+def _mean_verdicts(rows: Sequence[Row]) -> Verdicts:
     equal, unequal = _cells(rows, "4 mean"), _cells(rows, "5 mean")
     fused = _ratios(equal, "mse", "uwa")
     against_ua = _ratios(equal, "mse", "uwa", "ua")
     ua_unequal, uwa_unequal = _ratios(unequal, "mse", "ua"), _ratios(unequal, "mse", "uwa")
     against_weights = _ratios(_cells(rows, *_MEANS), "mse", "uwa", "weights")
     average = float(np.mean(list(against_weights.values())))
-    yield Verdict(
-        "UA and UWA improve the MSE by 53 to 85 % over the best single service (equal ε)",
-        max(fused.values()) <= 0.47,
-        f"MSE of UWA / best single: {_span(fused)}; UA: {_span(_ratios(equal, 'mse', 'ua'))}; four equally good "
-        "services allow 0.25 on average, and the best of four noisy errors is smaller than a typical one",
-    )
-    yield Verdict(
-        "UWA consistently outperforms UA (equal ε)",
-        max(against_ua.values()) < 1,
-        f"MSE of UWA / UA: {_span(against_ua)}",
-    )
-    yield Verdict(
-        "With unequal ε UA can be worse than a single service, UWA is better than every one",
-        max(uwa_unequal.values()) < 1 < max(ua_unequal.values()),
-        f"MSE / best single: UA {_span(ua_unequal)}; UWA {_span(uwa_unequal)}",
-    )
-    yield Verdict(
-        "User-level posteriors give better weights than constants (here: by at least 1 %)",
-        average < 0.99,
-        f"MSE of UWA / constant inverse variances: mean {average:.3f}, {_span(against_weights)}",
-    )
+    return {
+        "UA and UWA improve the MSE by 53 to 85 % over the best single service (equal ε)": (
+            max(fused.values()) <= 0.47,
+            f"MSE of UWA / best single: {_span(fused)}; UA: {_span(_ratios(equal, 'mse', 'ua'))}; four equally good "
+            "services allow 0.25 on average, and the best of four noisy errors is smaller than a typical one",
+        ),
+        "UWA consistently outperforms UA (equal ε)": (
+            max(against_ua.values()) < 1,
+            f"MSE of UWA / UA: {_span(against_ua)}",
+        ),
+        "With unequal ε UA can be worse than a single service, UWA is better than every one": (
+            max(uwa_unequal.values()) < 1 < max(ua_unequal.values()),
+            f"MSE / best single: UA {_span(ua_unequal)}; UWA {_span(uwa_unequal)}",
+        ),
+        "User-level posteriors give better weights than constants (here: by at least 1 %)": (
+            average < 0.99,
+            f"MSE of UWA / constant inverse variances: mean {average:.3f}, {_span(against_weights)}",
+        ),
+    }
 
 
-def _density_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
+def _density_verdicts(rows: Sequence[Row]) -> Verdicts:
     shapes = _cells(rows, *_DISTRIBUTIONS)
     printed, authors = _ratios(shapes, "js", "ule"), _ratios(shapes, "js", "ems")
     ours, better = _ratios(shapes, "js", "default"), _ratios(shapes, "js", "default", "ems")
     fitted = _ratios(_cells(rows, *_MEANS), "mse", "fitted_mean", "weights")
     average = float(np.mean(list(fitted.values())))
-    yield Verdict(
-        "ULE is consistently superior to any single service",
-        max(printed.values()) < 1,
-        f"JS / best single: ULE as printed {_span(printed)}; as the authors run it (EMS) {_span(authors)}; "
-        f"default {_span(ours)}",
-    )
-    yield Verdict(
-        "The smooth density (our default) is at least as accurate as EMS",
-        max(better.values()) <= 1.05,
-        f"JS of default / EMS: {_span(better)}",
-    )
-    yield Verdict(
-        "The mean of the fitted density is at least as accurate as weighting (our claim)",
-        average <= 1,
-        f"MSE of fitted mean / constant weights: mean {average:.2f}, {_span(fitted)}",
-    )
+    return {
+        "ULE is consistently superior to any single service": (
+            max(printed.values()) < 1,
+            f"JS / best single: ULE as printed {_span(printed)}; as the authors run it (EMS) {_span(authors)}; "
+            f"default {_span(ours)}",
+        ),
+        "The smooth density (our default) is at least as accurate as EMS": (
+            max(better.values()) <= 1.05,
+            f"JS of default / EMS: {_span(better)}",
+        ),
+        "The mean of the fitted density is at least as accurate as weighting (our claim)": (
+            average <= 1,
+            f"MSE of fitted mean / constant weights: mean {average:.2f}, {_span(fitted)}",
+        ),
+    }
 
 
 _SINGLE: Final = {"sr": "SR", "laplace": "Laplace", "pm": "PM", "sw": "SW"}

@@ -39,7 +39,6 @@ UNEQUAL_FOUR: Final = ((0.1, 0.2, 0.3, 0.4), (0.2, 0.4, 0.1, 0.3), (0.3, 0.1, 0.
 UNEQUAL_THREE: Final = ((0.1, 0.2, 0.3), (0.2, 0.3, 0.1), (0.3, 0.1, 0.2), (0.2, 0.1, 0.3))
 MEAN_BUCKETS: Final = 256
 BUCKETS: Final = 1024
-COMPARED_EPSILON: Final = 0.3
 
 
 @dataclass(frozen=True)
@@ -78,11 +77,9 @@ def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
 
 def _repeats(setting: Setting, *, quick: bool) -> int:
     """How often a setting is run; most often where the default density is held against ULE and EMS."""
-    if quick:
-        return 4 if setting.measure == "mse" else 2
     if setting.measure == "mse":
-        return 10
-    return 8 if setting.figure == "4 distribution" and setting.epsilons[0] == COMPARED_EPSILON else 2
+        return 4 if quick else 10
+    return 8 if not quick and setting.figure == "4 distribution" and setting.epsilons[0] == 0.3 else 2
 
 
 def _quick() -> Iterator[Setting]:

@@ -78,12 +78,10 @@ def _result(paper: Paper, folder: Path, *, quick: bool, seed: int, progress: Pro
 
 
 def _missing(datasets: Iterable[str]) -> list[str]:
-    """Name those of the datasets that are not here."""
     return [name for name in datasets if name in PUBLISHED and data_file(PUBLISHED[name].file) is None]
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
     with atomic_write(path) as file:
         file.write(text.encode())
 
