@@ -133,16 +133,15 @@ def _check_bits(draw: Draw, table: Bits, values: Iterable[int], *, sets: bool) -
             (table.kept if value >> bit & 1 else table.raised)[bit] if sets else table.one(value, bit)
             for bit in range(table.size)
         ]
-        for weight in sorted(set(weights)):
-            for below in (weight - 1, weight):
-                if 0 <= below < BIT:
-                    noise = _digits(below, length) + (b"" if sets else below.to_bytes(4, "little"))
-                    bits = as_int(draw(value, _exactly(noise)))
-                    for bit in (place for place, own in enumerate(weights) if own == weight):
-                        if bits >> bit & 1 != (below < weight):
-                            raise Wrong(
-                                f"value number {value}: bit {bit} is not 1 for exactly {weight} of 2^32 random numbers"
-                            )
+        sides = [(weight, below) for weight in sorted(set(weights)) for below in (weight - 1, weight)]
+        for weight, below in sides:
+            if 0 <= below < BIT:
+                noise = _digits(below, length) + (b"" if sets else below.to_bytes(4, "little"))
+                bits = as_int(draw(value, _exactly(noise)))
+                for bit, own in enumerate(weights):
+                    if own == weight and bits >> bit & 1 != (below < weight):
+                        words = f"bit {bit} is not 1 for exactly {weight} of 2^32 random numbers"
+                        raise Wrong(f"value number {value}: {words}")
 
 
 def _digits(number: int, length: int) -> bytes:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
+from pldp.auditing.calls import Timing
 from pldp.auditing.sampled import Bound
-from pldp.auditing.timing import Timing
 from pldp.show import Table, panel
 
 TIMING_ALARM: Final = 7e-6  # chance that times of a sound mechanism look different: two tails of a normal beyond 4.5

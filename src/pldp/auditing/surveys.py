@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from pldp.auditing.calls import TIMEOUT, Called, Clock, Progress, call
+from pldp.auditing.calls import TIMEOUT, Called, Clock, Progress, call, compare_times
 from pldp.auditing.columns import columns_of
 from pldp.auditing.devices import JavaScript, changes_when_asked_again, observe, only
 from pldp.auditing.exact import Exact, audit_channel, level_odds, micro_of, read_micro
@@ -16,7 +16,6 @@ from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Row, number
 from pldp.auditing.sampled import CONFIDENCE, lower_bound
 from pldp.auditing.tables import read_table
-from pldp.auditing.timing import compare_times
 from pldp.epsilon import MICRO, Micro
 from pldp.errors import AuditError
 from pldp.survey import Question, Survey
