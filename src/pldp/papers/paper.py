@@ -92,7 +92,7 @@ class Curves:
         for title in dict.fromkeys(map(self.panel, rows)):
             for y, label in self.y.items():
                 here = [row for row in rows if y in row and self.panel(row) == title]
-                panels.append(Panel(title, self.x_label, label, list(self._lines(here, y)), self.log))
+                panels.append(Panel(words(title), self.x_label, label, list(self._lines(here, y)), self.log))
         return panels
 
     def _lines(self, rows: Sequence[Row], y: str) -> Iterator[Series]:

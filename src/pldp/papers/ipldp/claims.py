@@ -11,7 +11,7 @@ import numpy as np
 from pldp.mechanisms import epsilon_text
 from pldp.papers import ipldp
 from pldp.papers.ipldp.experiment import DATASETS, KEY, LOSS_BUDGETS, LOSS_SHARES, ZIPF_ITEMS, Cell, run
-from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Paper, Result, Row, Table, Verdicts, listing, span, words
+from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Paper, Result, Row, Table, Verdicts, listing, span
 
 Numbers = tuple[int, ...]
 Who = tuple[str, str]
@@ -206,7 +206,7 @@ def _items(names: dict[str, str], numbers: Sequence[int], x: str, x_label: str) 
         x_label,
         {"mse": "MSE", "re": "RE"},
         {f"{method} {estimator}": f"{label} ({short})" for (estimator, short), (method, label) in both},
-        panel=lambda row: f"#{row['experiment']}, {words(row['dataset'])}",
+        panel=lambda row: f"#{row['experiment']}, {row['dataset']}",
         where=lambda row: row["experiment"] in numbers,
         method=lambda row: f"{row['method']} {row['estimator']}",
     )

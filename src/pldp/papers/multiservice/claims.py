@@ -22,7 +22,6 @@ from pldp.papers.paper import (
     Verdicts,
     listing,
     span,
-    words,
 )
 
 _MEANS: Final = tuple(f"{figure} mean" for figure in range(4, 9))
@@ -162,7 +161,7 @@ def _services(
         def where(row: Row) -> bool:
             return bool(row["figure"] == f"{figure} {kind}" and keep(row))
 
-        return Curves(x, x_label, y, _PRINTED, _OURS, lambda row: words(row["dataset"]), where, method)
+        return Curves(x, x_label, y, _PRINTED, _OURS, itemgetter("dataset"), where, method)
 
     mean, density = curves("mean", {"mse": "MSE of the mean"}), curves("distribution", {"js": "JS divergence"})
     return lambda result: [*mean(result), *density(result)]
