@@ -38,6 +38,23 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield started
 
 
+@pytest.fixture
+def visit(visit: Visits) -> Visits:
+    """People whose collector is in its first round."""
+
+    def begin(**options: Any) -> Visit:
+        person = visit(**options)
+        set_round(person, 1)
+        return person
+
+    return begin
+
+
+def set_round(person: Visit, number: int, *, is_open: bool = True) -> None:
+    person.context.unroute("**/v1/round")
+    person.context.route("**/v1/round", lambda route: route.fulfill(json={"round": number, "open": is_open}))
+
+
 def choose(visit: Visit, server: Server, level: str = "strict") -> None:
     visit.page.goto(server.url)
     visit.page.get_by_label(level).check()
@@ -105,7 +122,7 @@ def test_only_the_perturbed_report_leaves(visit: Visits, server: Server, commute
 
 BEFORE = "const before ="
 TAMPERED = {
-    "a device that does not perturb": ("device/device.js", ".draw(index, random)", ".draw(index, random) && index"),
+    "a device that does not perturb": ("device/device.js", ".draw(value, random)", ".draw(value, random) && value"),
     "a page that adds the answer": ("steps.js", "target.reset();", "report.note = answered[0].value;"),
     "a page that keeps a draft": ("steps.js", BEFORE, f"localStorage.draft = answered[0].value; {BEFORE}"),
     "a page that asks with it": ("steps.js", BEFORE, f"fetch(`v1/survey?${{answered[0].value}}`); {BEFORE}"),
@@ -259,7 +276,7 @@ def test_invited_people_answer_on_a_page_of_another_host(visit: Visits, tmp_path
         answer(person, commute, ANSWERS)
         send(person)
         expect(person.page.locator("#account")).to_contain_text("ε = 1 of 1.")
-        assert shown == {f"{collector.url}/v1/reports", f"{collector.url}/v1/ledger"}
+        assert shown == {f"{collector.url}/v1/reports?round=1", f"{collector.url}/v1/ledger"}
         assert not [url for _, url, _ in person.requests if token in url]
         stranger = visit()
         stranger.page.goto(f"{host}/survey.html")

@@ -125,7 +125,7 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 		sent: (name) =>
 			state.change(async (known) => {
 				const number = findSent(known, survey.question(name));
-				return [number < 0 ? null : await reportOf(known, number)];
+				return [number < 0 ? null : { report: await reportOf(known, number), round: known.sent[number].round }];
 			}),
 		receipt: (report) =>
 			state.change(async (known) => {

@@ -154,8 +154,8 @@ export interface Device {
 	readonly round: number;
 	/** Names of the questions that this device does not answer again, in this round or ever. */
 	answered(): Promise<string[]>;
-	/** The report that has answered a question; null if none has. */
-	sent(question: string): Promise<Report | null>;
+	/** The report that has answered a question, and its round; null if none has. */
+	sent(question: string): Promise<{ readonly report: Report; readonly round: number } | null>;
 	/** Perturb one answer at this level (the strictest if none is named). */
 	answer(question: string, value: Value, level?: string | null): Promise<Report>;
 	/** Perturb several answers into one report; either every answer fits the ledger, or none is drawn. */

@@ -107,7 +107,7 @@ test("a report's id is a hash of its receipt, which is 64 digits that only this 
 	const hash = createHash("sha256").update(`pldp receipt\0${commute.hash}\0${receipt}`).digest("hex");
 	assert.equal(report.id, hash.slice(0, 32));
 	assert.equal(await later.receipt(report), receipt);
-	assert.deepEqual(await later.sent("mode"), report);
+	assert.deepEqual(await later.sent("mode"), { report, round: 1 });
 	assert.equal(await later.sent("late"), null);
 	await assert.rejects((await openDevice(commute)).receipt(report), named("AnswerError", /one that this device has made/));
 });
