@@ -18,9 +18,13 @@ const reportsOf = async (device) => {
 	return [...found.values()];
 };
 
+/** What the next answer costs at the cheapest level, which is not always the strictest where answers are tracked. */
+const leastPrice = async (device, { name, levels }) =>
+	Math.min(...(await Promise.all(levels.map((level) => device.price(name, level.name)))));
+
 /** What answering these again costs at least, and a button for it if there is as much left. */
-const retreat = async (survey, device, names, takeBack) => {
-	const prices = await Promise.all(names.map((name) => device.price(name)));
+const secondTry = async (survey, device, names, takeBack) => {
+	const prices = await Promise.all(names.map((name) => leastPrice(device, survey.question(name))));
 	const [price, room] = [prices.reduce((sum, micro) => sum + micro, 0), roomOf(survey, device)];
 	if (price > room) {
 		const words = `Another answer would cost at least ε = ${epsilonText(price)}; ε = ${epsilonText(room)} is left.`;
@@ -43,7 +47,7 @@ const entryOf = async (survey, device, sending, isOpen, { report, round, names }
 	}
 	if (isOpen && state !== "waiting") {
 		const takeBack = async () => sending.takeBack(await device.receipt(report));
-		buttons.append(await retreat(survey, device, names, takeBack));
+		buttons.append(await secondTry(survey, device, names, takeBack));
 	}
 	return make("li", {}, ...lines, make("p", { className: "muted small" }, STATES[state] ?? "It was not sent."), buttons);
 };

@@ -6,6 +6,11 @@ import { announce, failed, on, say } from "./status.js";
 
 const STATES = { waiting: "waits to be sent", sent: "sent", refused: "refused by the collector", withdrawn: "withdrawn" };
 
+const REFUSALS = {
+	bad_token: "The collector takes reports only with an invitation; open your link again",
+	closed_round: "The round has ended, and the collector no longer takes this report",
+};
+
 const receiptOf = ({ day, questions, state, receipt, code }, takeBack) => {
 	const line = make("p", {}, `${day}: ${questions.join(", ")} – ${STATES[state]}${code ? ` (${code})` : ""}`);
 	if (state !== "sent" || !receipt) return make("li", {}, line);
@@ -79,8 +84,7 @@ export const openSending = async (survey, device, collector, update, restart) =>
 	const send = async (report) => {
 		const results = await follow(reports.send(report, await device.receipt(report), device.round));
 		const refused = results.find(({ id, outcome }) => id === report.id && outcome === "dropped");
-		if (refused?.code === "bad_token") throw new PldpError("The collector takes reports only with an invitation; open your link again");
-		if (refused) throw new PldpError(`The collector refused the report (${refused.code ?? refused.reason})`);
+		if (refused) throw new PldpError(REFUSALS[refused.code] ?? `The collector refused the report (${refused.code ?? refused.reason})`);
 		byId("status").focus();
 	};
 
