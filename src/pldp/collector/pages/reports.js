@@ -32,7 +32,7 @@ export const openReports = async (collector) => {
 		},
 		withdraw: async (receipt) => {
 			const result = await withdraw(new URL("v1/withdraw", collector), receipt);
-			const gone = result.outcome === "sent";
+			const gone = result.outcome === "sent" || result.code === "unknown_receipt";
 			if (gone) await edit((reports) => reports.map((each) => (each.receipt === receipt ? { ...each, state: "withdrawn" } : each)));
 			return result;
 		},

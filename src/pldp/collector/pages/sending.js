@@ -42,6 +42,8 @@ export const openSending = async (survey, device, collector, update, restart) =>
 	};
 
 	const takeBack = async (receipt) => {
+		const entry = reports.all().find((each) => each.receipt === receipt);
+		if (entry?.state === "waiting") throw new PldpError("This report waits to be sent; withdraw it after that");
 		const name = await answeredBy(device, receipt);
 		const { outcome, code } = await reports.withdraw(receipt);
 		if (outcome === "kept") throw new PldpError("The collector cannot be reached now; please try again later");
