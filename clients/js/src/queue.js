@@ -33,11 +33,7 @@ const understandQueue = ({ pldp_queue, reports, ...content }) => {
 	return { ...content, pldp_queue: 2, reports: pldp_queue === 1 ? reports.map((report) => ({ report })) : reports };
 };
 
-const addressOf = (url, round) => {
-	const address = new URL(url);
-	if (round) address.searchParams.set("round", round);
-	return address.href;
-};
+const addressOf = (url, round) => (round ? `${url}${String(url).includes("?") ? "&" : "?"}round=${round}` : url);
 
 export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch, now = Date.now } = {}) => {
 	const queue = openStore(store, { pldp_queue: 2, reports: [], tries: 0, due: 0 }, understandQueue);

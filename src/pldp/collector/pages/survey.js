@@ -42,11 +42,12 @@ const start = async () => {
 	const [text, { round, open }] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
 	const device = await openDevice(survey, { store: databaseStore("pldp"), round });
-	/** Show what was spent and answered; offer the rest, in one report where levels are hidden. */
+	/** Show what was spent and answered. */
 	const update = async () => {
 		showLedger(survey, device);
 		await showAnswered(survey, device, sending, open);
 	};
+	/** Offer what is left, too; where levels are hidden, everything goes into one report. */
 	const restart = async () => {
 		await update();
 		const answered = await device.answered();
