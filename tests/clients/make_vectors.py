@@ -405,10 +405,11 @@ def _device(editions: list[Survey], name: str, rng: random.Random) -> dict[str, 
     stream = Stream(name)
     story, state, round_ = [], None, 1
     for _ in range(rng.randint(1, 4)):
-        survey = rng.choice([editions[0], *editions])
+        number = rng.choice([0, *range(len(editions))])
+        survey = editions[number]
         device = Device(survey, cap=None if story else cap, round=round_, random=stream)
         device._state = state = state or device._state
-        chapter: dict[str, Any] = {"edition": editions.index(survey), "round": round_, "asked": device.asked}
+        chapter: dict[str, Any] = {"edition": number, "round": round_, "asked": device.asked}
         chapter["calls"] = [_request(rng, survey, device.asked) for _ in range(rng.randint(1, 3))]
         chapter["results"] = [_result(device, *call) for call in chapter["calls"]]
         chapter |= {"answered": device.answered, "remaining": device.remaining()}

@@ -303,6 +303,23 @@ def test_tracked_answers_tell_four_prices(visit: Visits, server: Server) -> None
     assert not person.barriers()
 
 
+def test_hidden_levels_all_cost_what_the_dearest_does_and_share_one_report(visit: Visits, server: Server) -> None:
+    survey = Survey.load("clients/js/test/surveys/hidden.json")
+    person = visit()
+    replace_survey(person, survey.canonical)
+    choose(person, server)
+    for card in person.page.locator(".level").all():
+        expect(card).to_contain_text("Answering everything costs at most ε = 4, however often you are asked.")
+    person.page.get_by_label("a", exact=True).first.check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#spent")).to_contain_text("ε = 2 ")
+    expect(person.page.locator("#spends")).to_contain_text("hidden")
+    person.page.get_by_role("button", name="Do not send").click()
+    person.page.goto(server.url)
+    expect(person.page.locator("#said li")).to_have_count(1)
+    expect(person.page.locator("#choosing")).to_be_hidden()
+
+
 def test_a_collector_without_rounds_is_in_its_first(visit: Visits, server: Server, commute: Survey) -> None:
     person = visit()
     person.page.route("**/v1/round", lambda route: route.fulfill(status=404))

@@ -18,9 +18,10 @@ const offered = (survey, questions, chosen) =>
 		return name === null ? [] : [{ question, level: question.levels.find((level) => level.name === name) }];
 	});
 
-/** What answering everything costs at most, by the survey's rule for repeats. */
-const costOf = ({ repeat }, answers, cap) => {
-	const prices = answers.map(({ level }) => pricesOf(repeat, level).map(([, micro]) => micro));
+/** What answering everything costs at most, by the survey's rule for repeats; a hidden level costs as the dearest does. */
+const costOf = ({ repeat, hiding }, answers, cap) => {
+	const paid = answers.map(({ question, level }) => (hiding ? question.levels.at(-1) : level));
+	const prices = paid.map((level) => pricesOf(repeat, level).map(([, micro]) => micro));
 	const [first, ...more] = prices[0].map((_, place) => epsilonText(prices.reduce((sum, each) => sum + each[place], 0)));
 	const words = {
 		once: `ε = ${first}, however often you are asked.`,
