@@ -30,9 +30,7 @@ from pldp.mechanisms.form import Bits
 from pldp.mechanisms.registry import build, names
 
 if TYPE_CHECKING:
-    from pldp.mechanisms.sets.arrays import SetArrays as SetArrays
-    from pldp.mechanisms.sets.arrays import WordArray as WordArray
-    from pldp.mechanisms.sets.arrays import bit_columns as bit_columns
+    from pldp.mechanisms.sets.arrays import SetArrays, WordArray, bit_columns
 
 __getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "WordArray", "bit_columns")})[1]
 

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from pldp.errors import SimulationError
 from pldp.mechanisms import Channel, Grid
 from pldp.mechanisms.arrays import FloatArray, NumberArrays, arrays
-from pldp.mechanisms.continuous import CONTINUOUS, draw_continuous
+from pldp.mechanisms.continuous import CONTINUOUS
 
 
 def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
@@ -53,4 +53,4 @@ def perturb_continuously(
     numbers = np.asarray(values, np.float64)
     if numbers.size and not made.domain[0] <= numbers.min() <= numbers.max() <= made.domain[1]:
         raise SimulationError(f"values must lie in {list(made.domain)}; some do not")
-    return draw_continuous(made, numbers, generator)
+    return made.draw_many(numbers, generator)

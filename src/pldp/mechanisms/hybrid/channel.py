@@ -1,13 +1,11 @@
 """The hybrid mechanism: the piecewise mechanism or stochastic rounding, by a coin that the output shows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from pldp.epsilon import MICRO, Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -27,24 +25,14 @@ class HybridMechanism(NumberChannel):
     """HM: PM with probability β = 1 − e^{−ε/2}, SR otherwise; its variance is the least of the three everywhere.
 
     Outputs 0 … size+width−2 are those of PM, the last two those of SR. Given the coin each part has its own ε, and the
-    output shows the coin, so the channel's ε is the larger one. Both numbers are unbiased, so their mixture is.
+    output shows the coin, so the channel's ε is the larger one. Both numbers are unbiased, so their mixture is. The
+    weights of PM's window sum to β, those of SR use what β leaves.
 
-    Attributes
-    ----------
-    width, inside, outside
-        The window of PM; the weights are in units of 2⁻⁵³ and sum to β.
-    first, step
-        Weight of SR's upper output for the lowest bucket and what each bucket adds; they use what β leaves.
+    Reference: Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, "Collecting and Analyzing Multidimensional Data with Local
+    Differential Privacy" (2019).
 
-    References
-    ----------
-    Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, "Collecting and Analyzing Multidimensional Data with Local Differential
-    Privacy" (2019).
-
-    Examples
-    --------
     >>> channel = HybridMechanism.of(1024, 2_000_000)
-    >>> channel.micro_epsilon, channel.form.count, round(float(channel.piecewise_share), 3)
+    >>> channel.micro_epsilon, channel.form.count, round(channel.piecewise_weight / 2**53, 3)
     (2000000, 1401, 0.632)
     """
 
@@ -71,7 +59,7 @@ class HybridMechanism(NumberChannel):
         return StochasticRounding.build(size, budgets) if small else super().build(size, budgets)
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> HybridMechanism:
+    def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the channel whose true ε is at most the given one."""
         epsilon = micro_epsilon / MICRO
         if epsilon <= LEAST_EPSILON:
@@ -92,11 +80,6 @@ class HybridMechanism(NumberChannel):
     def piecewise_weight(self) -> int:
         """2⁵³·β."""
         return self.width * self.inside + (self.size - 1) * self.outside
-
-    @property
-    def piecewise_share(self) -> Fraction:
-        """β, the probability of PM."""
-        return Fraction(self.piecewise_weight, TOTAL)
 
     @property
     def piecewise_outputs(self) -> int:

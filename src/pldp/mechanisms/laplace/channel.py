@@ -1,14 +1,12 @@
 """Laplace noise on a grid, cut at the bounds without loss."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -24,22 +22,12 @@ class DiscreteLaplace(NumberChannel):
     Noise beyond a bound says nothing about the value that reaching the bound does not say: its likelihood ratio is the
     same, so cutting there loses no information. Noise has no memory either: an output at a bound counts for the bound
     plus the mean overshoot α/(1−α), which keeps the mean unbiased and makes the variance smaller than that of the
-    unbounded noise.
+    unbounded noise. `decay` is 2⁵³·α, rounded up: the weight of noise d+1 is that of d times decay/2⁵³, rounded up;
+    `peak` is the weight of no noise.
 
-    Attributes
-    ----------
-    decay
-        2⁵³·α, rounded up: the weight of noise d+1 is that of d times decay/2⁵³, rounded up.
-    peak
-        Weight of no noise, in units of 2⁻⁵³.
+    References: Dwork, McSherry, Nissim, Smith, "Calibrating Noise to Sensitivity in Private Data Analysis" (2006);
+    Ghosh, Roughgarden, Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (2009) for the cut noise.
 
-    References
-    ----------
-    Dwork, McSherry, Nissim, Smith, "Calibrating Noise to Sensitivity in Private Data Analysis" (2006); Ghosh,
-    Roughgarden, Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (2009) for the cut geometric noise.
-
-    Examples
-    --------
     >>> channel = DiscreteLaplace.of(1024, 1_000_000)
     >>> channel.micro_epsilon, channel.form.count, round(float(channel.unbiased(1023)), 3)
     (1000000, 1024, 2.996)
@@ -57,7 +45,7 @@ class DiscreteLaplace(NumberChannel):
             raise EpsilonError("weights must satisfy 0 < decay < 2^53 and an even peak that leaves both tails a weight")
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> DiscreteLaplace:
+    def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the channel whose true ε is at most the given one."""
         alpha = 1 / Fraction(exp_micro(micro_epsilon, size - 1))
         decay = -int(-alpha * TOTAL // 1)
@@ -68,7 +56,7 @@ class DiscreteLaplace(NumberChannel):
                 built = cls(size, decay, peak)
             except EpsilonError:
                 continue
-            if built.micro_epsilon is not None and built.micro_epsilon <= micro_epsilon:
+            if built.micro_epsilon <= micro_epsilon:
                 return built
         raise EpsilonError(
             f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets: integer weights cannot keep it"

@@ -23,8 +23,7 @@ from pldp.mechanisms.arrays import (
 )
 from pldp.mechanisms.draws import TOTAL
 from pldp.mechanisms.response.channel import RandomizedResponse
-from pldp.mechanisms.response.items import ItemResponse
-from pldp.mechanisms.response.values import ValueResponse
+from pldp.mechanisms.response.values import ItemResponse, ValueResponse
 
 Threshold = Callable[[slice], Any]
 """From some people to the weights of their truths."""

@@ -6,9 +6,9 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, require_same_form
+from pldp.mechanisms.channel import Odds, PureChannel
 from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes
 from pldp.mechanisms.form import Bits, Output, as_int
 
@@ -21,19 +21,10 @@ class UnaryEncoding(PureChannel):
     """One-hot bits; the bit of the true value is sent as 1 with p, every other bit with q.
 
     Q(z|x) = Π_i q^{z_i}(1−q)^{1−z_i} with p in the place of q for i = x, and ε = ln p(1−q)/(q(1−p)).
-    Bit i of the output belongs to value i.
+    Bit i of the output belongs to value i; the weights are 2³²·p and 2³²·q.
 
-    Attributes
-    ----------
-    size
-        k, the number of values and of bits.
-    truth_weight, other_weight
-        2³²·p and 2³²·q.
-
-    References
-    ----------
-    Erlingsson, Pihur, Korolova, "RAPPOR" (2014); Wang, Blocki, Li, Jha, "Locally Differentially Private Protocols for
-    Frequency Estimation" (2017).
+    References: Erlingsson, Pihur, Korolova, "RAPPOR" (2014); Wang, Blocki, Li, Jha, "Locally Differentially Private
+    Protocols for Frequency Estimation" (2017).
     """
 
     truth_weight: int
@@ -44,22 +35,14 @@ class UnaryEncoding(PureChannel):
     phrase: ClassVar[str] = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
-        if self.size < 2:
-            raise EpsilonError(f"size must be at least 2 values, not {self.size}")
+        super().__post_init__()
         if not 0 < self.other_weight < self.truth_weight < BIT_TOTAL:
             raise EpsilonError("weights must satisfy 0 < other < truth < 2^32")
 
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the most accurate channel whose true ε is at most the given one."""
-        parts, others = cls.other_odds(size)
-        other_weight = share_rounded_up(BIT_TOTAL, exp_micro(micro_epsilon, parts), others)
-        truth_weight = cls.truth_left(size, other_weight, BIT_TOTAL)
-        if truth_weight <= other_weight:
-            raise EpsilonError(
-                f"epsilon {epsilon_text(micro_epsilon)} is too small: 32-bit weights cannot keep it apart from 0"
-            )
-        return cls(size, int(truth_weight), other_weight)
+        return cls(size, *cls.whole_weights(size, micro_epsilon))
 
     @cached_property
     def form(self) -> Bits:
@@ -85,7 +68,6 @@ class UnaryEncoding(PureChannel):
 
     @cached_property
     def _other_digits(self) -> list[int]:
-        """Binary digits of the other bits' threshold, lowest first."""
         return [self.other_weight >> digit & 1 for digit in range(BITS)]
 
     def draw(self, value: int, random: RandomBytes) -> bytes:
@@ -122,11 +104,8 @@ class UnaryEncoding(PureChannel):
         """A value is supported when its bit is 1."""
         return bool(as_int(output) >> value & 1)
 
-    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """Every bit tells as much as it can: those of the two values, and those of all others."""
-        require_same_form(self, other)
-        if not isinstance(other, UnaryEncoding):
-            return super().level_odds(other, same_value=same_value)
         p, q, other_p, other_q = self.truth_support, self.other_support, other.truth_support, other.other_support
         if same_value:
             return [(bit_odds(p, other_p), 1), (bit_odds(q, other_q), self.size - 1)]

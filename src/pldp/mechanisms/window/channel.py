@@ -14,11 +14,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar, Self
 
-from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
+from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import too_small
 from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
 from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
@@ -26,15 +26,7 @@ from pldp.mechanisms.number import NumberChannel
 
 @dataclass(frozen=True, repr=False)
 class WindowChannel(NumberChannel):
-    """Q(y|t) = inside/2⁵³ if t ≤ y < t+width, else outside/2⁵³.
-
-    Attributes
-    ----------
-    width
-        Number of outputs that a value covers.
-    inside, outside
-        Weights of an output in and out of the window, in units of 2⁻⁵³.
-    """
+    """Q(y|t) = inside/2⁵³ if t ≤ y < t+width, else outside/2⁵³."""
 
     width: int
     inside: int
@@ -81,14 +73,10 @@ class WindowChannel(NumberChannel):
         """Two weights: in the window of the value or not."""
         return Fraction(self.inside if value <= as_int(output) < value + self.width else self.outside, TOTAL)
 
-    @cached_property
-    def slope(self) -> Fraction:
-        """Mean shift of the output when the value moves by one bucket: width·(inside − outside)/2⁵³."""
-        return Fraction(self.width * (self.inside - self.outside), TOTAL)
-
     def unbiased(self, output: Output) -> Fraction:
         """(y − middle of all outputs) / slope, in buckets, scaled: exact, as the mean output is linear in the value."""
-        return (2 * as_int(output) + 1 - self.form.count) / (self.slope * self.size)
+        slope = Fraction(self.width * (self.inside - self.outside), TOTAL)  # of the mean output, per bucket
+        return (2 * as_int(output) + 1 - self.form.count) / (slope * self.size)
 
 
 @dataclass(frozen=True, repr=False)
@@ -161,8 +149,5 @@ def window_weights(size: int, width: int, micro_epsilon: int, total: int) -> tup
     outside = least + (residue - least) % step
     inside, left = divmod(total - (size - 1) * outside, width)
     if left or inside <= outside:
-        raise EpsilonError(
-            f"epsilon {epsilon_text(micro_epsilon)} is too small for {size} buckets: "
-            "integer weights cannot tell them apart"
-        )
+        raise too_small(micro_epsilon, size, "buckets")
     return inside, outside
