@@ -5,8 +5,9 @@ import numpy.typing as npt
 
 from pldp.errors import SimulationError
 from pldp.mechanisms import Channel, Grid
-from pldp.mechanisms.arrays import FloatArray, NumberArrays, arrays
+from pldp.mechanisms.arrays import FloatArray
 from pldp.mechanisms.continuous import CONTINUOUS
+from pldp.simulate.sampling import perturb
 
 
 def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
@@ -29,13 +30,7 @@ def perturb_numbers(channel: Channel, values: npt.ArrayLike, generator: np.rando
     >>> perturb_numbers(build("sr", 64, 1_000_000), [0, 63], np.random.default_rng(1)).dtype
     dtype('int32')
     """
-    buckets = np.asarray(values)
-    if buckets.ndim != 1 or (buckets.size and buckets.dtype.kind not in "iu"):
-        raise SimulationError(f"values must be a flat array of integers, not {buckets.dtype} of shape {buckets.shape}")
-    if buckets.size and not 0 <= int(buckets.min()) <= int(buckets.max()) < channel.size:
-        raise SimulationError(f"values must be buckets from 0 to {channel.size - 1}; some are not")
-    form: NumberArrays = arrays(channel)
-    return form.draw_as(np.int32, buckets, generator)
+    return perturb(channel, values, generator).astype(np.int32)
 
 
 def perturb_continuously(

@@ -1,12 +1,11 @@
 """The hybrid mechanism over arrays."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.mechanisms.arrays import IntArray, NumberArrays, Pieces
+from pldp.mechanisms.arrays import IntArray, NumberArrays, Outputs, Pieces
 from pldp.mechanisms.draws import TOTAL
 from pldp.mechanisms.hybrid.channel import HybridMechanism
 from pldp.mechanisms.window.arrays import window_outputs, window_pieces
@@ -17,7 +16,7 @@ class HybridArrays(NumberArrays):
 
     channel: HybridMechanism
 
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         """The coin is the first part of the number."""
         channel = self.channel
         window = window_outputs(channel.width, channel.inside, channel.outside, values, drawn)

@@ -1,11 +1,10 @@
 """Laplace noise on a grid over arrays."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays
+from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs
 from pldp.mechanisms.draws import TOTAL
 from pldp.mechanisms.laplace.channel import DiscreteLaplace
 
@@ -15,7 +14,7 @@ class LaplaceArrays(NumberArrays):
 
     channel: DiscreteLaplace
 
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         """Look up the noise and cut at the bounds."""
         channel = self.channel
         thresholds = np.array([*reversed(channel.tails), *(TOTAL - tail for tail in channel.tails)], np.int64)

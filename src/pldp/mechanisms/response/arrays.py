@@ -1,16 +1,18 @@
 """Randomized response over arrays: k-RR, IPRR, APRR and PRR."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import (
     CHUNK,
-    ByteArray,
     ByValue,
+    Cells,
     ChannelArrays,
     FloatArray,
     IntArray,
@@ -19,23 +21,25 @@ from pldp.mechanisms.arrays import (
     Outputs,
     PersonalArrays,
     Pieces,
+    Values,
     require_dense,
 )
 from pldp.mechanisms.draws import TOTAL
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.mechanisms.response.values import ItemResponse, ValueResponse
+from pldp.mechanisms.window.arrays import window_pieces
 
 Threshold = Callable[[slice], Any]
 """From some people to the weights of their truths."""
 
 
-def respond(values: npt.NDArray[Any], size: int, truth: Threshold, generator: np.random.Generator) -> Outputs:
+def respond(values: Values, size: int, truth: Threshold, generator: Generator) -> Outputs:
     """Keep a value if a 53-bit number is below its truth's weight, else take another value uniformly."""
     outputs = np.empty(len(values), np.min_scalar_type(size - 1))
     draws = np.promote_types(outputs.dtype, np.uint16)  # NumPy draws bounded bytes three times slower
     for start in range(0, len(values), CHUNK):
         part = slice(start, start + CHUNK)
-        own, threshold = values[part], truth(part)
+        own, threshold = values[part], np.asarray(truth(part), np.uint64)
         keep = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)) < threshold
         other = generator.integers(0, size - 1, len(own), dtype=draws).astype(outputs.dtype, copy=False)
         other += other >= own
@@ -49,12 +53,12 @@ class Direct(LabelArrays):
 
     separable: ClassVar[bool] = True
 
-    @property
+    @cached_property
     def low(self) -> Numbers:
         """q."""
         return self.other_support
 
-    @property
+    @cached_property
     def step(self) -> Numbers:
         """p − q."""
         return self.contrast
@@ -63,28 +67,20 @@ class Direct(LabelArrays):
         """The value that is named."""
         return np.asarray(outputs.astype(np.int64)[:, None] == np.arange(self.channel.size), np.float32)
 
-    def support(self, counts: npt.NDArray[Any]) -> FloatArray:
-        """A report supports the value it names."""
-        return counts.astype(np.float64)
-
-    def support_sum(self, numbers: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
         """A cell supports one value."""
-        del cells
         return numbers
 
-    def support_total(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """A value is supported by one cell."""
-        del cells
         return weights
 
-    def pair_support(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """No cell supports two values."""
-        del cells
         return np.diag(weights)
 
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """No report supports two values."""
-        del shares
         return np.zeros((len(chosen), len(chosen)))
 
 
@@ -93,7 +89,7 @@ class _CommonNoise(Direct):
 
     channel: RandomizedResponse | ItemResponse
 
-    def draw_counts(self, people: IntArray, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    def draw_counts(self, people: IntArray, generator: Generator) -> IntArray:
         """Draw how many say the truth on purpose, then whom the others name."""
         noise = np.array([float(q) for q in self.channel.other_supports])
         kept = generator.binomial(people, 1 - noise.sum())
@@ -105,34 +101,24 @@ class ResponseArrays(_CommonNoise, PersonalArrays):
 
     channel: RandomizedResponse
 
-    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person."""
         weight = np.array([self.channel.truth_weight], np.uint64)
         return respond(values, self.channel.size, lambda _: weight, generator)
 
     def draw_levels(
-        self,
-        others: list[ChannelArrays],
-        values: npt.NDArray[Any],
-        level: npt.NDArray[Any],
-        generator: np.random.Generator,
+        self, others: list[ChannelArrays], values: Values, level: Values, generator: Generator
     ) -> Outputs | None:
         """Draw for all levels at once: only the truth's weight differs."""
-        channels = [each.channel for each in (self, *others)]
-        responses = [each for each in channels if isinstance(each, RandomizedResponse)]
-        if len(responses) < len(channels):
+        responses = [each for each in (self, *others) if isinstance(each, ResponseArrays)]
+        if len(responses) <= len(others):
             return None
-        weights = np.array([each.truth_weight for each in responses], np.uint64)
+        weights = np.array([each.channel.truth_weight for each in responses], np.uint64)
         return respond(values, self.channel.size, lambda part: weights[level[part]], generator)
 
-    def draw_personal(self, values: npt.NDArray[Any], epsilon: FloatArray, generator: np.random.Generator) -> Outputs:
+    def draw_personal(self, values: Values, epsilon: FloatArray, generator: Generator) -> Outputs:
         """Draw with a truth's weight per person, computed where it is used."""
-        return respond(
-            values,
-            self.channel.size,
-            lambda part: self.personal_weights(epsilon[part])[0].astype(np.uint64),
-            generator,
-        )
+        return respond(values, self.channel.size, lambda part: self.personal_weights(epsilon[part])[0], generator)
 
     def weighted_support(self, outputs: Outputs, weights: FloatArray) -> FloatArray:
         """Add up the weights of those who name a value."""
@@ -144,12 +130,7 @@ class ResponseArrays(_CommonNoise, PersonalArrays):
     def pieces(self) -> Pieces:
         """A window of one value."""
         channel = self.channel
-        size = channel.size
-        found = Pieces.none(size, size)
-        found.base[:-1], found.lift[:-1] = channel.other_weight / TOTAL, channel.truth_weight / channel.other_weight - 1
-        found.start[:-1] = np.arange(size)
-        found.stop[:-1] = found.start[:-1] + 1
-        return found
+        return window_pieces(channel.size, channel.size, 1, channel.truth_weight, channel.other_weight)
 
     def unbiased(self) -> FloatArray:
         """The middle of the named bucket, stretched away from the middle of all."""
@@ -163,7 +144,7 @@ class ItemResponseArrays(_CommonNoise):
 
     channel: ItemResponse
 
-    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Keep a value if a 53-bit number is below the common weight, else look up whose weight it falls into."""
         channel = self.channel
         outputs = np.empty(len(values), np.min_scalar_type(channel.size - 1))
@@ -176,9 +157,8 @@ class ItemResponseArrays(_CommonNoise):
             outputs[part][drawn] = np.searchsorted(ends, numbers[drawn], side="right")
         return outputs
 
-    def backward(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def backward(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Here low belongs to the cell, not to the value."""
-        del cells
         return np.asarray(self.low @ weights + self.step * weights)
 
 
@@ -193,53 +173,50 @@ class ValueResponseArrays(ByValue, Direct):
 
     channel: ValueResponse
 
-    def __init__(self, channel: ValueResponse) -> None:
-        super().__init__(channel)
-        self._replaced = np.array(channel.other_weights) / TOTAL
-        self._gain = np.array(channel.truth_weights) / TOTAL - self._replaced
-        parts = self._replaced / self._gain
-        self._parts = parts / (1 + parts.sum())
-
-    @property
+    @cached_property
     def low(self) -> FloatArray:
         """q of each value as a source."""
-        return self._replaced
+        return np.array(self.channel.other_weights) / TOTAL
 
-    @property
+    @cached_property
     def step(self) -> FloatArray:
         """p − q of each value as a source."""
-        return self._gain
+        return np.array(self.channel.truth_weights) / TOTAL - self.low
 
-    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    @cached_property
+    def _parts(self) -> FloatArray:
+        parts = self.low / self.step
+        return np.asarray(parts / (1 + parts.sum()))
+
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person, with the weight of the value."""
         weights = np.array(self.channel.truth_weights, np.uint64)[values]
         return respond(values, self.channel.size, lambda part: weights[part], generator)
 
     def chance_support(self) -> FloatArray:
         """All values get as many replacements of others, their own part left out."""
-        size = len(self._replaced)
-        return np.full(size, self._replaced @ np.full(size, 1 / size))
+        size = self.channel.size
+        return np.full(size, self.low @ np.full(size, 1 / size))
 
     def shares(self, support: FloatArray) -> FloatArray:
         """Return the unbiased shares (m − s)/(p − q)."""
-        return np.asarray((support - self._parts @ support) / self._gain)
+        return np.asarray((support - self._parts @ support) / self.step)
 
     def variance(self, shares: FloatArray) -> FloatArray:
         """Return the diagonal of the covariance without the rest of it."""
         named = self.forward(np.clip(shares, 0.0, 1.0), None)
         spread = named * (1 - 2 * self._parts) + named @ self._parts**2
-        return np.asarray((spread - (named - self._parts @ named) ** 2) / self._gain**2)
+        return np.asarray((spread - (named - self._parts @ named) ** 2) / self.step**2)
 
     def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp] | None = None) -> FloatArray:
         """Return A(diag m − mmᵀ)Aᵀ of the inverse channel A = diag(1/(p−q))(I − 1vᵀ)."""
-        if chosen is None:
-            chosen = np.arange(len(shares))
+        chosen = np.arange(len(shares)) if chosen is None else chosen
         require_dense(len(chosen))
         named = self.forward(np.clip(shares, 0.0, 1.0), None)
         mean = (named - self._parts @ named)[chosen]
         shared = (named * self._parts)[chosen]
         products = np.diag(named[chosen]) - shared[:, None] - shared[None, :] + named @ self._parts**2
-        gain = self._gain[chosen]
+        gain = self.step[chosen]
         return np.asarray((products - np.outer(mean, mean)) / np.outer(gain, gain))
 
 

@@ -1,11 +1,10 @@
 """Stochastic rounding over arrays."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays
+from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs
 from pldp.mechanisms.draws import TOTAL
 from pldp.mechanisms.rounding.channel import StochasticRounding
 
@@ -15,7 +14,7 @@ class RoundingArrays(NumberArrays):
 
     channel: StochasticRounding
 
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         """The upper output if the number is below the weight of the value."""
         return np.asarray(drawn < self.channel.first + self.channel.step * values)
 

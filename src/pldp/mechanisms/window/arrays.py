@@ -1,11 +1,10 @@
 """Window mechanisms over arrays."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Pieces
+from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs, Pieces
 from pldp.mechanisms.draws import TOTAL
 from pldp.mechanisms.window.channel import WindowChannel
 
@@ -32,7 +31,7 @@ class WindowArrays(NumberArrays):
 
     channel: WindowChannel
 
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         """In the window or not."""
         return window_outputs(self.channel.width, self.channel.inside, self.channel.outside, values, drawn)
 
