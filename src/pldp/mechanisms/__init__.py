@@ -16,13 +16,12 @@ from pldp.lazy import lazy_exports
 if TYPE_CHECKING:
     from pldp.epsilon import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, Micro, epsilon_text, micro_epsilon
     from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel, SupportChannel, pure
-    from pldp.mechanisms.draws import BIT_TOTAL, TOTAL, RandomBytes
-    from pldp.mechanisms.form import Bits, Form, Integers, Output, as_int
     from pldp.mechanisms.hashing.channel import LinearHashing
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
     from pldp.mechanisms.number import Grid, NumberChannel
+    from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, RandomBytes, as_int
     from pldp.mechanisms.promises import label_promises, report_promise, value_promise
     from pldp.mechanisms.registry import AUTO, REGISTRY, build, family, hideable, names, read, suitable
     from pldp.mechanisms.response.channel import RandomizedResponse
@@ -39,13 +38,12 @@ __all__, __getattr__, __dir__ = lazy_exports(
     {
         "pldp.epsilon": ("LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "Micro", "epsilon_text", "micro_epsilon"),
         "pldp.mechanisms.channel": ("CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel", "pure"),
-        "pldp.mechanisms.draws": ("BIT_TOTAL", "TOTAL", "RandomBytes"),
-        "pldp.mechanisms.form": ("Bits", "Form", "Integers", "Output", "as_int"),
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),
         "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
         "pldp.mechanisms.number": ("Grid", "NumberChannel"),
+        "pldp.mechanisms.output": ("BIT_TOTAL", "TOTAL", "Bits", "Form", "Integers", "Output", "RandomBytes", "as_int"),
         "pldp.mechanisms.promises": ("label_promises", "report_promise", "value_promise"),
         "pldp.mechanisms.registry": ("AUTO", "REGISTRY", "build", "family", "hideable", "names", "read", "suitable"),
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),

@@ -27,7 +27,7 @@ from pldp.epsilon import LARGEST_EPSILON, MICRO
 from pldp.errors import EstimateError, SimulationError
 from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
-from pldp.mechanisms.form import Bits
+from pldp.mechanisms.output import Bits
 from pldp.mechanisms.registry import build, names
 
 if TYPE_CHECKING:

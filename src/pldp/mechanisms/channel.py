@@ -29,8 +29,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pldp.epsilon import MICRO, Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.draws import RandomBytes
-from pldp.mechanisms.form import Form, Integers, Output
+from pldp.mechanisms.output import Form, Integers, Output, RandomBytes
 from pldp.records import Brief
 
 Domain = Literal["labels", "sets", "numbers"]
@@ -265,7 +264,7 @@ class PureChannel(SupportChannel):
     @classmethod
     def truth_left(cls, size: int, other: Any, total: float) -> Any:
         """Return the weight of the right answer that this weight of a wrong one leaves of the total."""
-        raise NotImplementedError
+        return total - cls.other_odds(size)[1] * other
 
     @classmethod
     def whole_weights(cls, size: int, micro_epsilon: int) -> tuple[int, int]:

@@ -11,11 +11,11 @@ Rounding moves a number by at most half a bucket, (high − low) / (2·size) in 
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Domain
-from pldp.mechanisms.form import Output
+from pldp.mechanisms.output import Output
 from pldp.records import Brief
 
 
@@ -64,11 +64,6 @@ class NumberChannel(Channel):
     def centre(self, value: int) -> Fraction:
         """The number that a bucket stands for, on [−1, 1]."""
         return Fraction(2 * value + 1 - self.size, self.size)
-
-    @classmethod
-    @abstractmethod
-    def of(cls, size: int, micro_epsilon: int) -> Self:
-        """Build the channel whose true ε is at most the given one."""
 
     @property
     def manipulation(self) -> float:

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 from pldp.epsilon import Micro, exp_micro
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, PureChannel
-from pldp.mechanisms.draws import TOTAL, RandomBytes
-from pldp.mechanisms.form import Integers, Output, as_int
+from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.mechanisms.unary.channel import LARGE_DOMAIN
 

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from pldp.mechanisms.arrays import IntArray, NumberArrays, Outputs, Pieces
-from pldp.mechanisms.draws import TOTAL
 from pldp.mechanisms.hybrid.channel import HybridMechanism
+from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.window.arrays import window_outputs, window_pieces
 
 

@@ -10,9 +10,8 @@ from typing import ClassVar, Final, Self
 from pldp.epsilon import MICRO, Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, one_budget
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 from pldp.mechanisms.rounding.channel import StochasticRounding, rounding_weights
 from pldp.mechanisms.window.channel import PiecewiseMechanism, solvable_width, window_weights
 

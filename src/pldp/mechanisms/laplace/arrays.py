@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 
 from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs
-from pldp.mechanisms.draws import TOTAL
 from pldp.mechanisms.laplace.channel import DiscreteLaplace
+from pldp.mechanisms.output import TOTAL
 
 
 class LaplaceArrays(NumberArrays):
@@ -17,8 +17,7 @@ class LaplaceArrays(NumberArrays):
     def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         """Look up the noise and cut at the bounds."""
         channel = self.channel
-        thresholds = np.array([*reversed(channel.tails), *(TOTAL - tail for tail in channel.tails)], np.int64)
-        noise = np.searchsorted(thresholds, drawn, side="right") - (channel.size - 1)
+        noise = np.searchsorted(np.array(channel.thresholds, np.int64), drawn, side="right") - (channel.size - 1)
         return np.asarray(np.clip(values + noise, 0, channel.size - 1))
 
     def matrix(self) -> FloatArray:

@@ -10,9 +10,8 @@ from typing import ClassVar, Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Output, as_int
 from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.output import TOTAL, Output, RandomBytes, as_int, draw_53_bits
 
 
 @dataclass(frozen=True, repr=False)
@@ -77,7 +76,7 @@ class DiscreteLaplace(NumberChannel):
         return list(accumulate(reversed(self.noise[1:]), initial=last))[::-1]
 
     @cached_property
-    def _at_most(self) -> list[int]:
+    def thresholds(self) -> list[int]:
         """Weights of noise of at most −(size−1) … size−2: what a random number is compared with."""
         return [*reversed(self.tails), *(TOTAL - tail for tail in self.tails)]
 
@@ -91,7 +90,7 @@ class DiscreteLaplace(NumberChannel):
 
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return a bucket from seven random bytes."""
-        noise = bisect_right(self._at_most, draw_53_bits(random)) - (self.size - 1)
+        noise = bisect_right(self.thresholds, draw_53_bits(random)) - (self.size - 1)
         return min(max(value + noise, 0), self.size - 1)
 
     def probability(self, output: Output, value: int) -> Fraction:

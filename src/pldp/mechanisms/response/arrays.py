@@ -24,7 +24,7 @@ from pldp.mechanisms.arrays import (
     Values,
     require_dense,
 )
-from pldp.mechanisms.draws import TOTAL
+from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.mechanisms.response.values import ItemResponse, ValueResponse
 from pldp.mechanisms.window.arrays import window_pieces

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, PureChannel
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Output
+from pldp.mechanisms.output import TOTAL, Output, RandomBytes, draw_53_bits
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,11 +47,6 @@ class RandomizedResponse(PureChannel):
     def other_odds(cls, size: int) -> tuple[int, int]:
         """1/(e^ε + k − 1)."""
         return 1, size - 1
-
-    @classmethod
-    def truth_left(cls, size: int, other: Any, total: float) -> Any:
-        """What the k − 1 other values leave."""
-        return total - (size - 1) * other
 
     @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003

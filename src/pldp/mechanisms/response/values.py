@@ -14,8 +14,7 @@ from pldp.epsilon import LARGEST_EPSILON, MICRO, Micro, checked_budgets, exp_mic
 from pldp.epsilon import micro_epsilon_of_ratio as ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import CategoricalChannel, SupportChannel
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Output, as_int
+from pldp.mechanisms.output import TOTAL, Output, RandomBytes, as_int, draw_53_bits
 
 
 @dataclass(frozen=True, repr=False)

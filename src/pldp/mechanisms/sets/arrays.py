@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms.arrays import ByteArray, ChannelArrays, FloatArray, Outputs, WordArray
-from pldp.mechanisms.draws import BIT_TOTAL
+from pldp.mechanisms.output import BIT_TOTAL
 from pldp.mechanisms.sets.channel import ItemSet
 from pldp.mechanisms.unary.arrays import DigitMask, bernoulli_words, word_weights
 

@@ -11,8 +11,7 @@ from typing import ClassVar, NamedTuple, Self
 from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Domain
-from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes, digit_masks, draw_bits
-from pldp.mechanisms.form import Bits, Output, as_int
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Bits, Output, RandomBytes, as_int, digit_masks, draw_bits
 
 Pair = tuple[Micro, Micro]
 """Budgets of one item in micro-ε: what a report may tell for "present" and for "absent"; `math.inf` sets no limit."""

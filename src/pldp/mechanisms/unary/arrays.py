@@ -24,7 +24,7 @@ from pldp.mechanisms.arrays import (
     Values,
     WordArray,
 )
-from pldp.mechanisms.draws import BITS
+from pldp.mechanisms.output import BITS
 from pldp.mechanisms.unary.channel import UnaryEncoding
 from pldp.mechanisms.unary.items import ItemUnaryEncoding
 

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Self
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, PureChannel
-from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes
-from pldp.mechanisms.form import Bits, Output, as_int
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Bits, Output, RandomBytes, as_int
 
 LARGE_DOMAIN = 1000
 """From this many values on, `auto` prefers one hashed integer to a bit per value."""
@@ -132,11 +131,6 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     def other_odds(cls, size: int) -> tuple[int, int]:  # noqa: ARG003
         """1/(e^{ε/2} + 1)."""
         return 2, 1
-
-    @classmethod
-    def truth_left(cls, size: int, other: Any, total: float) -> Any:  # noqa: ARG003
-        """1 − q."""
-        return total - other
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,8 +13,7 @@ from typing import ClassVar, Self
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import SupportChannel, micro_epsilon_between
-from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes, digit_masks, draw_bits
-from pldp.mechanisms.form import Bits, Output, as_int
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Bits, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
 
 

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs, Pieces
-from pldp.mechanisms.draws import TOTAL
+from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.window.channel import WindowChannel
 
 

@@ -19,9 +19,8 @@ from typing import ClassVar, Self
 from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import too_small
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 
 
 @dataclass(frozen=True, repr=False)
