@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
@@ -59,9 +59,6 @@ class Channel(Brief, ABC):
     keeps_rows: ClassVar[bool] = False
     """Whether estimates need whole rows of bits, not only how often each bit was 1."""
 
-    published: ClassVar[Mapping[str, str]]
-    """The integers that define the channel: name in a survey file → attribute."""
-
     def __post_init__(self) -> None:
         if self.size < self.least[0]:
             raise EpsilonError(f"size must be at least {self.least[0]} {self.least[1]}, not {self.size}")
@@ -93,15 +90,22 @@ class Channel(Brief, ABC):
         raise EpsilonError(f"the variance of {cls.mechanism} as a function of epsilon is not known")
 
     @classmethod
+    def published(cls) -> dict[str, str]:
+        """Return the integers that define the channel: name in a survey file → attribute."""
+        names = sorted(each.name for each in fields(cls) if each.name != "size")
+        return {name.partition("_weight")[0]: name for name in names}
+
+    @classmethod
     def read(cls, size: int, weights: object) -> Self:
         """Rebuild the channel from the integers that a survey publishes: the inverse of `weights`."""
-        if not isinstance(weights, Mapping) or weights.keys() != cls.published.keys():
-            raise EpsilonError(f"weights of {cls.mechanism} must be exactly {', '.join(cls.published)}")
-        return cls(size, **{field: _weight(cls, size, weights[name]) for name, field in cls.published.items()})
+        published = cls.published()
+        if not isinstance(weights, Mapping) or weights.keys() != published.keys():
+            raise EpsilonError(f"weights of {cls.mechanism} must be exactly {', '.join(published)}")
+        return cls(size, **{field: _weight(cls, size, weights[name]) for name, field in published.items()})
 
     def weights(self) -> dict[str, int | list[int]]:
         """Return the integers that define the channel: what a survey publishes and a device checks."""
-        found = {name: getattr(self, field) for name, field in self.published.items()}
+        found = {name: getattr(self, field) for name, field in self.published().items()}
         return {name: list(entry) if self.per_value else entry for name, entry in found.items()}
 
     @property

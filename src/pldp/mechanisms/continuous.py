@@ -147,7 +147,6 @@ class _Window(Continuous):
         return low + (value - least) / (largest - least) * (top - low - self.width)
 
     def density(self, output: float, value: float) -> float:
-        """Two densities: in the window or not."""
         low, top = self.reach
         if not low <= output <= top:
             return 0.0
@@ -162,7 +161,6 @@ class _Window(Continuous):
         return outside * integral(*self.reach) + (self.high - outside) * integral(start, start + self.width)
 
     def mean(self, value: float) -> float:
-        """Linear in the value."""
         return self._moment(value, 1)
 
     @cached_property
@@ -177,11 +175,9 @@ class _Window(Continuous):
         return (output - intercept) / slope
 
     def variance(self, value: float) -> float:
-        """Variance of the output over the squared slope."""
         return (self._moment(value, 2) - self._moment(value, 1) ** 2) / self._line[0] ** 2
 
     def draw_many(self, values: FloatArray, generator: np.random.Generator) -> FloatArray:
-        """In the window, or on either side of it."""
         low, top = self.reach
         start = self.start(values)
         inside = generator.random(len(values)) < self.high * self.width

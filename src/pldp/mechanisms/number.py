@@ -11,10 +11,9 @@ Rounding moves a number by at most half a bucket, (high − low) / (2·size) in 
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Domain
+from pldp.mechanisms.channel import Channel
 from pldp.mechanisms.output import Output
 from pldp.records import Brief
 
@@ -58,8 +57,8 @@ class Grid(Brief):
 class NumberChannel(Channel):
     """A channel whose values are the buckets of a grid on [−1, 1] and whose outputs are integers."""
 
-    domain: ClassVar[Domain] = "numbers"
-    least: ClassVar[tuple[int, str]] = (2, "buckets")
+    domain = "numbers"
+    least = (2, "buckets")
 
     def centre(self, value: int) -> Fraction:
         """The number that a bucket stands for, on [−1, 1]."""

@@ -14,7 +14,7 @@ from pldp.mechanisms.response.arrays import ResponseArrays
 _ROWS_AT_ONCE: Final = 1 << 14
 
 
-class HashArrays(LabelArrays):
+class _HashArrays(LabelArrays):
     """LH: cell (a, b) has L_cj = wrong-bucket probability, plus the difference where ⟨a, j⟩ = b."""
 
     channel: LinearHashing
@@ -36,21 +36,17 @@ class HashArrays(LabelArrays):
 
     @cached_property
     def low(self) -> float:
-        """Probability of a given wrong bucket."""
         return float(self.channel.bucket_channel.other_support)
 
     @cached_property
     def step(self) -> float:
-        """How much likelier the right bucket is."""
         return float(self.channel.bucket_channel.truth_support) - self.low
 
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        """All values of the reported bucket."""
         vector, bucket = np.divmod(outputs.astype(np.int64), self.channel.buckets)
         return np.asarray(self.buckets_of(vector) == bucket[:, None], np.float32)
 
     def support(self, counts: npt.NDArray[Any]) -> FloatArray:
-        """A report supports all values of its bucket; one transform finds all counts."""
         return np.asarray(np.rint(self.support_total(counts.astype(np.float64), None)))
 
     def _transform(self, table: FloatArray, sign: int) -> FloatArray:
@@ -90,7 +86,6 @@ class HashArrays(LabelArrays):
         return np.asarray(total % base)
 
     def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        """Hash all values with some vectors at a time and multiply."""
         size, base = self.channel.size, self.channel.buckets
         scale = np.sqrt(weights).reshape(-1, base)
         matrix = np.zeros((size, size))
@@ -126,4 +121,4 @@ class HashArrays(LabelArrays):
         return joint
 
 
-FORMS: Final = {LinearHashing: HashArrays}
+FORMS: Final = {LinearHashing: _HashArrays}

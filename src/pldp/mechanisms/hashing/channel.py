@@ -1,11 +1,11 @@
 """Local hashing with linear hash functions: one small integer per report, whatever the number of values."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from pldp.epsilon import Micro, exp_micro
 from pldp.errors import EpsilonError
@@ -55,10 +55,9 @@ class LinearHashing(PureChannel):
     buckets: int
     other_weight: int
 
-    mechanism: ClassVar[str] = "lh"
-    published: ClassVar[Mapping[str, str]] = {"buckets": "buckets", "other": "other_weight"}
-    total: ClassVar[int] = TOTAL
-    phrase: ClassVar[str] = 'names a group of answers that contains "{label}"'
+    mechanism = "lh"
+    total = TOTAL
+    phrase = 'names a group of answers that contains "{label}"'
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,13 +11,12 @@ from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.window.arrays import window_outputs, window_pieces
 
 
-class HybridArrays(NumberArrays):
+class _HybridArrays(NumberArrays):
     """HM: the outputs of PM, then the two of SR."""
 
     channel: HybridMechanism
 
     def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
-        """The coin is the first part of the number."""
         channel = self.channel
         window = window_outputs(channel.width, channel.inside, channel.outside, values, drawn)
         rounded = drawn - channel.piecewise_weight
@@ -25,7 +24,6 @@ class HybridArrays(NumberArrays):
         return np.where(rounded >= 0, upper, window)
 
     def pieces(self) -> Pieces:
-        """Windows, and two linear patterns."""
         channel, size = self.channel, self.channel.size
         found = window_pieces(size, channel.form.count, channel.width, channel.inside, channel.outside)
         upper = channel.first + channel.step * np.arange(size)
@@ -34,4 +32,4 @@ class HybridArrays(NumberArrays):
         return replace(found, patterns=np.stack([np.ones(size), lower / TOTAL, upper / TOTAL]))
 
 
-FORMS: Final = {HybridMechanism: HybridArrays}
+FORMS: Final = {HybridMechanism: _HybridArrays}

@@ -1,11 +1,11 @@
 """The hybrid mechanism: the piecewise mechanism or stochastic rounding, by a coin that the output shows."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final, Self
+from typing import Final, Self
 
 from pldp.epsilon import MICRO, Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -41,8 +41,7 @@ class HybridMechanism(NumberChannel):
     first: int
     step: int
 
-    mechanism: ClassVar[str] = "hm"
-    published: ClassVar[Mapping[str, str]] = {name: name for name in ("width", "inside", "outside", "first", "step")}
+    mechanism = "hm"
 
     def __post_init__(self) -> None:
         super().__post_init__()

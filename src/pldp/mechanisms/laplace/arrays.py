@@ -9,19 +9,17 @@ from pldp.mechanisms.laplace.channel import DiscreteLaplace
 from pldp.mechanisms.output import TOTAL
 
 
-class LaplaceArrays(NumberArrays):
+class _LaplaceArrays(NumberArrays):
     """Noise by distance; what goes beyond a bound is put back to it."""
 
     channel: DiscreteLaplace
 
     def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
-        """Look up the noise and cut at the bounds."""
         channel = self.channel
         noise = np.searchsorted(np.array(channel.thresholds, np.int64), drawn, side="right") - (channel.size - 1)
         return np.asarray(np.clip(values + noise, 0, channel.size - 1))
 
     def matrix(self) -> FloatArray:
-        """Noise inside, tails at the bounds."""
         places = np.arange(self.channel.size)
         noise = np.array([*self.channel.noise, 0]) / TOTAL
         tails = np.array([TOTAL - self.channel.tails[0], *self.channel.tails]) / TOTAL
@@ -30,4 +28,4 @@ class LaplaceArrays(NumberArrays):
         return np.asarray(matrix)
 
 
-FORMS: Final = {DiscreteLaplace: LaplaceArrays}
+FORMS: Final = {DiscreteLaplace: _LaplaceArrays}

@@ -1,12 +1,11 @@
 """Laplace noise on a grid, cut at the bounds without loss."""
 
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import ClassVar, Self
+from typing import Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -35,8 +34,7 @@ class DiscreteLaplace(NumberChannel):
     decay: int
     peak: int
 
-    mechanism: ClassVar[str] = "laplace"
-    published: ClassVar[Mapping[str, str]] = {"decay": "decay", "peak": "peak"}
+    mechanism = "laplace"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -48,43 +48,36 @@ def respond(values: Values, size: int, truth: Threshold, generator: Generator) -
     return outputs
 
 
-class Direct(LabelArrays):
+class _Direct(LabelArrays):
     """A report names one value: cell y supports y alone."""
 
-    separable: ClassVar[bool] = True
+    separable = True
 
     @cached_property
     def low(self) -> Numbers:
-        """q."""
         return self.other_support
 
     @cached_property
     def step(self) -> Numbers:
-        """p − q."""
         return self.contrast
 
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        """The value that is named."""
         return np.asarray(outputs.astype(np.int64)[:, None] == np.arange(self.channel.size), np.float32)
 
     def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
-        """A cell supports one value."""
         return numbers
 
     def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        """A value is supported by one cell."""
         return weights
 
     def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        """No cell supports two values."""
         return np.diag(weights)
 
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
-        """No report supports two values."""
         return np.zeros((len(chosen), len(chosen)))
 
 
-class _CommonNoise(Direct):
+class _CommonNoise(_Direct):
     """Say the truth with p − q, which all values share, else any value by its q."""
 
     channel: RandomizedResponse | ItemResponse
@@ -139,7 +132,7 @@ class ResponseArrays(_CommonNoise, PersonalArrays):
         return np.asarray((2 * np.arange(size) + 1 - size) / (slope * size))
 
 
-class ItemResponseArrays(_CommonNoise):
+class _ItemResponseArrays(_CommonNoise):
     """IPRR: cell y has L_yj = q_y, plus S where j = y."""
 
     channel: ItemResponse
@@ -162,25 +155,23 @@ class ItemResponseArrays(_CommonNoise):
         return np.asarray(self.low @ weights + self.step * weights)
 
 
-class ValueResponseArrays(ByValue, Direct):
+class _ValueResponseArrays(ByValue, _Direct):
     """APRR: cell y has L_yj = q_j, plus p_j − q_j where j = y; what all values add to every cell is s = Σ q_j f_j.
 
     So f_y = (m_y − s)/(p_y − q_y) of the outputs' shares m, and Σ q_y f_y = s gives s = v·m with
     v = q/(p−q) / (1 + Σ q/(p−q)).
     """
 
-    separable: ClassVar[bool] = False
+    separable = False
 
     channel: ValueResponse
 
     @cached_property
     def low(self) -> FloatArray:
-        """q of each value as a source."""
         return np.array(self.channel.other_weights) / TOTAL
 
     @cached_property
     def step(self) -> FloatArray:
-        """p − q of each value as a source."""
         return np.array(self.channel.truth_weights) / TOTAL - self.low
 
     @cached_property
@@ -189,7 +180,6 @@ class ValueResponseArrays(ByValue, Direct):
         return np.asarray(parts / (1 + parts.sum()))
 
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
-        """Draw one output per person, with the weight of the value."""
         weights = np.array(self.channel.truth_weights, np.uint64)[values]
         return respond(values, self.channel.size, lambda part: weights[part], generator)
 
@@ -199,11 +189,9 @@ class ValueResponseArrays(ByValue, Direct):
         return np.full(size, self.low @ np.full(size, 1 / size))
 
     def shares(self, support: FloatArray) -> FloatArray:
-        """Return the unbiased shares (m − s)/(p − q)."""
         return np.asarray((support - self._parts @ support) / self.step)
 
     def variance(self, shares: FloatArray) -> FloatArray:
-        """Return the diagonal of the covariance without the rest of it."""
         named = self.forward(np.clip(shares, 0.0, 1.0), None)
         spread = named * (1 - 2 * self._parts) + named @ self._parts**2
         return np.asarray((spread - (named - self._parts @ named) ** 2) / self.step**2)
@@ -222,6 +210,6 @@ class ValueResponseArrays(ByValue, Direct):
 
 FORMS: Final = {
     RandomizedResponse: ResponseArrays,
-    ItemResponse: ItemResponseArrays,
-    ValueResponse: ValueResponseArrays,
+    ItemResponse: _ItemResponseArrays,
+    ValueResponse: _ValueResponseArrays,
 }

@@ -1,10 +1,9 @@
 """k-ary randomized response: say the truth most often, any other value otherwise."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -34,9 +33,8 @@ class RandomizedResponse(PureChannel):
 
     other_weight: int
 
-    mechanism: ClassVar[str] = "krr"
-    published: ClassVar[Mapping[str, str]] = {"other": "other_weight"}
-    total: ClassVar[int] = TOTAL
+    mechanism = "krr"
+    total = TOTAL
 
     def __post_init__(self) -> None:
         super().__post_init__()

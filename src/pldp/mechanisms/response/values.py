@@ -2,13 +2,13 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from heapq import nsmallest
 from itertools import accumulate
-from typing import ClassVar, Self
+from typing import Self
 
 from pldp.epsilon import LARGEST_EPSILON, MICRO, Micro, checked_budgets, exp_micro, noise_weights, share_rounded_up
 from pldp.epsilon import micro_epsilon_of_ratio as ratio
@@ -23,8 +23,7 @@ class _Weighted(CategoricalChannel):
 
     other_weights: tuple[int, ...]
 
-    per_value: ClassVar[bool] = True
-    published: ClassVar[Mapping[str, str]] = {"other": "other_weights"}
+    per_value = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,7 +65,7 @@ class ItemResponse(_Weighted, SupportChannel):
     (500000, inf)
     """
 
-    mechanism: ClassVar[str] = "iprr"
+    mechanism = "iprr"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,7 +170,7 @@ class ValueResponse(_Weighted):
     [1376447, 2223554]
     """
 
-    mechanism: ClassVar[str] = "aprr"
+    mechanism = "aprr"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -236,7 +235,7 @@ class WeightedResponse(ValueResponse):
     757068
     """
 
-    mechanism: ClassVar[str] = "prr"
+    mechanism = "prr"
 
     @classmethod
     def of_sensitivities(cls, micro_epsilon: int, sensitivities: Sequence[float]) -> Self:

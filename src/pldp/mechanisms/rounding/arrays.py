@@ -9,19 +9,17 @@ from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.rounding.channel import StochasticRounding
 
 
-class RoundingArrays(NumberArrays):
+class _RoundingArrays(NumberArrays):
     """SR: two outputs, each linear in the value."""
 
     channel: StochasticRounding
 
     def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
-        """The upper output if the number is below the weight of the value."""
         return np.asarray(drawn < self.channel.first + self.channel.step * values)
 
     def matrix(self) -> FloatArray:
-        """Two rows."""
         upper = (self.channel.first + self.channel.step * np.arange(self.channel.size)) / TOTAL
         return np.stack([1 - upper, upper])
 
 
-FORMS: Final = {StochasticRounding: RoundingArrays}
+FORMS: Final = {StochasticRounding: _RoundingArrays}

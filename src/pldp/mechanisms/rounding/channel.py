@@ -1,9 +1,8 @@
 """Stochastic rounding: one of two outputs, the upper one the more likely the larger the number."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Self
 
 from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
@@ -28,8 +27,7 @@ class StochasticRounding(NumberChannel):
     first: int
     step: int
 
-    mechanism: ClassVar[str] = "sr"
-    published: ClassVar[Mapping[str, str]] = {"first": "first", "step": "step"}
+    mechanism = "sr"
 
     def __post_init__(self) -> None:
         super().__post_init__()

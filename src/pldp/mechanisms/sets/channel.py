@@ -53,12 +53,11 @@ class ItemSet(Channel):
     kept: tuple[int, ...]
     raised: tuple[int, ...]
 
-    mechanism: ClassVar[str] = "item_set"
+    mechanism = "item_set"
     domain: ClassVar[Domain] = "sets"
-    least: ClassVar[tuple[int, str]] = (1, "item")
-    per_value: ClassVar[bool] = True
-    keeps_rows: ClassVar[bool] = True
-    published: ClassVar[Mapping[str, str]] = {"kept": "kept", "raised": "raised"}
+    least = (1, "item")
+    per_value = True
+    keeps_rows = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -114,12 +113,14 @@ class ItemSet(Channel):
         kept, rest = ([math.floor(Fraction(each) * BIT_TOTAL) for each in numbers] for numbers in (one, zero))
         return cls(len(kept), tuple(kept), tuple(BIT_TOTAL - weight for weight in rest))
 
+    def _odds(self, item: int, one: int) -> tuple[int, int]:
+        """Return how likely this bit of an item is from the sets that it speaks for, and from the others."""
+        kept, raised = self.kept[item], self.raised[item]
+        return (kept, raised) if one else (BIT_TOTAL - raised, BIT_TOTAL - kept)
+
     def item_micro_epsilon(self, item: int) -> ItemEpsilon:
         """Return what a report tells about one item, exactly."""
-        kept, raised = self.kept[item], self.raised[item]
-        return ItemEpsilon(
-            micro_epsilon_of_ratio(kept, raised), micro_epsilon_of_ratio(BIT_TOTAL - raised, BIT_TOTAL - kept)
-        )
+        return ItemEpsilon(*(micro_epsilon_of_ratio(*self._odds(item, one)) for one in (1, 0)))
 
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """p and q of the item."""
@@ -137,11 +138,11 @@ class ItemSet(Channel):
     @cached_property
     def micro_epsilon(self) -> Micro:
         """Σ over items of ln max(p/q, (1−q)/(1−p)), rounded up once: what a report tells between any two sets."""
-        return self._sum(range(self.size))
+        return _sum(map(self._worst, range(self.size)))
 
     def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """Sum over the items in which two sets differ: what any report tells between them."""
-        return self._sum(item for item in range(self.size) if (one ^ two) >> item & 1)
+        return _sum(self._worst(item) for item in range(self.size) if (one ^ two) >> item & 1)
 
     def value_micro_epsilon(self, value: int) -> Micro:  # noqa: ARG002 - the same for every set
         """The channel's ε: the set that differs in every item is the easiest to tell apart from any set."""
@@ -150,23 +151,11 @@ class ItemSet(Channel):
     def output_micro_epsilon(self, output: Output) -> Micro:
         """Sum over items of what the bit tells: ln p/q for a 1, ln (1−q)/(1−p) for a 0."""
         bits = as_int(output)
-        odds = Counter(
-            (kept, raised) if bits >> item & 1 else (BIT_TOTAL - raised, BIT_TOTAL - kept)
-            for item, (kept, raised) in enumerate(self._pairs)
-        )
-        if any(less == 0 for _, less in odds):
-            return math.inf
-        return micro_epsilon_of_powers((Fraction(more, less), count) for (more, less), count in odds.items())
+        return _sum(self._odds(item, bits >> item & 1) for item in range(self.size))
 
-    def _sum(self, items: Iterable[int]) -> Micro:
-        """Σ of the items' ln max(p/q, (1−q)/(1−p)), rounded up once."""
-        kinds = Counter((self.kept[item], self.raised[item]) for item in items)
-        if any(kept == BIT_TOTAL or raised == 0 for kept, raised in kinds):
-            return math.inf
-        return micro_epsilon_of_powers(
-            (max(Fraction(kept, raised), Fraction(BIT_TOTAL - raised, BIT_TOTAL - kept)), count)
-            for (kept, raised), count in kinds.items()
-        )
+    def _worst(self, item: int) -> tuple[int, int]:
+        (p, q), (absent, lost) = self._odds(item, 1), self._odds(item, 0)
+        return (p, q) if p * lost >= q * absent else (absent, lost)
 
     @cached_property
     def _digits(self) -> list[tuple[int, int]]:
@@ -196,6 +185,14 @@ class ItemSet(Channel):
             one = Fraction((self.kept if value >> item & 1 else self.raised)[item], BIT_TOTAL)
             product *= one if bits >> item & 1 else 1 - one
         return product
+
+
+def _sum(odds: Iterable[tuple[int, int]]) -> Micro:
+    """Σ ln(more/less), rounded up once."""
+    kinds = Counter(odds)
+    if any(less == 0 for _, less in kinds):
+        return math.inf
+    return micro_epsilon_of_powers((Fraction(more, less), count) for (more, less), count in kinds.items())
 
 
 def pair_weights(present: Micro, absent: Micro) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -81,12 +81,14 @@ def _compare(bits: WordArray, open_: WordArray, mask: np.uint64 | WordArray, gen
 
 
 def encode(
-    values: Values, size: int, truth: int | WordArray, other: int | WordArray, generator: Generator
+    values: Values, size: int, truth: Any, other: int | WordArray | DigitMask, generator: Generator, step: int = 0
 ) -> ByteArray:
-    """Draw packed rows of noise bits, then each row's true bit again with its own weight."""
+    """Draw packed rows of noise bits, then each row's true bit again; weights are one for all, or one per person."""
     length = (size + 7) // 8
+    words = -(-length // 8)
     rows = np.empty((len(values), length), np.uint8)
-    step = max(1, CHUNK * 8 // length)
+    truths = np.broadcast_to(np.asarray(truth, np.uint64), len(values))
+    step = step or max(1, CHUNK * 8 // length)
     for start in range(0, len(values), step):
         part = slice(start, start + step)
         own = values[part]
@@ -94,11 +96,10 @@ def encode(
             noise = bernoulli_words(one_weight(other), -(-len(own) * length // 8), generator)
             rows[part] = noise.view(np.uint8)[: len(own) * length].reshape(-1, length)
         else:
-            words = -(-length // 8)
-            noise = bernoulli_words(word_weights(np.repeat(other[part], words)), len(own) * words, generator)
+            mask = other if callable(other) else word_weights(np.repeat(other[part], words))
+            noise = bernoulli_words(mask, len(own) * words, generator)
             rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, :length]
-        weight = np.uint64(truth) if isinstance(truth, int) else truth[part]
-        _set_true_bits(rows[part], own, (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < weight)
+        _set_true_bits(rows[part], own, (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < truths[part])
     if size % 8:
         rows[:, -1] &= (1 << size % 8) - 1
     return rows
@@ -110,7 +111,7 @@ def _set_true_bits(rows: ByteArray, values: Values, ones: npt.NDArray[np.bool_])
     rows[place] = (rows[place] & ~mask) | (mask * ones)
 
 
-class BitArrays(LabelArrays):
+class _BitArrays(LabelArrays):
     """Row z has L_zj = p/q where bit j is 1, else (1−p)/(1−q), times what all values share."""
 
     channel: UnaryEncoding | ItemUnaryEncoding
@@ -123,16 +124,13 @@ class BitArrays(LabelArrays):
 
     @cached_property
     def low(self) -> Numbers:
-        """(1−p)/(1−q)."""
         return (1 - self.truth_support) / (1 - self.other_support)
 
     @cached_property
     def step(self) -> Numbers:
-        """p/q − (1−p)/(1−q)."""
         return self.truth_support / self.other_support - self.low
 
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        """The values whose bit is 1."""
         return np.unpackbits(outputs, axis=1, count=self.channel.size, bitorder="little").astype(np.float32)
 
     def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
@@ -152,7 +150,6 @@ class BitArrays(LabelArrays):
         return np.concatenate(sums)[: self.channel.size]
 
     def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        """Unpack some rows at a time and multiply."""
         every, size = np.asarray(cells), self.channel.size
         scale = np.sqrt(weights)
         matrix = np.zeros((size, size))
@@ -173,53 +170,43 @@ class BitArrays(LabelArrays):
         return np.asarray(np.outer(support, support) - np.outer(gained[chosen], gained[chosen]))
 
 
-class UnaryArrays(BitArrays, PersonalArrays):
+class _UnaryArrays(_BitArrays, PersonalArrays):
     """SUE and OUE: all bits have the same p and q."""
 
     channel: UnaryEncoding
 
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
-        """Draw one packed row per person."""
         channel = self.channel
         return encode(values, channel.size, channel.truth_weight, channel.other_weight, generator)
 
     def draw_personal(self, values: Values, epsilon: FloatArray, generator: Generator) -> Outputs:
-        """Draw with two weights per person."""
         truth, other = self.personal_weights(epsilon)
         return encode(values, self.channel.size, truth.astype(np.uint64), other.astype(np.uint64), generator)
 
     def weighted_support(self, outputs: Outputs, weights: FloatArray) -> FloatArray:
-        """Add up the weights of those whose bit is 1."""
         length = self.channel.form.bytes
         if outputs.shape[1:] != (length,) or outputs.dtype != np.uint8:
             raise EstimateError(f"outputs must be packed rows of {length} bytes, not shape {outputs.shape}")
         return self.support_total(weights, np.ascontiguousarray(outputs.T))
 
 
-class ItemUnaryArrays(ByValue, BitArrays):
+class _ItemUnaryArrays(ByValue, _BitArrays):
     """IDUE: row z has L_zj = a_j/b_j where bit j is 1, else (1−a_j)/(1−b_j), times what all values share."""
 
     channel: ItemUnaryEncoding
 
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
-        """Draw rows of noise bits with a weight per bit, then each row's true bit again with its own weight."""
-        channel, length = self.channel, self.channel.form.bytes
-        words = -(-length // 8)
+        channel = self.channel
+        words = -(-channel.size // 64)
         weights = np.zeros(64 * words, np.uint32)
         weights[: channel.size] = channel.other_weights
         digits = [np.packbits(weights >> digit & 1, bitorder="little").view(np.uint64) for digit in range(BITS)]
-        truth = np.array(channel.truth_weights, np.uint64)
-        rows = np.empty((len(values), length), np.uint8)
-        step = max(1, CHUNK // words)
-        for start in range(0, len(values), step):
-            part = slice(start, start + step)
-            own = values[part]
-            # Word w of every row has the same 64 weights.
-            noise = bernoulli_words(lambda digit, place: digits[digit][place % words], len(own) * words, generator)
-            rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, :length]
-            ones = (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < truth[own]
-            _set_true_bits(rows[part], own, ones)
-        return rows
+        truth = np.array(channel.truth_weights, np.uint64)[values]
+
+        def noise(digit: int, place: npt.NDArray[np.intp]) -> WordArray:  # word w of every row has the same 64 weights
+            return digits[digit][place % words]
+
+        return encode(values, channel.size, truth, noise, generator, max(1, CHUNK // words))
 
 
-FORMS: Final = {UnaryEncoding: UnaryArrays, ItemUnaryEncoding: ItemUnaryArrays}
+FORMS: Final = {UnaryEncoding: _UnaryArrays, ItemUnaryEncoding: _ItemUnaryArrays}

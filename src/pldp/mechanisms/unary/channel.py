@@ -1,10 +1,9 @@
 """Unary encoding: one bit per value, each bit flipped on its own."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -29,9 +28,8 @@ class UnaryEncoding(PureChannel):
     truth_weight: int
     other_weight: int
 
-    published: ClassVar[Mapping[str, str]] = {"other": "other_weight", "truth": "truth_weight"}
-    total: ClassVar[int] = BIT_TOTAL
-    phrase: ClassVar[str] = 'ticks "{label}" among other boxes'
+    total = BIT_TOTAL
+    phrase = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,7 +118,7 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     (0.6225, 0.3775, 1000000)
     """
 
-    mechanism: ClassVar[str] = "sue"
+    mechanism = "sue"
 
     @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:
@@ -143,7 +141,7 @@ class OptimisedUnaryEncoding(UnaryEncoding):
     (2, 1000000)
     """
 
-    mechanism: ClassVar[str] = "oue"
+    mechanism = "oue"
 
     @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003

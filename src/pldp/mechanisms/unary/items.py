@@ -2,13 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import groupby, islice, product
 from math import ceil, floor
-from typing import ClassVar, Self
+from typing import Self
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -36,10 +36,9 @@ class ItemUnaryEncoding(SupportChannel):
     truth_weights: tuple[int, ...]
     other_weights: tuple[int, ...]
 
-    mechanism: ClassVar[str] = "idue"
-    per_value: ClassVar[bool] = True
-    published: ClassVar[Mapping[str, str]] = {"other": "other_weights", "truth": "truth_weights"}
-    phrase: ClassVar[str] = 'ticks "{label}" among other boxes'
+    mechanism = "idue"
+    per_value = True
+    phrase = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
         super().__post_init__()

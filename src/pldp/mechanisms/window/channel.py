@@ -11,10 +11,9 @@ likelihood is constant inside and outside the window [output−width+1, output]:
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Self
 
 from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -30,8 +29,6 @@ class WindowChannel(NumberChannel):
     width: int
     inside: int
     outside: int
-
-    published: ClassVar[Mapping[str, str]] = {"width": "width", "inside": "inside", "outside": "outside"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -93,7 +90,7 @@ class PiecewiseMechanism(WindowChannel):
     True
     """
 
-    mechanism: ClassVar[str] = "pm"
+    mechanism = "pm"
 
     @staticmethod
     def ideal_width(epsilon: float) -> float:
@@ -112,7 +109,7 @@ class SquareWave(WindowChannel):
     524
     """
 
-    mechanism: ClassVar[str] = "sw"
+    mechanism = "sw"
 
     @staticmethod
     def ideal_width(epsilon: float) -> float:
