@@ -8,7 +8,8 @@ import numpy as np
 
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray
-from pldp.planning.kinds import BY_KIND, OneReport
+from pldp.planning.kinds import BY_KIND
+from pldp.planning.kinds.kind import OneReport
 from pldp.survey import Question
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.simulate.item_sets import pack_baskets
 from pldp.simulate.kinds.kind import FloatArray, LabelKind, Values, rank_weights
+from pldp.simulate.sampling import pack_baskets
 from pldp.survey import Choices
 
 

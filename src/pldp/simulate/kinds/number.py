@@ -7,7 +7,7 @@ import numpy as np
 
 from pldp.estimates import QUANTILES
 from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values
-from pldp.simulate.numbers import to_buckets
+from pldp.simulate.sampling import to_buckets
 from pldp.survey import Number
 
 
