@@ -29,18 +29,11 @@ _SHOWN = 3
 
 @dataclass(frozen=True, repr=False)
 class LevelPlan(Brief):
-    """One level of a question.
+    """One level of a question, with the standard error to expect from its reports alone.
 
-    Attributes
-    ----------
-    reports
-        Expected number of reports.
-    standard_error
-        From this level's reports alone: of a share 1/k, of the share of a label among several (root mean square), or of
-        a mean.
-    mechanisms
-        The same standard error with each mechanism, best first. For shares the first is what `auto` should be; for
-        numbers `auto` is the one that shows the distribution best, which may not be the best for the mean.
+    That is the error of a share 1/k, of the share of a label among several (root mean square), or of a mean.
+    `mechanisms` has it for each mechanism, best first. For shares the first is what `auto` should be; for numbers
+    `auto` is the one that shows the distribution best, which may not be the best for the mean.
     """
 
     level: str
@@ -58,37 +51,18 @@ class LevelPlan(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuestionPlan(Record):
-    """What to expect of one question.
-
-    Attributes
-    ----------
-    unit, reach
-        What rows are measured in (`share`, or the unit of a number), and how far apart two values can be.
-    shares
-        The shares assumed, of labels or buckets.
-    rows
-        What is estimated (the share of each label, or the mean), with its value if those shares are true.
-    reports
-        Expected number of answers.
-    standard_error
-        Expected standard error of each row.
-    hiding_cost
-        How many times larger hiding the level makes the standard errors (root mean square) than the same fit has with
-        labels that tell the level; 1 where levels show.
-    manipulation
-        People that one forged report can count as; for a mean, how many times the largest true number.
-    """
+    """What to expect of one question: rows (the share of each label, or the mean) with their values and errors."""
 
     question: str
     kind: str
-    unit: str
-    reach: float
-    shares: FloatArray
-    rows: Mapping[str, float]
+    unit: str  # of the rows: `share`, or the unit of a number
+    reach: float  # how far apart two values can be
+    shares: FloatArray  # those assumed, of labels or buckets
+    rows: Mapping[str, float]  # what is estimated, with its value if those shares are true
     reports: float
     standard_error: FloatArray
-    hiding_cost: float
-    manipulation: float
+    hiding_cost: float  # how many times larger errors (root mean square) are than with labels that tell the level
+    manipulation: float  # people that one forged report can count as; of a mean, the largest true number, so many times
     levels: tuple[LevelPlan, ...]
 
     def interval_width(self, confidence: float = 0.95) -> FloatArray:
@@ -175,10 +149,8 @@ class Plan(Record):
             raise PlanError(f"error must be a share above 0 and below 1, not {error}")
         other = next((each for each in self.questions if each.unit != SHARE), None)
         if other is not None:
-            raise PlanError(
-                f"error must be one of shares; question {other.question!r} is a number: compare plans of different "
-                "numbers of people instead"
-            )
+            instead = "is a number: compare plans of different numbers of people instead"
+            raise PlanError(f"error must be one of shares; question {other.question!r} {instead}")
         wanted = {each.question: _z(confidence) * float(each.standard_error.max()) / error for each in self.questions}
         return {name: math.ceil(self.people * ratio**2) for name, ratio in wanted.items()}
 
@@ -189,15 +161,7 @@ class Plan(Record):
             "people": self.people,
             "confidence": confidence,
             "questions": [each.to_mapping(confidence) for each in self.questions],
-            "designs": [
-                {
-                    "ask": design.ask,
-                    "split": design.split,
-                    "epsilons": dict(zip(names, (budget / MICRO for budget in design.budgets), strict=True)),
-                    "squared_error": design.squared_error,
-                }
-                for design in self.designs
-            ],
+            "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
         }
 
@@ -215,10 +179,8 @@ class Plan(Record):
     def _repr_html_(self) -> str:
         """Show the expected errors in notebooks."""
         heads = ("question", "answers", "95 % interval", "a forged report counts as")
-        rows = [
-            (each.question, f"{each.reports:,.0f}", each.half_width(), f"{each.manipulation:.1f}")
-            for each in self.questions
-        ]
+        counts = ((each, f"{each.reports:,.0f}", f"{each.manipulation:.1f}") for each in self.questions)
+        rows = [(each.question, answers, each.half_width(), forged) for each, answers, forged in counts]
         return panel(self.survey.title, f"{self.people:,} people", Table("", heads, rows))
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from pldp.errors import SimulationError
+from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.records import Brief
 from pldp.reports.columns import write_parquet
 from pldp.simulate.population import LevelMix, Population, simulate_reports
@@ -25,10 +25,10 @@ class Written(NamedTuple):
     """What was written: how many reports, and of how many people each value is true. Parts add up."""
 
     reports: int
-    people: Mapping[str, npt.NDArray[np.int64]]
+    people: Mapping[str, IntArray]
 
     @property
-    def shares(self) -> dict[str, npt.NDArray[np.float64]]:
+    def shares(self) -> dict[str, FloatArray]:
         """True shares of each question's values."""
         return {name: people / max(1, self.reports) for name, people in self.people.items()}
 
@@ -41,19 +41,10 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Partitions(Brief):
-    """Simulated people, some at a time.
+    """Simulated people, some at a time: each of `number` partitions draws from a seed of its own.
 
-    Attributes
-    ----------
-    people
-        How many they are, with shares that fall like 1/rank; or how many have each value, by question.
-    number
-        Of partitions; by default one per million people.
-    level_mix, seed
-        As for `Population`; every partition draws from a seed made of this one and its own place.
+    `people` says how many they are, with shares that fall like 1/rank, or how many have each value, by question.
 
-    Examples
-    --------
     >>> from pldp import Survey
     >>> survey = Survey.load("examples/commute.toml")
     >>> parts = Partitions(survey, 1000, number=3)

@@ -11,10 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
+from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, Values
 from pldp.records import Record
 from pldp.reports.columns import Forms, batch_rows, schema
 from pldp.simulate.kinds import BY_KIND
-from pldp.simulate.kinds.kind import Values, distribution
+from pldp.simulate.kinds.kind import distribution
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.usage import require
@@ -40,7 +41,7 @@ class Population(Record):
     """
 
     values: Mapping[str, Values]
-    levels: Mapping[str, npt.NDArray[Any]]
+    levels: Mapping[str, Values]
 
     def __post_init__(self) -> None:
         sizes = {len(array) for array in (*self.values.values(), *self.levels.values())}
@@ -52,11 +53,11 @@ class Population(Record):
         """Number of people."""
         return len(next(iter(self.values.values()))) if self.values else 0
 
-    def counts(self, question: Question) -> npt.NDArray[np.int64]:
+    def counts(self, question: Question) -> IntArray:
         """Return how many of these people have each of a question's labels or buckets."""
         return BY_KIND[question.kind].count(question, self.values[question.name])
 
-    def shares(self, question: Question) -> npt.NDArray[np.float64]:
+    def shares(self, question: Question) -> FloatArray:
         """Return the true shares of a question's values (labels, or buckets of a number) among these people."""
         return np.asarray(self.counts(question) / max(1, self.size))
 
@@ -71,9 +72,9 @@ class Population(Record):
     ) -> Population:
         """Make exactly so many people of each value, in random order; several questions are independent."""
         generator = np.random.default_rng([seed, 1])
-        questions = [survey.question(name) for name in counts]
-        people = ((each.name, BY_KIND[each.kind].repeat(each, counts[each.name])) for each in questions)
-        values = {name: generator.permutation(array) for name, array in people}
+        questions = map(survey.question, counts)
+        people = {each.name: BY_KIND[each.kind].repeat(each, counts[each.name]) for each in questions}
+        values = {name: generator.permutation(array) for name, array in people.items()}
         return cls._choosing(survey, values, level_mix, generator)
 
     @classmethod
@@ -88,19 +89,13 @@ class Population(Record):
         array([0.66666667, 0.33333333])
         """
         generator = np.random.default_rng([seed, 1])
-        questions = [survey.question(name) for name in values]
+        questions = map(survey.question, values)
         encoded = {each.name: BY_KIND[each.kind].encode(each, values[each.name]) for each in questions}
         return cls._choosing(survey, encoded, level_mix, generator)
 
     @classmethod
     def of_shares(
-        cls,
-        survey: Survey,
-        people: int,
-        shares: Shares | None = None,
-        *,
-        level_mix: LevelMix = None,
-        seed: int = 0,
+        cls, survey: Survey, people: int, shares: Shares | None = None, *, level_mix: LevelMix = None, seed: int = 0
     ) -> Population:
         """Draw people at random from the shares of each question (a falling 1/rank pattern where none are given).
 
@@ -127,12 +122,7 @@ class Population(Record):
 
 
 def simulate(
-    survey: Survey,
-    people: int,
-    *,
-    shares: Shares | None = None,
-    level_mix: LevelMix = None,
-    seed: int = 0,
+    survey: Survey, people: int, *, shares: Shares | None = None, level_mix: LevelMix = None, seed: int = 0
 ) -> pa.Table:
     """Return the reports that so many simulated people would send, as an Arrow table that `pldp.tally` takes.
 
@@ -165,18 +155,16 @@ def simulate(
     return pa.Table.from_batches(simulate_reports(survey, population, seed=seed), schema(survey))
 
 
-def truth_mapping(survey: Survey, shares: Mapping[str, npt.NDArray[np.float64]]) -> list[dict[str, Any]]:
+def truth_mapping(survey: Survey, shares: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
     """Return what the collector does not see, as plain data: the truth behind the shares of each question.
 
     >>> from pldp import Survey
     >>> truth_mapping(Survey.load("examples/commute.toml"), {"late": np.array([0.25, 0.75])})[0]["rows"][0]
     {'label': 'yes', 'true': 0.25}
     """
-    questions = [survey.question(name) for name in shares]
-    return [
-        {"name": each.name, "kind": each.kind, **BY_KIND[each.kind].truth(each, shares[each.name])}
-        for each in questions
-    ]
+    questions = map(survey.question, shares)
+    found = ((each, BY_KIND[each.kind].truth(each, shares[each.name])) for each in questions)
+    return [{"name": each.name, "kind": each.kind, **truth} for each, truth in found]
 
 
 def simulate_reports(
@@ -184,14 +172,13 @@ def simulate_reports(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports that these people's devices would send, as Arrow batches of so many rows.
 
-    The same seed gives the same reports. The ids are random too, but seeded: they are for simulation only.
+    The same seed gives the same reports, and the same ids.
     """
     rows = rows or batch_rows(schema(survey))
     seeds = np.random.SeedSequence([seed, 2]).spawn(-(-population.size // rows))
-    for number, child in enumerate(seeds):
-        generator = np.random.default_rng(child)
-        part = slice(number * rows, min((number + 1) * rows, population.size))
-        yield _batch(survey, population, part, generator)
+    for start, child in zip(range(0, population.size, rows), seeds, strict=True):
+        part = slice(start, min(start + rows, population.size))
+        yield _batch(survey, population, part, np.random.default_rng(child))
 
 
 def _batch(survey: Survey, population: Population, part: slice, generator: np.random.Generator) -> pa.RecordBatch:
@@ -202,7 +189,6 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
         "survey": pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [survey.hash]),
         "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(ids)]),
     }
-    fields = schema(survey)
     asked = _asked(survey, rows, generator)
     for place, question in enumerate(survey.questions):
         if question.name in population.values:
@@ -214,6 +200,7 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
             some = _question_columns(survey, question, values[own], level[own], generator)
             spread = pa.array(np.cumsum(own) - 1, mask=~own)  # their places, and nulls elsewhere
             columns |= {name: array.take(spread) for name, array in some.items()}
+    fields = schema(survey)
     filled = [
         columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
         for field in fields
@@ -227,20 +214,18 @@ def _asked(survey: Survey, rows: int, generator: np.random.Generator) -> npt.NDA
         return None
     order = generator.random((rows, len(survey.questions)), np.float32)
     asked = np.zeros(order.shape, bool)
-    picked = np.argpartition(order, survey.ask - 1, axis=1)[:, : survey.ask]
-    np.put_along_axis(asked, picked, values=True, axis=1)
+    np.put_along_axis(asked, np.argpartition(order, survey.ask - 1, axis=1)[:, : survey.ask], values=True, axis=1)
     return asked
 
 
 def _question_columns(
-    survey: Survey, question: Question, values: Values, level: npt.NDArray[Any], generator: np.random.Generator
+    survey: Survey, question: Question, values: Values, level: Values, generator: np.random.Generator
 ) -> dict[str, pa.Array]:
     shown = level if survey.level_channel is None else perturb(survey.level_channel, level, generator)
     names = [each.name for each in question.levels]
     columns = {f"{question.name}.level": pa.DictionaryArray.from_arrays(shown.astype(np.int8), names)}
     forms = Forms(question)
-    bits = forms.bits
-    if bits is None:
+    if (bits := forms.bits) is None:
         outputs = perturb(question.channels, values, generator, level=level)
         return {**columns, f"{question.name}.output": pa.array(outputs)}
     is_bits = (np.array(forms.limits) == 0)[level]
@@ -258,9 +243,7 @@ def _question_columns(
     return columns
 
 
-def _choose_levels(
-    question: Question, values: Values, mix: LevelMix, generator: np.random.Generator
-) -> npt.NDArray[np.uint8]:
+def _choose_levels(question: Question, values: Values, mix: LevelMix, generator: np.random.Generator) -> ByteArray:
     offered = np.arange(len(question.levels), dtype=np.uint8)
     if mix is None:
         return generator.integers(0, len(offered), len(values), dtype=np.uint8)
@@ -272,7 +255,7 @@ def _choose_levels(
     return levels
 
 
-def _level_weights(question: Question, mix: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+def _level_weights(question: Question, mix: Mapping[str, Any]) -> FloatArray:
     weights = np.zeros(len(question.levels))
     for name, weight in mix.items():
         weights[question.find_level(name)] = weight

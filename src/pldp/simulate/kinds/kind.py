@@ -8,14 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
+from pldp.mechanisms.arrays import FloatArray, IntArray, Values
 from pldp.survey import Choice, Choices, Question
 
 Q = TypeVar("Q", bound=Question)
 L = TypeVar("L", bound=Choice | Choices)
-
-FloatArray = npt.NDArray[np.float64]
-Values = npt.NDArray[Any]
-"""What is true of each person: the index of a label or bucket, or a row of packed bits."""
 
 
 class SimulatedKind(ABC, Generic[Q]):
@@ -31,7 +28,7 @@ class SimulatedKind(ABC, Generic[Q]):
         weights = rank_weights(size) if shares is None else shares
         return generator.choice(places(size), people, p=distribution(weights, size, f"shares of {question.name}"))
 
-    def count(self, question: Q, values: Values) -> npt.NDArray[np.int64]:
+    def count(self, question: Q, values: Values) -> IntArray:
         """Return how many people have each label or bucket."""
         return np.bincount(values, minlength=question.channels[0].size)
 
@@ -42,19 +39,21 @@ class SimulatedKind(ABC, Generic[Q]):
     def weights(self, question: Q, given: Sequence[float] | Mapping[str, float]) -> FloatArray:
         """Return shares in the order of labels or buckets; labels that are left out have none."""
         if isinstance(given, Mapping):
-            raise SimulationError(f"question {question.name!r} is of kind {question.kind} and has no labels")
+            raise SimulationError(f"{_kind(question)} and has no labels")
         return np.asarray(given, np.float64)
 
     def repeat(self, question: Q, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return the values of exactly so many people of each label, in order."""
-        raise SimulationError(f"counts are for choices of one label; {question.name!r} is of kind {question.kind}")
+        raise SimulationError(f"counts are for choices of one label; {_kind(question)}")
 
-    def split(
-        self, question: Q, values: Values, mix: Mapping[str, Any]
-    ) -> Iterator[tuple[npt.NDArray[np.bool_], Mapping[str, float]]]:
+    def split(self, question: Q, values: Values, mix: Mapping[str, Any]) -> Iterator[tuple[Values, Mapping[str, Any]]]:
         """Yield, for each label of a level mix by label, who has it and the weights of their levels."""
         rule = "a level_mix by value is for choices of one label"
-        raise SimulationError(f"{rule}; {question.name!r} is of kind {question.kind}: give one weight per level")
+        raise SimulationError(f"{rule}; {_kind(question)}: give one weight per level")
+
+
+def _kind(question: Question) -> str:
+    return f"question {question.name!r} is of kind {question.kind}"
 
 
 def rank_weights(size: int) -> FloatArray:

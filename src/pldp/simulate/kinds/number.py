@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from pldp.estimates import QUANTILES
-from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values
+from pldp.mechanisms.arrays import FloatArray, Values
+from pldp.simulate.kinds.kind import SimulatedKind
 from pldp.simulate.sampling import to_buckets
 from pldp.survey import Number
 
