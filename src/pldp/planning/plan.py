@@ -1,7 +1,8 @@
 """What errors to expect from a survey, and how to ask better, before anybody is asked."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -10,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, RandomizedResponse, build
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, RandomizedResponse, build
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
-from pldp.planning.expected import alone, pool_levels
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.kinds.kind import SHARE, Given
+from pldp.planning.kinds.kind import SHARE, Given, OneReport
 from pldp.records import Brief, Record
 from pldp.show import Table, panel
 from pldp.survey import Question, Survey
@@ -243,10 +243,9 @@ def _question_plan(
     reports = people * (survey.ask or len(survey.questions)) / len(survey.questions)
     shares = kind.shares(question, given)
     chosen = [place for place, share in enumerate(mix) if share > 0]
-    expected = pool_levels(question, question.channels, reports * mix, shares)
-    if survey.level_channel is None:
-        cost, variance = 1.0, expected.variance
-    else:
+    cost = 1.0
+    variance, manipulation = pool_levels(question, question.channels, reports * mix, shares)
+    if survey.level_channel is not None:
         told = RandomizedResponse.of(len(mix), LARGEST_EPSILON * MICRO)
         variance, if_told = (
             kind.hidden_variance(question, label, mix, reports, shares) for label in (survey.level_channel, told)
@@ -262,9 +261,36 @@ def _question_plan(
         reports=reports,
         standard_error=np.sqrt(variance),
         hiding_cost=cost,
-        manipulation=expected.manipulation,
+        manipulation=manipulation,
         levels=tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen),
     )
+
+
+def pool_levels(
+    question: Question, channels: Sequence[Channel], reports: FloatArray, shares: FloatArray
+) -> tuple[FloatArray, float]:
+    """Put the expected reports of a question's levels together: Σ_g w_g z_g with w_g ∝ n_g/V_g, row by row.
+
+    Return the variance of each row, Σ_g w_g² V_g/n_g, and the people that one forged report counts as, at the level
+    and in the row where it does most harm.
+    """
+    kind, people = BY_KIND[question.kind], reports.sum()
+    levels = [
+        (kind.one_report(question, channel, shares), n) for channel, n in zip(channels, reports, strict=True) if n > 0
+    ]
+    parts = list(zip(level_weights(levels), levels, strict=True))
+    variance = np.asarray(sum(weight**2 * own.variance / n for weight, (own, n) in parts))
+    return variance, max(float(np.max(weight * people / n * own.forged)) for weight, (own, n) in parts)
+
+
+def level_weights(levels: Sequence[tuple[OneReport, float]]) -> FloatArray:
+    """Return the weight of every level, given its reports, in every row of the result, or in all of them."""
+    reports = np.array([n for _, n in levels])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.array([n / np.atleast_1d(own.pooled_by) for own, n in levels])
+        weights = precision / precision.sum(axis=0)
+    # Where a level has no error at all, which takes values without protection that nobody or everybody has, any do.
+    return np.asarray(np.where(np.isfinite(weights), weights, (reports / reports.sum())[:, None]))
 
 
 def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict[str, float]:
@@ -281,13 +307,12 @@ def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict
 
 def _level_plan(question: Question, place: int, reports: float, shares: FloatArray) -> LevelPlan:
     kind, level, own = BY_KIND[question.kind], question.levels[place], question.channels[place]
-    errors = {own.mechanism: alone(kind.one_report(question, own, shares), reports)}
+    channels = {own.mechanism: own}
     for name in kind.rivals(own):
-        try:
-            rival = build(name, own.size, level.micro_epsilon)
-        except EpsilonError:  # integer weights of this mechanism cannot keep so small or so large an ε
-            continue
-        errors[name] = alone(kind.one_report(question, rival, shares), reports)
+        with suppress(EpsilonError):  # integer weights of this mechanism cannot keep so small or so large an ε
+            channels[name] = build(name, own.size, level.micro_epsilon)
+    variances = {name: kind.one_report(question, each, shares).pooled_by for name, each in channels.items()}
+    errors = {name: math.sqrt(float(np.mean(variance)) / reports) for name, variance in variances.items()}
     return LevelPlan(
         level=level.name,
         epsilon=level.epsilon,
