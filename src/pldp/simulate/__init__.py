@@ -1,7 +1,6 @@
 """Whole populations, vectorised and seeded. For research, tests and demonstrations; never used on a device."""
 
-from pldp.simulate.partitions import Partitions
-from pldp.simulate.population import Population, simulate, simulate_reports, truth_mapping
+from pldp.simulate.population import Partitions, Population, simulate, simulate_reports, truth_mapping
 from pldp.simulate.sampling import (
     pack_baskets,
     perturb,
