@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -121,11 +121,6 @@ class ChannelArrays(ABC):
             raise SimulationError(f"values must be indices from 0 to {size - 1}; some are not")
         return indices.astype(np.min_scalar_type(size - 1), copy=False)
 
-    @property
-    def output_type(self) -> npt.DTypeLike:
-        """The smallest type that holds an integer output."""
-        return np.min_scalar_type(self.channel.form.count - 1)
-
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
@@ -147,15 +142,6 @@ class Pieces:
         """Return pieces of outputs that say nothing, to be filled."""
         pattern, start, stop = np.zeros((3, count + 1), np.intp)
         return cls(np.ones(count + 1), np.ones((1, size)), pattern, start, stop, np.zeros(count + 1))
-
-    @classmethod
-    def of_matrix(cls, matrix: FloatArray) -> Pieces:
-        """Take every row of Q, outputs × values, as a pattern of its own."""
-        count, size = matrix.shape
-        plain = cls.none(size, count)
-        plain.pattern[:-1] = np.arange(1, count + 1)
-        patterns = np.concatenate([plain.patterns, matrix])
-        return cls(plain.base, patterns, plain.pattern, plain.start, plain.stop, plain.lift)
 
     def table(self) -> FloatArray:
         """Q as a matrix, outputs × values; the last row, no report, is 1."""
@@ -182,11 +168,13 @@ class PieceArrays(ChannelArrays):
     """Array forms whose outputs are integers: what fusing several services needs."""
 
     def pieces(self) -> Pieces:
-        """Describe Q(y|·) of every output."""
+        """Describe Q(y|·) of every output; unless a form knows better, every row of Q is a pattern of its own."""
         count, size = self.channel.form.count, self.channel.size
         if (count + 1) * size > LARGEST_PATTERNS:
             raise EstimateError(f"a channel of {count:,} outputs and {size:,} values is too large to fuse")
-        return Pieces.of_matrix(self.matrix())
+        found = Pieces.none(size, count)
+        found.pattern[:-1] = np.arange(1, count + 1)
+        return replace(found, patterns=np.concatenate([found.patterns, self.matrix()]))
 
     def matrix(self) -> FloatArray:
         """Q as a matrix, outputs × values."""
@@ -201,19 +189,17 @@ class PieceArrays(ChannelArrays):
 class NumberArrays(PieceArrays):
     """Channels for numbers: an output is made from one 53-bit number per person."""
 
-    _AT_ONCE: ClassVar[int] = 1 << 16
-
     @abstractmethod
     def outputs_of(self, values: IntArray, drawn: IntArray) -> Values:
         """Return what a device makes of the 53-bit numbers, for many people."""
 
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person."""
-        outputs = np.empty(len(values), self.output_type)
-        for start in range(0, len(values), self._AT_ONCE):
-            own = values[start : start + self._AT_ONCE].astype(np.int64)
+        outputs = np.empty(len(values), np.min_scalar_type(self.channel.form.count - 1))
+        for start in range(0, len(values), CHUNK):
+            own = values[start : start + CHUNK].astype(np.int64)
             drawn = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)).astype(np.int64)
-            outputs[start : start + self._AT_ONCE] = self.outputs_of(own, drawn)
+            outputs[start : start + CHUNK] = self.outputs_of(own, drawn)
         return outputs
 
     def unbiased(self) -> FloatArray:

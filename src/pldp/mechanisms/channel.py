@@ -25,11 +25,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 from pldp.epsilon import MICRO, Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.output import Form, Integers, Output, RandomBytes
+from pldp.mechanisms.output import Bits, Form, Integers, Output, RandomBytes, as_int
 from pldp.records import Brief
 
 Domain = Literal["labels", "sets", "numbers"]
@@ -55,6 +56,9 @@ class Channel(Brief, ABC):
 
     per_value: ClassVar[bool] = False
     """Whether it takes a budget per value (or item) and publishes its weights as lists."""
+
+    in_bits: ClassVar[bool] = False
+    """Whether a report is one bit per value (or item); most report the index of a value."""
 
     keeps_rows: ClassVar[bool] = False
     """Whether estimates need whole rows of bits, not only how often each bit was 1."""
@@ -108,10 +112,10 @@ class Channel(Brief, ABC):
         found = {name: getattr(self, field) for name, field in self.published().items()}
         return {name: list(entry) if self.per_value else entry for name, entry in found.items()}
 
-    @property
+    @cached_property
     def form(self) -> Form:
-        """What its outputs are; most report the index of a value."""
-        return Integers(self.size)
+        """What its outputs are."""
+        return Bits(self.size) if self.in_bits else Integers(self.size)
 
     @property
     @abstractmethod
@@ -187,8 +191,8 @@ class CategoricalChannel(Channel):
     """How a person is told that a report supports a label."""
 
     def supports(self, output: Output, value: int) -> bool:
-        """Tell whether the output counts for the value; most name one value, which they support alone."""
-        return output == value
+        """Tell whether the output counts for the value: that which it names, or all whose bit is 1."""
+        return bool(as_int(output) >> value & 1) if self.in_bits else output == value
 
     def _evidence(self, value: int, other: int) -> Micro:
         """ln max Q(y|x)/Q(y|x') over outputs: how far any report can speak for a value against another one."""

@@ -31,8 +31,7 @@ class _HashArrays(LabelArrays):
             vector //= base
             digits //= base
         reported = ResponseArrays(channel.bucket_channel).draw_many((bucket % base).astype(np.uint8), generator)
-        outputs = index * np.uint64(base) + reported
-        return outputs.astype(self.output_type, copy=False)
+        return (index * np.uint64(base) + reported).astype(np.min_scalar_type(channel.form.count - 1), copy=False)
 
     @cached_property
     def low(self) -> float:

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, Self
 from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Domain
-from pldp.mechanisms.output import BIT_TOTAL, BITS, Bits, Output, RandomBytes, as_int, digit_masks, draw_bits
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 
 Pair = tuple[Micro, Micro]
 """Budgets of one item in micro-ε: what a report may tell for "present" and for "absent"; `math.inf` sets no limit."""
@@ -57,6 +57,7 @@ class ItemSet(Channel):
     domain: ClassVar[Domain] = "sets"
     least = (1, "item")
     per_value = True
+    in_bits = True
     keeps_rows = True
 
     def __post_init__(self) -> None:
@@ -75,11 +76,6 @@ class ItemSet(Channel):
     @property
     def _pairs(self) -> Iterator[tuple[int, int]]:
         return zip(self.kept, self.raised, strict=True)
-
-    @cached_property
-    def form(self) -> Bits:
-        """One bit per item."""
-        return Bits(self.size)
 
     @classmethod
     def of(cls, micro_epsilons: Sequence[Micro]) -> Self:
@@ -172,7 +168,7 @@ class ItemSet(Channel):
         """Return the packed bits from 32·⌈size/8⌉ random bytes, in a time that does not depend on the set."""
         if not 0 <= value < 1 << self.size:
             raise AnswerError(f"value must be a set of {self.size} items as an integer below 2^{self.size}")
-        length = self.form.bytes
+        length = (self.size + 7) // 8
         weights = [raised ^ differ & value for raised, differ in self._digits]
         below = draw_bits(random(BITS * length), length, weights)
         return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")

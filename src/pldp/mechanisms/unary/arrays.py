@@ -184,7 +184,7 @@ class _UnaryArrays(_BitArrays, PersonalArrays):
         return encode(values, self.channel.size, truth.astype(np.uint64), other.astype(np.uint64), generator)
 
     def weighted_support(self, outputs: Outputs, weights: FloatArray) -> FloatArray:
-        length = self.channel.form.bytes
+        length = (self.channel.size + 7) // 8
         if outputs.shape[1:] != (length,) or outputs.dtype != np.uint8:
             raise EstimateError(f"outputs must be packed rows of {length} bytes, not shape {outputs.shape}")
         return self.support_total(weights, np.ascontiguousarray(outputs.T))

@@ -8,7 +8,7 @@ from typing import Any, Self
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, PureChannel
-from pldp.mechanisms.output import BIT_TOTAL, BITS, Bits, Output, RandomBytes, as_int
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int
 
 LARGE_DOMAIN = 1000
 """From this many values on, `auto` prefers one hashed integer to a bit per value."""
@@ -29,6 +29,7 @@ class UnaryEncoding(PureChannel):
     other_weight: int
 
     total = BIT_TOTAL
+    in_bits = True
     phrase = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
@@ -40,11 +41,6 @@ class UnaryEncoding(PureChannel):
     def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the most accurate channel whose true ε is at most the given one."""
         return cls(size, *cls.whole_weights(size, micro_epsilon))
-
-    @cached_property
-    def form(self) -> Bits:
-        """One bit per value."""
-        return Bits(self.size)
 
     @property
     def micro_epsilon(self) -> Micro:
@@ -68,14 +64,11 @@ class UnaryEncoding(PureChannel):
         return [self.other_weight >> digit & 1 for digit in range(BITS)]
 
     def draw(self, value: int, random: RandomBytes) -> bytes:
-        """Return the packed bits from 32·⌈k/8⌉ + 4 random bytes.
+        """Return the packed bits from 32·⌈k/8⌉ + 4 random bytes; the last four are the number of the true value's bit.
 
-        The comparisons "32-bit random number below the threshold" of all bits run side by side, one binary digit at
-        a time from the lowest: where the threshold's digit is 1, a number is below if its digit is 0 or the digits so
-        far are below; where it is 0, if both hold. (A uniform digit may stand for its opposite.) The last four bytes
-        are the number of the true value's bit. Time does not depend on the value or on the outcome of a bit.
+        It is `draw_bits` with one threshold for all bits. Time does not depend on the value or on the outcome of a bit.
         """
-        length = self.form.bytes
+        length = (self.size + 7) // 8
         noise = random(BITS * length + 4)
         below, start = 0, 0
         read = int.from_bytes
@@ -96,10 +89,6 @@ class UnaryEncoding(PureChannel):
         p, q = self.truth_support, self.other_support
         others = q ** (ones - true_one) * (1 - q) ** (self.size - 1 - ones + true_one)
         return others * (p if true_one else 1 - p)
-
-    def supports(self, output: Output, value: int) -> bool:
-        """A value is supported when its bit is 1."""
-        return bool(as_int(output) >> value & 1)
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """Every bit tells as much as it can: those of the two values, and those of all others."""

@@ -13,7 +13,7 @@ from typing import Self
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import SupportChannel, micro_epsilon_between
-from pldp.mechanisms.output import BIT_TOTAL, BITS, Bits, Output, RandomBytes, as_int, digit_masks, draw_bits
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
 
 
@@ -38,6 +38,7 @@ class ItemUnaryEncoding(SupportChannel):
 
     mechanism = "idue"
     per_value = True
+    in_bits = True
     phrase = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
@@ -46,11 +47,6 @@ class ItemUnaryEncoding(SupportChannel):
             raise EpsilonError(f"weights must be {self.size} integers each")
         if not all(0 < b < a < BIT_TOTAL for a, b in self._bits):
             raise EpsilonError("weights of every value must satisfy 0 < other < truth < 2^32")
-
-    @cached_property
-    def form(self) -> Bits:
-        """One bit per value."""
-        return Bits(self.size)
 
     @classmethod
     def of(cls, micro_epsilons: Sequence[Micro], model: Model = "opt0") -> Self:
@@ -113,7 +109,7 @@ class ItemUnaryEncoding(SupportChannel):
 
     def draw(self, value: int, random: RandomBytes) -> bytes:
         """Return the packed bits from 32·⌈k/8⌉ + 4 random bytes, as `UnaryEncoding.draw` with a threshold per bit."""
-        length = self.form.bytes
+        length = (self.size + 7) // 8
         noise = random(BITS * length + 4)
         below = draw_bits(noise, length, self._other_digits)
         true_bit = int.from_bytes(noise[BITS * length :], "little") < self.truth_weights[value]
@@ -127,10 +123,6 @@ class ItemUnaryEncoding(SupportChannel):
             rate = (self.other_supports, self.truth_supports)[place == value][place]
             chance *= rate if one else 1 - rate
         return chance
-
-    def supports(self, output: Output, value: int) -> bool:
-        """A value is supported when its bit is 1."""
-        return bool(as_int(output) >> value & 1)
 
 
 def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> Micro:
