@@ -29,11 +29,19 @@ from pldp.mechanisms import (
     names,
     read,
 )
-from pldp.mechanisms.continuous import CONTINUOUS, Continuous, printed_square_wave
+from pldp.mechanisms.continuous import CONTINUOUS, Continuous
 from pldp.mechanisms.response.channel import TOTAL
 
 SIZES = (2, 3, 4, 5, 9, 16, 31)
 EPSILONS = ("0.01", "0.1", "0.3", "1", "2.5", "6", "12")
+
+
+def printed_square_wave(epsilon: float) -> tuple[float, float, float]:
+    """b, p and q of the square wave as Du, Fu, Ye, Hu (2025) print them; their mass 2bp + q is not 1."""
+    odds, half = math.exp(epsilon), math.exp(epsilon / 2)
+    b = (odds - half + 1) / (2 * odds * (half - 1))
+    q = 1 / (2 * b * half + 1)
+    return b, odds * q, q
 
 
 def matrix(channel: NumberChannel) -> list[list[Fraction]]:

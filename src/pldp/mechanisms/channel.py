@@ -298,15 +298,17 @@ class PureChannel(SupportChannel):
         support = q + (p - q) / size
         return size * support * (1 - support) / (p - q) ** 2
 
-    @property
-    @abstractmethod
+    @cached_property
     def truth_support(self) -> Fraction:
         """Probability that an output supports the value it was made from (p)."""
+        own: Any = self  # it has both weights, published or computed
+        return Fraction(own.truth_weight, self.total)
 
-    @property
-    @abstractmethod
+    @cached_property
     def other_support(self) -> Fraction:
         """Probability that an output supports a given value it was not made from (q)."""
+        own: Any = self
+        return Fraction(own.other_weight, self.total)
 
     @property
     def truth_supports(self) -> tuple[Fraction, ...]:

@@ -271,16 +271,3 @@ CONTINUOUS: Final[dict[str, type[Continuous]]] = {
     "sw": SquareWave,
 }
 """The mechanisms by the names of their channels on a grid."""
-
-
-def printed_square_wave(epsilon: float) -> tuple[float, float, float]:
-    """b, p and q of the square wave as Du, Fu, Ye, Hu (2025) print them; their mass 2bp + q is not 1.
-
-    >>> b, p, q = printed_square_wave(1.0)
-    >>> round(2 * b * p + q, 3)
-    1.428
-    """
-    odds, half = math.exp(epsilon), math.exp(epsilon / 2)
-    b = (odds - half + 1) / (2 * odds * (half - 1))
-    q = 1 / (2 * b * half + 1)
-    return b, odds * q, q

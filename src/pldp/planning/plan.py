@@ -298,10 +298,8 @@ def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict
     names = [level.name for level in question.levels]
     weights = np.array([1.0 if level_mix is None else float(level_mix.get(name, 0.0)) for name in names])
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-        known = ", ".join(level.name for level in survey.levels)
-        raise PlanError(
-            f"level_mix must give the levels of question {question.name!r} weights of at least 0, not all 0 ({known})"
-        )
+        rule = f"weights of at least 0, not all 0 ({', '.join(level.name for level in survey.levels)})"
+        raise PlanError(f"level_mix must give the levels of question {question.name!r} {rule}")
     return dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
 
 

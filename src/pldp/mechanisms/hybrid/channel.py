@@ -61,9 +61,8 @@ class HybridMechanism(NumberChannel):
         """Build the channel whose true ε is at most the given one."""
         epsilon = micro_epsilon / MICRO
         if epsilon <= LEAST_EPSILON:
-            raise EpsilonError(
-                f"epsilon of hm must be above {LEAST_EPSILON}, not {epsilon_text(micro_epsilon)}: sr is better there"
-            )
+            text = epsilon_text(micro_epsilon)
+            raise EpsilonError(f"epsilon of hm must be above {LEAST_EPSILON}, not {text}: sr is better there")
         width = solvable_width(size, PiecewiseMechanism.ideal_width(epsilon) * (size - 1))
         unit = 2 * math.gcd(width, size - 1)  # what both parts can sum up to exactly
         share = int(-math.expm1(-epsilon / 2) * TOTAL) // unit * unit

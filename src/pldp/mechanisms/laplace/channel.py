@@ -55,9 +55,8 @@ class DiscreteLaplace(NumberChannel):
                 continue
             if built.micro_epsilon <= micro_epsilon:
                 return built
-        raise EpsilonError(
-            f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets: integer weights cannot keep it"
-        )
+        text = f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets"
+        raise EpsilonError(f"{text}: integer weights cannot keep it")
 
     @cached_property
     def noise(self) -> list[int]:

@@ -66,16 +66,6 @@ class RandomizedResponse(PureChannel):
         """ln(truth_weight/other_weight), rounded up."""
         return micro_epsilon_of_ratio(self.truth_weight, self.other_weight)
 
-    @cached_property
-    def truth_support(self) -> Fraction:
-        """Probability of the truth (p)."""
-        return Fraction(self.truth_weight, TOTAL)
-
-    @cached_property
-    def other_support(self) -> Fraction:
-        """Probability of each other value (q)."""
-        return Fraction(self.other_weight, TOTAL)
-
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return the value or another one, from seven random bytes, without a branch on the outcome."""
         rest = draw_53_bits(random) - self.truth_weight

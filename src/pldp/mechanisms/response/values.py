@@ -80,11 +80,10 @@ class ItemResponse(_Weighted, SupportChannel):
         of the two weights of a value is at most 1 + 2⁵³·S/(2⁵³·S·r) = e^ε.
         """
         others = noise_weights(TOTAL, checked_budgets(micro_epsilons))
+        size = len(others)
         if any(others) and sum(others) >= TOTAL:
-            raise EpsilonError(
-                f"budgets are too small for {len(others)} values: integer weights cannot tell them apart"
-            )
-        return cls(len(others), others)
+            raise EpsilonError(f"budgets are too small for {size} values: integer weights cannot tell them apart")
+        return cls(size, others)
 
     @classmethod
     def utility_optimised(cls, size: int, sensitive: Collection[int], micro_epsilon: int) -> Self:

@@ -63,15 +63,12 @@ class ItemSet(Channel):
     def __post_init__(self) -> None:
         super().__post_init__()
         if {len(self.kept), len(self.raised)} != {self.size}:
-            raise EpsilonError(
-                f"kept and raised must hold {self.size} weights, not {len(self.kept)}, {len(self.raised)}"
-            )
+            lengths = f"{len(self.kept)}, {len(self.raised)}"
+            raise EpsilonError(f"kept and raised must hold {self.size} weights, not {lengths}")
         for place, (kept, raised) in enumerate(self._pairs):
             if not 0 <= raised < kept <= BIT_TOTAL:
-                raise EpsilonError(
-                    f"item {place}: a present item must be reported more often than an absent one, so weights must "
-                    f"satisfy 0 <= raised < kept <= 2^32, not {raised}, {kept}"
-                )
+                rule = "a present item must be reported more often than an absent one: 0 <= raised < kept <= 2^32"
+                raise EpsilonError(f"item {place}: {rule}, not {raised}, {kept}")
 
     @property
     def _pairs(self) -> Iterator[tuple[int, int]]:

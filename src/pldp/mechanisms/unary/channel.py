@@ -50,16 +50,6 @@ class UnaryEncoding(PureChannel):
         )
 
     @cached_property
-    def truth_support(self) -> Fraction:
-        """Probability that the bit of the true value is 1 (p)."""
-        return Fraction(self.truth_weight, BIT_TOTAL)
-
-    @cached_property
-    def other_support(self) -> Fraction:
-        """Probability that the bit of another value is 1 (q)."""
-        return Fraction(self.other_weight, BIT_TOTAL)
-
-    @cached_property
     def _other_digits(self) -> list[int]:
         return [self.other_weight >> digit & 1 for digit in range(BITS)]
 
