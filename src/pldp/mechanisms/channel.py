@@ -238,15 +238,21 @@ class CategoricalChannel(Channel):
 class SupportChannel(CategoricalChannel):
     """A channel whose outputs support each value with two probabilities of its own."""
 
-    @property
-    @abstractmethod
+    total: ClassVar[int]
+    """What weights are counted in: 2⁵³ or 2³²."""
+
+    def _shares(self, weights: str) -> tuple[Fraction, ...]:
+        return tuple(Fraction(weight, self.total) for weight in getattr(self, weights))
+
+    @cached_property
     def truth_supports(self) -> tuple[Fraction, ...]:
         """Probability that an output supports the value it was made from (p), for each value."""
+        return self._shares("truth_weights")
 
-    @property
-    @abstractmethod
+    @cached_property
     def other_supports(self) -> tuple[Fraction, ...]:
         """Probability that an output supports a value it was not made from (q), for each value."""
+        return self._shares("other_weights")
 
     @property
     def manipulation(self) -> float:
@@ -258,9 +264,6 @@ class SupportChannel(CategoricalChannel):
 @dataclass(frozen=True, repr=False)
 class PureChannel(SupportChannel):
     """A channel whose outputs support values with the same two probabilities for all values."""
-
-    total: ClassVar[int]
-    """What weights are counted in: 2⁵³ or 2³²."""
 
     _extremes = (0, 1)
 

@@ -66,12 +66,8 @@ class HybridMechanism(NumberChannel):
         width = solvable_width(size, PiecewiseMechanism.ideal_width(epsilon) * (size - 1))
         unit = 2 * math.gcd(width, size - 1)  # what both parts can sum up to exactly
         share = int(-math.expm1(-epsilon / 2) * TOTAL) // unit * unit
-        return cls(
-            size,
-            width,
-            *window_weights(size, width, micro_epsilon, share),
-            *rounding_weights(size, micro_epsilon, TOTAL - share),
-        )
+        window = window_weights(size, width, micro_epsilon, share)
+        return cls(size, width, *window, *rounding_weights(size, micro_epsilon, TOTAL - share))
 
     @cached_property
     def piecewise_weight(self) -> int:
@@ -92,8 +88,7 @@ class HybridMechanism(NumberChannel):
     def micro_epsilon(self) -> Micro:
         """The larger ε of the two parts."""
         rest = TOTAL - self.piecewise_weight - self.first
-        worst = max(Fraction(self.inside, self.outside), Fraction(rest, self.first))
-        return micro_epsilon_of_ratio(worst.numerator, worst.denominator)
+        return max(micro_epsilon_of_ratio(self.inside, self.outside), micro_epsilon_of_ratio(rest, self.first))
 
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return an output from seven random bytes, without a branch on the outcome."""

@@ -80,10 +80,8 @@ class DiscreteLaplace(NumberChannel):
     @property
     def micro_epsilon(self) -> Micro:
         """The larger of the ratios at a bound and inside, between the nearest and the farthest value; rounded up."""
-        at_bound = Fraction(TOTAL - self.tails[0], self.tails[-1])
-        inside = Fraction(self.noise[0], self.noise[-1])
-        worst = max(at_bound, inside) if self.size > 2 else at_bound
-        return micro_epsilon_of_ratio(worst.numerator, worst.denominator)
+        at_bound = micro_epsilon_of_ratio(TOTAL - self.tails[0], self.tails[-1])
+        return at_bound if self.size == 2 else max(at_bound, micro_epsilon_of_ratio(self.noise[0], self.noise[-1]))
 
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return a bucket from seven random bytes."""

@@ -66,6 +66,7 @@ class ItemResponse(_Weighted, SupportChannel):
     """
 
     mechanism = "iprr"
+    total = TOTAL
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -109,14 +110,9 @@ class ItemResponse(_Weighted, SupportChannel):
         return list(accumulate(self.other_weights, initial=self.kept_weight))[1:]
 
     @cached_property
-    def truth_supports(self) -> tuple[Fraction, ...]:
-        """S·(1 + r) of each value."""
-        return tuple(Fraction(self.kept_weight + weight, TOTAL) for weight in self.other_weights)
-
-    @cached_property
-    def other_supports(self) -> tuple[Fraction, ...]:
-        """S·r of each value."""
-        return tuple(Fraction(weight, TOTAL) for weight in self.other_weights)
+    def truth_weights(self) -> tuple[int, ...]:
+        """2⁵³·S·(1 + r) of each value."""
+        return tuple(self.kept_weight + weight for weight in self.other_weights)
 
     @property
     def manipulation(self) -> float:

@@ -173,11 +173,9 @@ class ItemSet(Channel):
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
         bits = as_int(output)
-        product = Fraction(1)
-        for item in range(self.size):
-            one = Fraction((self.kept if value >> item & 1 else self.raised)[item], BIT_TOTAL)
-            product *= one if bits >> item & 1 else 1 - one
-        return product
+        weights = [kept if value >> item & 1 else raised for item, (kept, raised) in enumerate(self._pairs)]
+        chances = ((Fraction(weight, BIT_TOTAL), bits >> item & 1) for item, weight in enumerate(weights))
+        return math.prod((one if bit else 1 - one for one, bit in chances), start=Fraction(1))
 
 
 def _sum(odds: Iterable[tuple[int, int]]) -> Micro:

@@ -37,6 +37,7 @@ class ItemUnaryEncoding(SupportChannel):
     other_weights: tuple[int, ...]
 
     mechanism = "idue"
+    total = BIT_TOTAL
     per_value = True
     in_bits = True
     phrase = 'ticks "{label}" among other boxes'
@@ -69,16 +70,6 @@ class ItemUnaryEncoding(SupportChannel):
         return cls(len(budgets), tuple(weights[m][0] for m in budgets), tuple(weights[m][1] for m in budgets))
 
     @cached_property
-    def truth_supports(self) -> tuple[Fraction, ...]:
-        """a of each value."""
-        return tuple(Fraction(weight, BIT_TOTAL) for weight in self.truth_weights)
-
-    @cached_property
-    def other_supports(self) -> tuple[Fraction, ...]:
-        """b of each value."""
-        return tuple(Fraction(weight, BIT_TOTAL) for weight in self.other_weights)
-
-    @cached_property
     def _bits(self) -> list[tuple[int, int]]:
         return list(zip(self.truth_weights, self.other_weights, strict=True))
 
@@ -93,11 +84,9 @@ class ItemUnaryEncoding(SupportChannel):
 
     def output_micro_epsilon(self, output: Output) -> Micro:
         """The odds of the value that the bits speak for most against the one they speak for least."""
-        ratios = {
-            (a, b, one): Fraction(a, b) if one else Fraction(BIT_TOTAL - a, BIT_TOTAL - b)
-            for (a, b), one in set(zip(self._bits, self._ones(output), strict=True))
-        }
-        return micro_epsilon_between(min(ratios.values()), max(ratios.values()))
+        kinds = set(zip(self._bits, self._ones(output), strict=True))
+        ratios = [Fraction(a, b) if one else Fraction(BIT_TOTAL - a, BIT_TOTAL - b) for (a, b), one in kinds]
+        return micro_epsilon_between(min(ratios), max(ratios))
 
     def _ones(self, output: Output) -> list[int]:
         bits = as_int(output)
@@ -118,11 +107,9 @@ class ItemUnaryEncoding(SupportChannel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
-        chance = Fraction(1)
-        for place, one in enumerate(self._ones(output)):
-            rate = (self.other_supports, self.truth_supports)[place == value][place]
-            chance *= rate if one else 1 - rate
-        return chance
+        rates = [*self.other_supports[:value], self.truth_supports[value], *self.other_supports[value + 1 :]]
+        ones = self._ones(output)
+        return math.prod((rate if one else 1 - rate for rate, one in zip(rates, ones, strict=True)), start=Fraction(1))
 
 
 def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> Micro:
