@@ -352,7 +352,7 @@ class PersonalArrays(LabelArrays):
         """Return one ε per person, all above 0 and not absurd."""
         budgets = np.asarray(epsilon, np.float64)
         if budgets.shape != (people,):
-            raise EstimateError(f"epsilon must hold one number for each of {people:,} people, not {budgets.shape}")
+            raise EstimateError(f"epsilon must hold one number per person, {people:,} in all, not {budgets.shape}")
         # NaN fails the comparison as well.
         if people and not (float(budgets.min()) >= 1 / MICRO and float(budgets.max()) <= LARGEST_EPSILON):
             raise EstimateError(f"epsilon must be above 0 and at most {LARGEST_EPSILON} for every person; some are not")
@@ -399,4 +399,4 @@ class ByValue(LabelArrays):
 def require_dense(size: int) -> None:
     """Refuse matrices that are too large to build."""
     if size > LARGEST_DENSE:
-        raise EstimateError(f"a covariance of {size:,} values is too large to build ({LARGEST_DENSE:,} at most)")
+        raise EstimateError(f"a {size:,} × {size:,} covariance is too large to build ({LARGEST_DENSE:,} at most)")
