@@ -180,7 +180,7 @@ def simulate_reports(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports that these people's devices would send, as Arrow batches of so many rows.
 
-    The same seed gives the same reports, and the same ids.
+    The same seed gives the same reports. The ids are random too, but seeded: they are for simulation only.
     """
     rows = rows or batch_rows(schema(survey))
     seeds = np.random.SeedSequence([seed, 2]).spawn(-(-population.size // rows))
