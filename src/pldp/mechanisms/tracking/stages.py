@@ -27,9 +27,8 @@ from typing import Final, Self
 from pldp.epsilon import LARGEST_EPSILON, MICRO, Micro, epsilon_text
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Domain, PureChannel, each_budget, one_budget
-from pldp.mechanisms.draws import BIT_TOTAL, TOTAL, RandomBytes
-from pldp.mechanisms.form import Output, as_int
 from pldp.mechanisms.hashing.channel import INDEX_BITS, LinearHashing
+from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Output, RandomBytes, as_int
 from pldp.mechanisms.registry import AUTO, names
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.mechanisms.rounding.channel import StochasticRounding, rounding_weights

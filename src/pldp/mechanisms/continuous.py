@@ -1,8 +1,8 @@
 """The mechanisms for numbers as their papers define them: densities on an interval, for research.
 
-A device uses the exact channels on a grid (`number_channel`); these show what the grid costs. Values v lie on [−1, 1]
-(`domain`; on [0, 1] for the square wave). For each mechanism: the density of an output, its mean and variance given v,
-and `unbiased(y)`, the number whose mean is v.
+A device uses the exact channels on a grid; these show what the grid costs. Values v lie on [−1, 1] (`domain`; on [0, 1]
+for the square wave). For each mechanism: the density of an output, its mean and variance given v, and `unbiased(y)`,
+the number whose mean is v.
 """
 
 import math
@@ -11,21 +11,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from pldp.errors import EpsilonError
+from pldp.mechanisms.arrays import FloatArray
 from pldp.mechanisms.hybrid.channel import LEAST_EPSILON
-from pldp.mechanisms.window.channel import PiecewiseMechanism as GridPiecewise
-from pldp.mechanisms.window.channel import SquareWave as GridSquareWave
+from pldp.mechanisms.window import channel as window
 
 
 @dataclass(frozen=True)
 class Continuous(ABC):
-    """A mechanism on an interval.
-
-    Attributes
-    ----------
-    epsilon
-        ε, the logarithm of the largest ratio of two densities of one output.
-    """
+    """A mechanism on an interval; ε is the logarithm of the largest ratio of two densities of one output."""
 
     epsilon: float
 
@@ -48,6 +44,10 @@ class Continuous(ABC):
     def variance(self, value: float) -> float:
         """Variance of the unbiased number given the value."""
 
+    @abstractmethod
+    def draw_many(self, values: FloatArray, generator: np.random.Generator) -> FloatArray:
+        """Draw one output per person."""
+
     @property
     def line(self) -> tuple[float, float] | None:
         """The least and the largest output that a grid of outputs covers; `None` where they do not lie on one line."""
@@ -63,10 +63,6 @@ class Continuous(ABC):
         """Mean of the output given the value."""
         return value
 
-    def bias(self, value: float) -> float:
-        """Mean of the output minus the value."""
-        return self.mean(value) - value
-
     def unbiased(self, output: float) -> float:
         """The number to count for an output: its mean is the value."""
         return output
@@ -76,15 +72,10 @@ class Continuous(ABC):
 class Laplace(Continuous):
     """v plus noise of density exp(−|x|/b)/2b, b = 2/ε; variance 8/ε²."""
 
-    @property
-    def reach(self) -> tuple[float, float]:
-        """All numbers."""
-        return -math.inf, math.inf
+    reach: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
 
-    @property
-    def line(self) -> tuple[float, float]:
-        """The bounds: noise beyond them is cut, which loses nothing."""
-        return self.domain
+    line: ClassVar[tuple[float, float]] = Continuous.domain
+    """Noise beyond the bounds is cut, which loses nothing."""
 
     def possible(self, outputs: Any) -> Any:
         """All finite numbers."""
@@ -97,6 +88,10 @@ class Laplace(Continuous):
     def variance(self, value: float) -> float:  # noqa: ARG002 - the same for all values
         """8/ε²."""
         return 8 / self.epsilon**2
+
+    def draw_many(self, values: FloatArray, generator: np.random.Generator) -> FloatArray:
+        """Add noise."""
+        return values + generator.laplace(0, 2 / self.epsilon, len(values))
 
 
 @dataclass(frozen=True)
@@ -124,6 +119,11 @@ class StochasticRounding(Continuous):
         """C² − v²."""
         return self.reach[1] ** 2 - value**2
 
+    def draw_many(self, values: FloatArray, generator: np.random.Generator) -> FloatArray:
+        """One of the ends."""
+        top = self.reach[1]
+        return np.where(generator.random(len(values)) < 0.5 + values / (2 * top), top, -top)
+
 
 @dataclass(frozen=True)
 class _Window(Continuous):
@@ -140,14 +140,13 @@ class _Window(Continuous):
         low, top = self.reach
         return 1 / (self.width + (top - low - self.width) * math.exp(-self.epsilon))
 
-    def start(self, value: float) -> float:
+    def start(self, value: Any) -> Any:
         """The lower end of the window: it moves linearly from one end of the reach to the other."""
         least, largest = self.domain
         low, top = self.reach
         return low + (value - least) / (largest - least) * (top - low - self.width)
 
     def density(self, output: float, value: float) -> float:
-        """Two densities: in the window or not."""
         low, top = self.reach
         if not low <= output <= top:
             return 0.0
@@ -162,7 +161,6 @@ class _Window(Continuous):
         return outside * integral(*self.reach) + (self.high - outside) * integral(start, start + self.width)
 
     def mean(self, value: float) -> float:
-        """Linear in the value."""
         return self._moment(value, 1)
 
     @cached_property
@@ -177,8 +175,15 @@ class _Window(Continuous):
         return (output - intercept) / slope
 
     def variance(self, value: float) -> float:
-        """Variance of the output over the squared slope."""
         return (self._moment(value, 2) - self._moment(value, 1) ** 2) / self._line[0] ** 2
+
+    def draw_many(self, values: FloatArray, generator: np.random.Generator) -> FloatArray:
+        low, top = self.reach
+        start = self.start(values)
+        inside = generator.random(len(values)) < self.high * self.width
+        other = low + generator.random(len(values)) * (top - low - self.width)
+        other += np.where(other > start, self.width, 0.0)
+        return np.where(inside, start + generator.random(len(values)) * self.width, other)
 
 
 @dataclass(frozen=True)
@@ -197,7 +202,7 @@ class Piecewise(_Window):
     @property
     def width(self) -> float:
         """C − 1, the share e^{−ε/2} of how far it moves."""
-        return GridPiecewise.ideal_width(self.epsilon) * (self.reach[1] + 1)
+        return window.PiecewiseMechanism.ideal_width(self.epsilon) * (self.reach[1] + 1)
 
 
 @dataclass(frozen=True)
@@ -205,7 +210,7 @@ class SquareWave(_Window):
     """SW: values on [0, 1], outputs on [−b, 1+b], window v ± b.
 
     >>> wave = SquareWave(1.0)
-    >>> round(wave.width / 2, 4), round(wave.high, 4), round(wave.bias(0.0), 4)
+    >>> round(wave.width / 2, 4), round(wave.high, 4), round(wave.mean(0.0), 4)
     (0.2561, 1.1363, 0.3161)
     """
 
@@ -219,12 +224,18 @@ class SquareWave(_Window):
     @property
     def width(self) -> float:
         """2b."""
-        return GridSquareWave.ideal_width(self.epsilon)
+        return window.SquareWave.ideal_width(self.epsilon)
 
 
 @dataclass(frozen=True)
 class Hybrid(Continuous):
     """HM: PM with probability β = 1 − e^{−ε/2} (0 up to ε = 0.61), SR otherwise; the density is that of the mixture."""
+
+    line: ClassVar[None] = None
+
+    @cached_property
+    def _parts(self) -> tuple[Piecewise, StochasticRounding]:
+        return Piecewise(self.epsilon), StochasticRounding(self.epsilon)
 
     @property
     def share(self) -> float:
@@ -234,23 +245,22 @@ class Hybrid(Continuous):
     @property
     def reach(self) -> tuple[float, float]:
         """Those of PM."""
-        return Piecewise(self.epsilon).reach
-
-    @property
-    def line(self) -> None:
-        """Outputs of PM and of SR need not lie on one line."""
-        return
+        return self._parts[0].reach
 
     def density(self, output: float, value: float) -> float:
         """Mixture of PM's density and SR's points."""
-        return self.share * Piecewise(self.epsilon).density(output, value) + (1 - self.share) * StochasticRounding(
-            self.epsilon
-        ).density(output, value)
+        first, second = (part.density(output, value) for part in self._parts)
+        return self.share * first + (1 - self.share) * second
 
     def variance(self, value: float) -> float:
         """Mixture of the two variances: both are unbiased."""
-        parts = Piecewise(self.epsilon).variance(value), StochasticRounding(self.epsilon).variance(value)
-        return self.share * parts[0] + (1 - self.share) * parts[1]
+        first, second = (part.variance(value) for part in self._parts)
+        return self.share * first + (1 - self.share) * second
+
+    def draw_many(self, values: FloatArray, generator: np.random.Generator) -> FloatArray:
+        """Draw both and toss the coin."""
+        first, second = (part.draw_many(values, generator) for part in self._parts)
+        return np.where(generator.random(len(values)) < self.share, first, second)
 
 
 CONTINUOUS: Final[dict[str, type[Continuous]]] = {
@@ -261,16 +271,3 @@ CONTINUOUS: Final[dict[str, type[Continuous]]] = {
     "sw": SquareWave,
 }
 """The mechanisms by the names of their channels on a grid."""
-
-
-def printed_square_wave(epsilon: float) -> tuple[float, float, float]:
-    """b, p and q of the square wave as Du, Fu, Ye, Hu (2025) print them; their mass 2bp + q is not 1.
-
-    >>> b, p, q = printed_square_wave(1.0)
-    >>> round(2 * b * p + q, 3)
-    1.428
-    """
-    odds, half = math.exp(epsilon), math.exp(epsilon / 2)
-    b = (odds - half + 1) / (2 * odds * (half - 1))
-    q = 1 / (2 * b * half + 1)
-    return b, odds * q, q
