@@ -26,7 +26,7 @@ from typing import Final, Self
 
 from pldp.epsilon import LARGEST_EPSILON, MICRO, Micro, epsilon_text
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Domain, PureChannel, each_budget, one_budget
+from pldp.mechanisms.channel import Channel, Domain, PureChannel, one_budget
 from pldp.mechanisms.hashing.channel import INDEX_BITS, LinearHashing
 from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Output, RandomBytes, as_int
 from pldp.mechanisms.registry import AUTO, names
@@ -243,7 +243,7 @@ class SetStages(Stages):
         channel, everything = self.permanent, (1 << self.permanent.size) - 1
         ones = as_int(channel.draw(everything, lambda count: kept("1", count)))
         zeros = as_int(channel.draw(0, lambda count: kept("0", count)))
-        return (ones & value | zeros & ~value & everything).to_bytes(channel.form.bytes, "little")
+        return (ones & value | zeros & ~value & everything).to_bytes((channel.size + 7) // 8, "little")
 
     def renew(self, settled: Output, random: RandomBytes) -> bytes:
         """Perturb every bit again."""
