@@ -20,7 +20,6 @@ import math
 import random
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -424,8 +423,8 @@ def _state_hash(state: DeviceState) -> str:
         "pldp_device": 2,
         "secret": state._secret.hex(),
         "cap": state.ledger.cap,
-        "ledger": [asdict(spend) for spend in state.ledger.spends],
-        "sent": [asdict(sent) for sent in state.sent],
+        "ledger": [spend._asdict() for spend in state.ledger.spends],
+        "sent": [{**sent._asdict(), "answers": [each._asdict() for each in sent.answers]} for sent in state.sent],
     }
     text = json.dumps(content, default=bytes.hex, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

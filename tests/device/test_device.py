@@ -241,10 +241,10 @@ def test_a_hidden_level_is_perturbed_and_its_price_tells_nothing() -> None:
 def test_the_ledger_adds_exactly() -> None:
     ledger = Ledger(cap=1_000_000)
     for _ in range(10):
-        ledger.spend(Spend("s", "q", "l", 100_000), survey_cap=None)
+        ledger = ledger.after(Spend("s", "q", "l", 100_000))
     assert ledger.total == 1_000_000
     with pytest.raises(BudgetError):
-        ledger.spend(Spend("s", "q", "l", 1), survey_cap=None)
+        ledger.after(Spend("s", "q", "l", 1))
 
 
 def test_the_device_loads_no_numerical_library() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +16,7 @@ from pldp.device.state import DeviceState, Sent, SentAnswer
 from pldp.errors import AnswerError, DeviceStateError
 from pldp.mechanisms import LARGEST_TOTAL, Output, RandomBytes, epsilon_text
 from pldp.reports import Answer, Report, report_id
-from pldp.survey import ONCE, Question, Survey, charge, hash_of
+from pldp.survey import ONCE, Question, Survey, charge
 from pldp.usage import require
 
 if TYPE_CHECKING:
@@ -95,7 +94,9 @@ class Device:
     def change_cap(self, cap: float | str | Decimal) -> None:
         """Set the lifetime cap, also to more than before. Only the person may ask for that."""
         with self._state.locked():
-            self._state.change_cap(micro_epsilon(cap, largest=LARGEST_TOTAL))
+            self._state.keep(
+                self._state.sent, Ledger(self.ledger.spends, cap=micro_epsilon(cap, largest=LARGEST_TOTAL))
+            )
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
@@ -157,11 +158,11 @@ class Device:
             if number is None:
                 raise AnswerError(f"question must be one that this device has answered, not {asked.name!r}")
             sent = self._state.sent[number]
-            forgotten = tuple(replace(answer, output=None) for answer in sent.answers)
+            forgotten = tuple(answer._replace(output=None) for answer in sent.answers)
             receipt = self._state.receipt(number)
             changed = list(self._state.sent)
-            changed[number] = replace(sent, answers=forgotten, withdrawn=True)
-            self._state.change(tuple(changed), [], survey_cap=None)
+            changed[number] = sent._replace(answers=forgotten, withdrawn=True)
+            self._state.keep(tuple(changed), self.ledger)
             return receipt
 
     def _read(self, name: str, value: Value, levels: Mapping[str, str | None] | str | None) -> _Asked:
@@ -211,7 +212,7 @@ class Device:
         self._check_names([each.question for each in asked])
         spends = [self._spend(each) for each in asked]
         # Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
-        state.ledger.check(*spends, survey_cap=survey.total_micro_epsilon)
+        ledger = state.ledger.after(*spends, survey_cap=survey.total_micro_epsilon)
         outputs = [self._draw(each) for each in asked]
         shown = {each.level: each.level for each in asked}
         if survey.level_channel is not None:
@@ -221,14 +222,14 @@ class Device:
             SentAnswer(
                 each.question.name,
                 each.question.identity,
-                _scale(each.question),
+                each.question.scale_identity,
                 each.question.levels[shown[each.level]].name,
                 output,
             )
             for each, output in zip(asked, outputs, strict=True)
         )
         sent = Sent(survey.hash, survey.author, survey.repeat, self.round, answers)
-        state.change((*state.sent, sent), spends, survey_cap=survey.total_micro_epsilon)
+        state.keep((*state.sent, sent), ledger)
         return len(state.sent) - 1
 
     def _check_names(self, questions: list[Question]) -> None:
@@ -236,7 +237,7 @@ class Device:
         sent_before = any(sent.survey == self.survey.hash and self._holds(sent) for sent in self._state.sent)
         if self.survey.level_channel is not None and sent_before:
             raise AnswerError("all answers must go into one report where levels are hidden, and it was sent")
-        scales = {question.name: _scale(question) for question in questions}
+        scales = {question.name: question.scale_identity for question in questions}
         for sent in self._state.sent:
             for answer in sent.answers if sent.author == self.survey.author else ():
                 if scales.get(answer.question, answer.scale) != answer.scale:
@@ -290,7 +291,3 @@ class Device:
         if cap is None:
             return "unlimited"
         return epsilon_text(max(cap - self.ledger.spent_on(self.survey.hash), 0))
-
-
-def _scale(question: Question) -> str:
-    return hash_of([question.kind, question.scale])

@@ -14,8 +14,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pldp.device.ledger import LIFETIME_CAP, Ledger, Spend
 from pldp.errors import DeviceStateError
@@ -34,8 +33,7 @@ STATE_SCHEMA: Final = 2
 SECRET_BYTES: Final = 32
 
 
-@dataclass(frozen=True)
-class SentAnswer:
+class SentAnswer(NamedTuple):
     """One answer as it was sent: `identity` and `scale` are hashes of the question and of its labels.
 
     The output of an answer that was withdrawn is forgotten.
@@ -48,8 +46,7 @@ class SentAnswer:
     output: Output | None
 
 
-@dataclass(frozen=True)
-class Sent:
+class Sent(NamedTuple):
     """One report: for which survey and author, under which rule, in which round; whether it was withdrawn."""
 
     survey: str
@@ -79,7 +76,7 @@ class DeviceState:
         with self.locked():
             if self.path is not None and (not self.path.exists() or (cap is not None and cap < self.ledger.cap)):
                 tightest = self.ledger.cap if cap is None else min(cap, self.ledger.cap)
-                self._write(self.path, self.sent, Ledger(self.ledger.spends, cap=tightest))
+                self.keep(self.sent, Ledger(self.ledger.spends, cap=tightest))
 
     def locked(self) -> AbstractContextManager[Any]:
         """Keep others out, and see what they wrote before."""
@@ -135,24 +132,16 @@ class DeviceState:
         sent = self.sent[number]
         return self.key("receipt", sent.survey, str(sent.round), str(number)).hex()
 
-    def change(self, sent: tuple[Sent, ...], spends: list[Spend], *, survey_cap: int | None) -> None:
-        """Charge the ledger, keep what is sent and write the file; all or nothing, before anything is handed out."""
-        ledger = Ledger(self.ledger.spends, cap=self.ledger.cap)
-        ledger.spend(*spends, survey_cap=survey_cap)
-        self._write(self.path, sent, ledger)
-
-    def change_cap(self, cap: int) -> None:
-        """Keep another lifetime cap."""
-        self._write(self.path, self.sent, Ledger(self.ledger.spends, cap=cap))
-
-    def _write(self, path: Path | None, sent: tuple[Sent, ...], ledger: Ledger) -> None:
+    def keep(self, sent: tuple[Sent, ...], ledger: Ledger) -> None:
+        """Keep what is sent and spent, and write the file; all or nothing, before anything is handed out."""
+        path = self.path
         if path is not None:
             content = {
                 "pldp_device": STATE_SCHEMA,
                 "secret": self._secret.hex(),
                 "cap": ledger.cap,
-                "ledger": [asdict(spend) for spend in ledger.spends],
-                "sent": [asdict(each) for each in sent],
+                "ledger": [spend._asdict() for spend in ledger.spends],
+                "sent": [{**each._asdict(), "answers": [answer._asdict() for answer in each.answers]} for each in sent],
             }
             with atomic_write(path, name=f"{path.name}.new", permissions=OWNER_ONLY, sync=True) as file:
                 file.write(json.dumps(content, default=bytes.hex).encode())

@@ -204,6 +204,11 @@ class Question(ABC):
         """What a device knows the question by: name, text, labels, levels and weights, in one hash."""
         return hash_of(self.document())
 
+    @cached_property
+    def scale_identity(self) -> str:
+        """A hash of what can be answered: another one needs another name."""
+        return hash_of([self.kind, self.scale])
+
     def document(self) -> dict[str, Any]:
         """Return the question as plain data with everything spelled out."""
         named = [(level.name, channel) for level, channel in zip(self.levels, self.channels, strict=True)]
