@@ -8,6 +8,8 @@ from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weigh
 from pldp.estimates.numbers.number import QUANTILES, NumberResult
 from pldp.estimates.options import Options
 from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Results, Row
+from pldp.estimates.rounds.change import Change, ChangeTest, change
+from pldp.estimates.rounds.trend import Trend, trend
 from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, itemsets
 from pldp.estimates.sets.rules import Rule
 from pldp.estimates.sets.sets import Sets
@@ -28,6 +30,8 @@ __all__ = [
     "PLAIN_RATES",
     "QUANTILES",
     "Baskets",
+    "Change",
+    "ChangeTest",
     "Density",
     "Fit",
     "FusedLikelihood",
@@ -52,10 +56,12 @@ __all__ = [
     "Sets",
     "Shares",
     "Table",
+    "Trend",
     "applies",
     "base_cut",
     "baskets_of",
     "centres",
+    "change",
     "density",
     "em",
     "estimate",
@@ -78,6 +84,7 @@ __all__ = [
     "shrink",
     "size_weights",
     "supports",
+    "trend",
     "two_way",
     "with_margins",
 ]

@@ -15,6 +15,8 @@ HONEST_DEVICES: Final = (
     "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
 )
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
+DIFFERENT_PEOPLE: Final = "rounds hold different people"
+NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in another: it is drawn anew, or kept"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
 

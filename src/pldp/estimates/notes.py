@@ -27,6 +27,16 @@ IMPOSSIBLE_MIX: Final = Note(
 )
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
 
+DIFFERENT_PEOPLE: Final = Note(
+    "different-people", "each person answers in one round: rounds hold different people", "info"
+)
+WIDE_QUANTILES: Final = Note(
+    "wide-quantiles",
+    "changes of quantiles lie between the ends of both rounds' intervals: their own intervals are wider than needed",
+    "info",
+)
+REWORDED: Final = Note("reworded", "the question reads differently in these rounds")
+
 
 def other_method(method: str) -> Note:
     """Say that the method that was asked for is one of other kinds of questions."""
@@ -40,6 +50,13 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     advice = "use the result pooled by size" if pool == "precision" else "the result is pooled by size"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def people_overlap(people: int, *, known: bool) -> Note:
+    """Say how many people may be in two rounds, and what errors make of it."""
+    many = f"{'' if known else 'up to '}{people:,} people"
+    text = f"{many} may be in two of these rounds: errors allow for the answers that change most"
+    return Note("people-overlap", text, "info")
 
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:

@@ -9,6 +9,7 @@ from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.notes import other_method
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
+from pldp.estimates.rounds.overlap import distinct_people
 from pldp.estimates.tables.table import Table
 from pldp.estimates.tables.two_way import two_way
 from pldp.survey import Question
@@ -100,7 +101,8 @@ def applies(question: Question, option: str, value: object) -> bool:
 
 
 def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
-    return BY_KIND[question.kind].estimate(tally, question, Options(**options))
+    found = BY_KIND[question.kind].estimate(tally, question, Options(**options))
+    return replace(found, distinct=distinct_people(tally.survey))
 
 
 def _table(tally: Tally, first: str, second: str, options: Mapping[str, Any]) -> Table:

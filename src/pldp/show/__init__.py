@@ -5,7 +5,7 @@ from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
 from pldp.show.numbers import brief
 from pldp.show.page import page, panel, results_body, results_page, snippet
-from pldp.show.sentence import assumptions, footing, sentence
+from pldp.show.sentence import assumptions, footing, sentence, verdict
 from pldp.show.table import Table, groups_table
 from pldp.show.terminal import heading, tables
 
@@ -30,4 +30,5 @@ __all__ = [
     "snippet",
     "table",
     "tables",
+    "verdict",
 ]

@@ -20,13 +20,31 @@ def sentence(result: Mapped) -> str:
 
 def footing(result: Mapped) -> list[str]:
     """Say what stands behind a result: agreement of the levels, hidden levels, the fit, forged reports."""
-    found = [_agreement(result.get("homogeneity")), _hidden(result), _fit(result.get("fit"))]
+    found = [
+        verdict(result.get("test")),
+        _agreement(result.get("homogeneity")),
+        _hidden(result),
+        _fit(result.get("fit")),
+    ]
     return [*filter(None, (*found, BY_KIND[result["kind"]].influence(result)))]
 
 
 def assumptions(result: Mapped) -> str:
     """Return what the errors assume, in one sentence."""
     return f"Errors assume: {'; '.join(result['assumptions'])}." if result.get("assumptions") else ""
+
+
+def verdict(test: Mapped | None) -> str:
+    """Return the test of change in a sentence.
+
+    >>> verdict({"statistic": 3.2, "comparisons": 6, "p_value": 0.0082, "level": 0.05, "rejected": True})
+    'Did anything change? The largest of 6 changes is 3.2 standard errors, p = 0.0082: yes, at the 5 % level.'
+    """
+    if not test or test["p_value"] is None:
+        return ""
+    count, level = f"{test['comparisons']:,}", f"at the {brief(100 * test['level'])} % level"
+    numbers = f"The largest of {count} changes is {test['statistic']:.1f} standard errors, p = {test['p_value']:.2g}"
+    return f"Did anything change? {numbers}: {'yes' if test['rejected'] else 'no sign of it'}, {level}."
 
 
 def _agreement(test: Mapped | None) -> str:

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from pldp.estimates.groups import FloatArray
 from pldp.estimates.notes import uncertain_items
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports, Result
@@ -28,6 +29,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     frequent = search_sets(together, items, options.min_support, options.largest)
     differ = found.homogeneity is not None and found.homogeneity.rejected
     by_size = item_supports(replace(together, pool="size"), items) if differ and options.pool == "precision" else None
+    weights = together.weights(np.arange(len(items))[:, None])
     worst = float(found.standard_error.max())
     return Sets(
         question=question.name,
@@ -40,7 +42,8 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
         reports=found.reports,
         method=f"unbiased, pooled by {options.pool}",
         target=found.target,
-        groups=_groups(tally, question, together),
+        groups=_groups(tally, question, together, weights),
+        weights=weights,
         homogeneity=found.homogeneity,
         assumptions=found.assumptions,
         notes=(*frequent.notes, *((uncertain_items(worst),) if worst > HOPELESS else ())),
@@ -49,11 +52,10 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     )
 
 
-def _groups(tally: Tally, question: Choices, together: ItemGroups) -> tuple[GroupReports, ...]:
+def _groups(tally: Tally, question: Choices, together: ItemGroups, weights: FloatArray) -> tuple[GroupReports, ...]:
     """Return the levels with reports; the weight of a level is its mean weight in the supports of the items."""
-    weights = together.weights(np.arange(len(question.values))[:, None]).mean(axis=1).tolist()
     names = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
     return tuple(
         GroupReports(name, own.channel.mechanism, own.channel.epsilon, own.reports, weight)
-        for name, own, weight in zip(names, together.groups, weights, strict=True)
+        for name, own, weight in zip(names, together.groups, weights.mean(axis=1).tolist(), strict=True)
     )

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.density import Density
 from pldp.estimates.numbers.means import Mean
-from pldp.estimates.result import Interval, Result, check_confidence
+from pldp.estimates.result import Interval, PersonWeights, Result, check_confidence
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Shares of people below the quantiles that a result lists."""
@@ -59,6 +60,27 @@ class NumberResult(Result):
     def unit(self) -> str:
         """Unit of the number."""
         return self.number_unit
+
+    @property
+    def scale(self) -> tuple[Any, ...]:
+        """Bounds and unit of the number."""
+        return (*self.density.bounds, self.unit)
+
+    @property
+    def has_normal_error(self) -> npt.NDArray[np.bool_]:
+        """Whether a number is the mean: ends of quantiles are where curves cross."""
+        return np.array([True] + [False] * len(QUANTILES))
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
+        return None if self.mean.method == "fitted" else super().person_weights()
+
+    def covariance_of_values(self, other: Result) -> Interval:
+        """Return the least and the largest covariance of a person's numbers in two rounds (Bhatia–Davis)."""
+        low, high = self.density.bounds
+        one, two = (np.clip(each.estimates, low, high) for each in (self, other))
+        most = np.sqrt((one - low) * (high - one) * (two - low) * (high - two))
+        return Interval(-most, most)
 
     def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:
         """Return the number below which this share of people lies, and the ends of its interval."""

@@ -3,8 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.result import Result
+from pldp.estimates.result import PersonWeights, Result
 from pldp.estimates.sets.itemsets import Itemsets
 from pldp.estimates.sets.rules import Rule
 from pldp.estimates.sets.supports import SetSupports
@@ -24,6 +26,8 @@ class Sets(Result):
         The frequent sets, with supports, errors and which error is controlled.
     by_size
         Supports of the items pooled by size, present where the levels do not agree.
+    weights
+        Weight of each level in the support of every item (levels × items).
     """
 
     kind: ClassVar[str] = "choices"
@@ -32,6 +36,7 @@ class Sets(Result):
     support: FloatArray
     sets: Itemsets
     by_size: SetSupports | None = None
+    weights: FloatArray
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -42,6 +47,11 @@ class Sets(Result):
     def estimates(self) -> FloatArray:
         """The supports of the items."""
         return self.support
+
+    def person_weights(self) -> PersonWeights:
+        """Return the weight of each person in the support of every item."""
+        people = np.array([group.reports for group in self.groups])
+        return PersonWeights(people, self.weights / people[:, None])
 
     def rules(self, min_confidence: float = 0.5) -> list[Rule]:
         """Return association rules within the frequent sets whose estimated confidence is at least this, best first."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pldp.estimates.consistency import with_margins
 from pldp.estimates.groups import FloatArray
-from pldp.estimates.result import Result, make_frame
+from pldp.estimates.result import PersonWeights, Result, make_frame
 from pldp.estimates.shares.shares import Shares
 
 
@@ -26,6 +26,8 @@ class Table(Result):
         Number of reports that answer both questions.
     by_size
         The same table pooled by size, present where the levels of a question do not agree.
+    people
+        How many people of each pair of levels there are, and the weight of one of them.
     """
 
     kind: ClassVar[str] = "table"
@@ -33,6 +35,7 @@ class Table(Result):
     margins: tuple[Shares, Shares]
     shares: FloatArray
     by_size: Table | None = None
+    people: PersonWeights
 
     @property
     def labels(self) -> list[tuple[str, str]]:
@@ -44,6 +47,10 @@ class Table(Result):
     def estimates(self) -> FloatArray:
         """The shares."""
         return self.shares
+
+    def person_weights(self) -> PersonWeights:
+        """Return the weight of each person."""
+        return self.people
 
     def consistent(self) -> FloatArray:
         """Return the nearest table that could be true: at least 0, with the consistent margins of both questions."""

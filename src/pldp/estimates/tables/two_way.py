@@ -20,6 +20,8 @@ from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, SAME_SHARES, abo
 from pldp.estimates.groups import FloatArray
 from pldp.estimates.notes import LEVELS_DISAGREE
 from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.result import PersonWeights
+from pldp.estimates.rounds.overlap import distinct_people
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.tables.table import Table
 from pldp.mechanisms import Channel
@@ -72,7 +74,8 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
     variance = np.sum(
         [weight**2 * each.variance(shares, *margins) for each, weight in zip(groups, weights, strict=True)], axis=0
     )
-    reports = sum(each.counts.reports for each in groups)
+    people = np.array([each.counts.reports for each in groups])
+    reports = int(people.sum())
     if target == "respondents":
         variance = np.maximum(variance - np.clip(shares, 0, 1) * (1 - np.clip(shares, 0, 1)) / reports, 0)
     notes = tuple(dict.fromkeys((*rows.notes, *columns.notes)))
@@ -91,6 +94,8 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
             HONEST_DEVICES,
         ),
         notes=notes,
+        people=PersonWeights(people, (weights / people)[:, None]),
+        distinct=distinct_people(tally.survey),
         by_size=two_way(tally, first, second, pool="size", target=target) if differ else None,
         manipulation=max(
             float(weight) * reports / each.counts.reports * each.manipulation

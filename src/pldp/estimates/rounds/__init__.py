@@ -1,0 +1,1 @@
+"""Results of several rounds together: what changed, and whether more than chance."""

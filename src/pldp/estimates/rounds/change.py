@@ -1,0 +1,286 @@
+"""The difference of two rounds, of any kind of question, and the test whether anything changed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from statistics import NormalDist
+from typing import Any, ClassVar, Final, overload
+
+import numpy as np
+
+from pldp.errors import CallError, EstimateError
+from pldp.estimates.assumptions import DIFFERENT_PEOPLE as ASSUMED_DIFFERENT
+from pldp.estimates.assumptions import NOISE_OF_ROUNDS
+from pldp.estimates.groups import FloatArray
+from pldp.estimates.notes import DIFFERENT_PEOPLE, REWORDED, WIDE_QUANTILES, people_overlap
+from pldp.estimates.result import Interval, Label, Result, Results, normal_interval
+from pldp.estimates.rounds.overlap import worst_overlap
+from pldp.records import describe
+
+SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")
+"""What rounds must have in common."""
+
+_FARTHEST: Final = 7.0
+_HALVINGS: Final = 30
+"""Standard errors up to which the statistic of a quantile is looked for, and the steps of that."""
+
+
+@dataclass(frozen=True)
+class ChangeTest:
+    """Test of "nothing changed": the largest difference in standard errors, corrected for all comparisons (Bonferroni).
+
+    It holds however the differences depend on each other, and rejects exactly if a simultaneous interval excludes 0.
+
+    Attributes
+    ----------
+    statistic, comparisons
+        The largest |difference| / standard error, and of how many.
+    p_value
+        The probability of such a statistic if nothing changed is at most this.
+    level, rejected
+        The false-alarm rate, 1 − confidence; whether the p-value is below it.
+    """
+
+    statistic: float
+    comparisons: int
+    p_value: float
+    level: float
+    rejected: bool
+
+    @classmethod
+    def of(cls, changes: Sequence[Change], confidence: float) -> ChangeTest:
+        """Test all of these changes together."""
+        known = [each.statistic for each in changes if not np.isnan(each.statistic)]
+        statistic = max(known, default=np.nan)
+        comparisons = sum(each.estimates.size for each in changes)
+        p_value, level = min(2 * comparisons * NormalDist().cdf(-statistic), 1.0), round(1 - confidence, 12)
+        return cls(statistic, comparisons, p_value, level, p_value < level)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Compared(Result):
+    """Rounds of one question beside each other."""
+
+    @property
+    @abstractmethod
+    def rounds(self) -> tuple[Result, ...]:
+        """The results of the rounds, oldest first."""
+
+    @abstractmethod
+    def test(self, confidence: float | None = None) -> ChangeTest:
+        """Test whether anything changed, with false alarms at the rate 1 − confidence."""
+
+    @property
+    def unit(self) -> str:
+        """What the rounds are measured in."""
+        return self.rounds[0].unit
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        return {"of": self.rounds[0].kind, "test": asdict(self.test(confidence))}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Change(Compared):
+    """What changed between two rounds: differences with their errors, whoever answered in both.
+
+    Attributes
+    ----------
+    later, earlier
+        The results that were subtracted.
+    standard_error
+        √(V₁ + V₂) if rounds hold different people; otherwise with what people of both can add at worst.
+    """
+
+    kind: ClassVar[str] = "change"
+
+    later: Result
+    earlier: Result
+
+    @property
+    def rounds(self) -> tuple[Result, ...]:
+        """The earlier and the later result."""
+        return self.earlier, self.later
+
+    @property
+    def labels(self) -> Sequence[Label]:
+        """Those of the question."""
+        return self.later.labels
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The differences."""
+        return np.ravel(self.later.estimates - self.earlier.estimates)
+
+    def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
+        """Return an interval for each difference; with `simultaneous`, for all of them at once (Bonferroni).
+
+        The difference of two quantiles lies between the differences of the ends of their intervals, each with half of
+        the error rate: that holds whatever the rounds have in common.
+        """
+        comparisons = self.estimates.size if simultaneous else 1
+        wanted = 1 - (1 - self._confidence(confidence)) / comparisons
+        ends = normal_interval(self.estimates, self.standard_error, wanted)
+        normal = self.later.has_normal_error
+        if normal.all():
+            return ends
+        later, earlier = (each.interval((1 + wanted) / 2) for each in (self.later, self.earlier))
+        return Interval(
+            np.where(normal, ends.low, later.low - earlier.high), np.where(normal, ends.high, later.high - earlier.low)
+        )
+
+    @cached_property
+    def statistic(self) -> float:
+        """The largest difference in standard errors; of a quantile, of those at which its interval ends at 0."""
+        normal = self.later.has_normal_error
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.append(abs(self.estimates / self.standard_error)[normal], 0.0 if (~normal).any() else np.nan)
+        largest = float(np.nanmax(found)) if np.isfinite(found).any() else np.nan
+        low, high = largest, _FARTHEST
+        if normal.all() or not self._excludes_zero(low):
+            return largest
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._excludes_zero(middle) else (low, middle)
+        return low
+
+    def _excludes_zero(self, reach: float) -> bool:
+        """Say whether the interval of a quantile that reaches so many standard errors lies on one side of 0."""
+        low, high = self.interval(1 - 2 * NormalDist().cdf(-max(reach, 1e-6)))
+        return bool((((low > 0) | (high < 0)) & ~self.later.has_normal_error).any())
+
+    def test(self, confidence: float | None = None) -> ChangeTest:
+        """Test whether anything changed, with false alarms at the rate 1 − confidence."""
+        return ChangeTest.of([self], self._confidence(confidence))
+
+    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the differences with their intervals (needs the extra `plots`); `truth` adds a mark per label."""
+        from pldp.estimates.rounds.plot import plot_change  # noqa: PLC0415 - matplotlib is optional
+
+        return plot_change(self, confidence, truth=truth, axes=axes)
+
+
+@overload
+def change(later: Result, earlier: Result, *, overlap: int | None = None) -> Change: ...
+
+
+@overload
+def change(later: Results, earlier: Results, *, overlap: int | None = None) -> Results: ...
+
+
+def change(later: Result | Results, earlier: Result | Results, *, overlap: int | None = None) -> Change | Results:
+    """Return what changed between two rounds; `later - earlier` is the same without options.
+
+    Parameters
+    ----------
+    later, earlier
+        Two results of one question, or all results of two rounds.
+    overlap
+        At most how many people are in both rounds, if that is known. Otherwise the survey's rule says: nobody where
+        each person answers once; where people may answer again, or surveys differ, as many as the smaller round has.
+
+    Examples
+    --------
+    >>> from pldp import Survey, estimate, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> def ask(late):
+    ...     people = Population.of_counts(survey, {"late": {"yes": late, "no": 5000 - late}}, seed=late)
+    ...     return estimate(tally(survey, simulate_reports(survey, people, seed=late)))
+    >>> found = ask(2000)["late"] - ask(1500)["late"]
+    >>> found.rows()[0].low < 0.1 < found.rows()[0].high, found.test().rejected
+    (True, True)
+    """
+    if isinstance(later, Results) and isinstance(earlier, Results):
+        return by_question([earlier, later], lambda pair: change(pair[1], pair[0], overlap=overlap))
+    if not (isinstance(later, Result) and isinstance(earlier, Result)):
+        raise CallError("pldp.change(later, earlier) needs two Result, or two Results, of pldp.estimate")
+    check_alike([earlier, later])
+    check_overlap(overlap)
+    both = worst_overlap(later, earlier, overlap)
+    variance = np.ravel(later.standard_error) ** 2 + np.ravel(earlier.standard_error) ** 2 + both.variance
+    fields = shared_fields([earlier, later], overlap)
+    return Change(standard_error=np.sqrt(variance), later=later, earlier=earlier, **fields)
+
+
+def shared_fields(rounds: Sequence[Result], overlap: int | None, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what a comparison takes over from its rounds: numbers of reports, assumptions, notes by round."""
+    names = names or ("the earlier round", "the later round")
+    latest = rounds[-1]
+    shared = max(worst_overlap(two, one, overlap).people for one, two in pairwise(rounds))
+    notes = [people_overlap(shared, known=overlap is not None) if shared else DIFFERENT_PEOPLE]
+    if not latest.has_normal_error.all():
+        notes.append(WIDE_QUANTILES)
+    if any(each.text != latest.text for each in rounds):
+        notes.insert(0, REWORDED)
+    own = [
+        replace(note, text=f"in {name}: {note.text}")
+        for name, each in zip(names, rounds, strict=True)
+        for note in each.notes
+        if note.severity == "warning"
+    ]
+    assumptions = dict.fromkeys(text for each in rounds for text in each.assumptions)
+    return {
+        "question": latest.question,
+        "text": latest.text,
+        "reports": sum(each.reports for each in rounds),
+        "method": latest.method,
+        "target": latest.target,
+        "confidence": latest.confidence,
+        "manipulation": max(each.manipulation for each in rounds),
+        "assumptions": (*assumptions, NOISE_OF_ROUNDS if shared else ASSUMED_DIFFERENT),
+        "notes": (*own, *notes),
+    }
+
+
+def check_alike(rounds: Sequence[Result]) -> None:
+    """Refuse rounds that are not of one question, asked and estimated in one way."""
+    first = rounds[0]
+    for each in rounds:
+        if isinstance(each, Compared):
+            raise EstimateError("a change has no rounds to subtract: subtract results that pldp.estimate made")
+        for name in SHARED:
+            one, other = getattr(first, name), getattr(each, name)
+            if one != other:
+                what = "labels or bounds" if name == "scale" else name
+                shown = f"{describe(one)} and {describe(other)}"
+                raise EstimateError(f"rounds of {first.question!r} must have the same {what}, not {shown}")
+
+
+def check_overlap(overlap: int | None) -> None:
+    """Refuse what is no number of people."""
+    if overlap is not None and (isinstance(overlap, bool) or not isinstance(overlap, int) or overlap < 0):
+        raise EstimateError(f"overlap must be a number of people, at least 0, not {overlap!r}")
+
+
+def by_question(rounds: Sequence[Results], compare: Callable[[list[Result]], Result]) -> Results:
+    """Compare question by question and table by table; what cannot be compared is named with the reason."""
+    content = [{**each.results, **{table.question: table for table in each.tables}} for each in rounds]
+    latest = rounds[-1]
+    found: dict[str, Result] = {}
+    missing: dict[str, str] = {}
+    for name in dict.fromkeys(name for each in (*content, *(each.missing for each in rounds)) for name in each):
+        try:
+            found[name] = compare([own[name] for own in content])
+        except KeyError:
+            reasons = [each.missing.get(name) for each, own in zip(rounds, content, strict=True) if name not in own]
+            missing[name] = reasons[0] or f"one of the rounds has no {name!r}"
+        except EstimateError as error:
+            missing[name] = str(error)
+    if not found:
+        raise EstimateError(next(iter(missing.values()), "there is no question to compare"))
+    tables = {table.question for each in rounds for table in each.tables}
+    rejections: Counter[str] = sum((Counter(each.rejections) for each in rounds), Counter())
+    return Results(
+        latest.survey,
+        latest.title,
+        sum(each.reports for each in rounds),
+        rejections,
+        {name: each for name, each in found.items() if name not in tables},
+        tuple(each for name, each in found.items() if name in tables),
+        missing,
+    )
