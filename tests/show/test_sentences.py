@@ -85,9 +85,9 @@ def test_a_table_of_two_questions_has_its_margins() -> None:
 def test_rounds_have_a_column_each_and_sure_changes_a_mark() -> None:
     rounds, before, first = show.BY_KIND["trend"].tables(mappings.trend())
     assert rounds.heads == ("", "round 1", "round 2", "round 3")
-    assert rounds.rows[2] == ("car", "31.3 (29.0 to 33.7 %)", "30.3 (28.0 to 32.7 %)", "21.3 (19.0 to 23.7 %)")
+    assert rounds.rows[2] == ("car", "31.3 (29.0 to 33.7)", "30.3 (28.0 to 32.7)", "21.3 (19.0 to 23.7)")
     assert before.heads == ("", "round 1 → round 2", "round 2 → round 3")
-    assert before.rows[2] == ("car", "−1.0 (−4.3 to 2.3 pp)", "−9.0 (−12.3 to −5.7 pp) *")
+    assert before.rows[2] == ("car", "−1.0 (−4.3 to 2.3)", "−9.0 (−12.3 to −5.7) *")
     assert first.heads == ("", "round 1 → round 3")
     assert [row[0] for row in first.rows if row[1].endswith("*")] == ["car"]
 
@@ -97,7 +97,8 @@ def test_a_question_of_another_kind_keeps_its_labels_and_its_unit_over_rounds() 
     own = {"of": "number", "unit": "euros", "rounds": [{"name": "a"}, {"name": "b"}], "since_first": []}
     (rounds, _) = show.BY_KIND["trend"].tables(mappings.trend(rows=rows, changes=[{**rows[0], "since": "a"}], **own))
     assert [row[0] for row in rounds.rows][:3] == ["mean", "5 % below", "25 % below"]
-    assert rounds.rows[0][1] == "66.00 (64.43 to 67.57 euros)"
+    assert rounds.rows[0][1] == "66.00 (64.43 to 67.57)"
+    assert rounds.title.endswith(", in euros")
     (differences,) = show.BY_KIND["change"].tables(mappings.change(rows=mappings.number()["rows"], **own))
     assert differences.rows[3][:2] == ("median", "64.0 euros")
 

@@ -173,7 +173,7 @@ def panels(
 
 def _panel(rows: Sequence[Mapped], places: Sequence[float], top: int, *, shares: bool) -> str:
     numbers = [row[name] for row in rows for name in ("estimate", "low", "high")]
-    axis = Axis.around(numbers, 2)
+    axis = Axis.around(numbers, 3)
     write = Writer(axis.digits(100), " %", 100) if shares else axis.label
 
     def height(number: float) -> float:

@@ -69,7 +69,11 @@ class Trend(Change):
         """Return the rounds, and the changes to the round before and to the first."""
         names = [each["name"] for each in result["rounds"]]
         plain = self.one_round[result["of"]].writer(result, more=1)
-        found = [self._columns(result, result["rows"], names, plain, "intervals hold for all rounds together")]
+        found = [
+            self._columns(
+                result, result["rows"], names, plain, "estimates, with intervals that hold for all rounds together"
+            )
+        ]
         since_first = [row for row in result["since_first"] if row["round"] != names[1]]
         for rows, title in (
             (result["changes"], "change to the round before"),
@@ -80,7 +84,7 @@ class Trend(Change):
                 heads = [
                     f"{since} → {name}" for since, name in dict.fromkeys((row["since"], row["round"]) for row in rows)
                 ]
-                found.append(self._columns(result, rows, heads, write, f"{title}; * marks intervals without 0"))
+                found.append(self._columns(result, rows, heads, write, f"{title} (* without 0 in its interval)"))
         return found
 
     def _columns(
@@ -94,13 +98,15 @@ class Trend(Change):
         """Return a row per label with a cell per round or pair of rounds; changes that are sure are marked."""
 
         def cell(row: Mapped) -> str:
-            write = writer(row)
+            write = replace(writer(row), unit="")
             if row["low"] is None or row["high"] is None:
                 return write(row["estimate"])
             sure = " *" if "since" in row and not row["low"] <= 0 <= row["high"] else ""
-            return f"{write.bare(row['estimate'])} ({write.interval(row['low'], row['high'])}){sure}"
+            return f"{write(row['estimate'])} ({write.interval(row['low'], row['high'])}){sure}"
 
         shown, note = self._by_label(result, rows, MOST_ROWS)
+        unit = writer(rows[0]).unit.strip()
+        title = f"{title}, in {unit}" if unit else title
         return Table(title, ("", *heads), [(label, *map(cell, own)) for label, own in shown], note=note)
 
     def _by_label(
