@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from scipy import stats
 
 from helpers.claims import FALSE_ALARM, rate_is, runs
 from pldp import Result, Survey, Tally, change, estimate
+from pldp.estimates import NumberResult
 from pldp.estimates.result import PersonWeights
 from pldp.estimates.rounds.overlap import shared_weight
 from pldp.tallies import OutputCounts
@@ -38,6 +41,10 @@ Error = Callable[[Result, Result], np.ndarray]
 MOVING = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0.0]])
 """Everybody is at another value in the second round: the worst that can happen at these shares."""
 STAYING = np.diag([0.5, 0.5, 0.0])
+
+
+class Bounds(NamedTuple):
+    bounds: tuple[float, float]
 
 
 def result(outputs: dict[str, np.ndarray], **options) -> Result:
@@ -125,6 +132,28 @@ def test_the_worst_way_of_moving_has_the_stated_error(target: str, joint: np.nda
     assert truth[:2] == pytest.approx(stated[:2], rel=1e-6)
     assert (MANY * independent(earlier, later)[:2] ** 2 < 0.97 * truth[:2]).all()
     assert (MANY * of_equal_weights(earlier, later)[:2] ** 2 < 0.97 * truth[:2]).all()
+
+
+def test_covariances_of_shares_and_of_numbers_are_within_their_bounds() -> None:
+    """Exact, for laws with few and with many values; people who all go from one end to the other reach the bounds."""
+    generator = np.random.default_rng(5)
+    low, high, numbers = -3.0, 7.0, np.linspace(-3, 7, 6)
+    ends = np.zeros((6, 6))
+    ends[0, -1], ends[-1, 0] = 0.3, 0.7
+    laws = [ends, ends[:, ::-1], *(generator.dirichlet(np.full(36, shape)).reshape(6, 6) for shape in [0.02, 0.3] * 40)]
+    for place, law in enumerate(laws):
+        one, two = law.sum(axis=1), law.sum(axis=0)
+        means = [
+            SimpleNamespace(estimates=np.array([own @ numbers]), density=Bounds((low, high))) for own in (one, two)
+        ]
+        bounds = NumberResult.covariance_of_values(*means)
+        covariance = numbers @ law @ numbers - (one @ numbers) * (two @ numbers)
+        assert bounds.low[0] - 1e-9 <= covariance <= bounds.high[0] + 1e-9
+        if place < 2:
+            assert covariance == pytest.approx(bounds[place][0])
+        shares = Result.covariance_of_values(SimpleNamespace(estimates=one), SimpleNamespace(estimates=two))
+        values = np.diag(law) - one * two
+        assert ((shares.low - 1e-12 <= values) & (values <= shares.high + 1e-12)).all()
 
 
 def test_people_with_much_weight_count_as_often_as_they_weigh() -> None:

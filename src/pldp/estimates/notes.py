@@ -52,10 +52,9 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
-def people_overlap(people: int, *, known: bool) -> Note:
+def people_overlap(people: int) -> Note:
     """Say how many people may be in two rounds, and what errors make of it."""
-    many = f"{'' if known else 'up to '}{people:,} people"
-    text = f"{many} may be in two of these rounds: errors allow for the answers that change most"
+    text = f"up to {people:,} people may be in two of these rounds: errors allow for answers that change the most"
     return Note("people-overlap", text, "info")
 
 

@@ -212,7 +212,7 @@ def shared_fields(rounds: Sequence[Result], overlap: int | None, names: Sequence
     names = names or ("the earlier round", "the later round")
     latest = rounds[-1]
     shared = max(worst_overlap(two, one, overlap).people for one, two in pairwise(rounds))
-    notes = [people_overlap(shared, known=overlap is not None) if shared else DIFFERENT_PEOPLE]
+    notes = [people_overlap(shared) if shared else DIFFERENT_PEOPLE]
     if not latest.has_normal_error.all():
         notes.append(WIDE_QUANTILES)
     if any(each.text != latest.text for each in rounds):
