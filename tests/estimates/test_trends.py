@@ -134,6 +134,14 @@ def test_the_statistic_of_a_quantile_is_where_its_interval_ends_at_0() -> None:
         assert bool((((low > 0) | (high < 0)) & quantiles).any()) == excluded
 
 
+def test_a_mean_that_moved_very_far_needs_no_quantile() -> None:
+    earlier, later = (ASKED["number"](seed) for seed in (1, 2))
+    far = replace(later, mean=replace(later.mean, value=later.mean.value + 100))
+    found = change(far, earlier)
+    assert found.statistic == abs(found.estimates[0]) / found.standard_error[0] > 20
+    assert found.test().p_value < 1e-15
+
+
 def test_all_results_are_subtracted_question_by_question() -> None:
     found = results(2) - results(1)
     assert isinstance(found, Results)

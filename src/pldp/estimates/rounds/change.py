@@ -138,10 +138,10 @@ class Change(Compared):
         """The largest difference in standard errors; of a quantile, of those at which its interval ends at 0."""
         normal = self.later.has_normal_error
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.append(abs(self.estimates / self.standard_error)[normal], 0.0 if (~normal).any() else np.nan)
-        largest = float(np.nanmax(found)) if np.isfinite(found).any() else np.nan
+            ratios = abs(self.estimates / self.standard_error)[normal]
+        largest = max(ratios[~np.isnan(ratios)].tolist(), default=np.nan)
         low, high = largest, _FARTHEST
-        if normal.all() or not self._excludes_zero(low):
+        if normal.all() or not largest < _FARTHEST or not self._excludes_zero(low):
             return largest
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
