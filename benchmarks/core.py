@@ -165,7 +165,7 @@ def _answer_all(asked: list[tuple[Device, str]]) -> None:
 
 def _support(survey: Survey, batches: list[pa.RecordBatch]) -> Any:
     counted = tally(survey, iter(batches))
-    return group(survey.questions[0].channels[0], counted.counts["value", "standard"]).support()
+    return group(survey.questions[0].channels[0], counted.counts["value", "standard"]).support
 
 
 CASES = (krr, oue, krr_server, fit, device, hash_server, hash_accuracy, whole)

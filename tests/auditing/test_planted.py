@@ -10,7 +10,7 @@ import pytest
 from helpers.claims import runs
 from helpers.planted import PLANTED
 from pldp.auditing import NAMES, audit, mechanism_survey
-from pldp.auditing.catalogue import LABEL
+from pldp.auditing.audit import LABEL
 from pldp.mechanisms import ItemSet
 from pldp.simulate import perturb
 

@@ -68,11 +68,11 @@ def test_demo_ends_its_collector_whatever_happens(capsys, tmp_path: Path, monkey
         patched.setattr("pldp.cli.simulate.simulate_reports", interrupt)
         assert run(capsys, "demo")[0] == 130
     with monkeypatch.context() as patched:
-        patched.setattr("pldp.cli.loopback._call", lambda *_, **__: {"withdrawn": 1, "rows": [{"estimate": 0.5}] * 16})
+        patched.setattr("pldp.cli.demo._call", lambda *_, **__: {"withdrawn": 1, "rows": [{"estimate": 0.5}] * 16})
         code, _, err = run(capsys, "demo")
         assert (code, err) == (2, "pldp: the collector gives another estimate than its reports do\n")
     with monkeypatch.context() as patched:
-        patched.setattr("pldp.collector.sender.Sender.send", lambda *_: iter(["no receipt"]))
+        patched.setattr("pldp.collector.sender.Sender.send", lambda *_: iter(()))
         code, _, err = run(capsys, "demo")
         assert code == 2
         assert re.fullmatch(r"pldp: http://127.0.0.1:\d+: POST /v1/withdraw got 404 unknown_receipt\n", err)

@@ -2,12 +2,13 @@
 
     python tests/clients/make_vectors.py "number sw" 2000 vectors.jsonl
 
-One JSON object per line. A line with `text` is a survey in its spelled-out form with its hash, its explanation at every
-level and whether it is signed; the lines after it are devices of that survey. A device has a `stream` (see `Stream`),
-what it was asked (`calls`) and what came of it (`results`): the JSON of a report, or the name of an error. Some devices
-also have the `state` that they leave behind. A line with `mutant` is a spelled-out survey with something changed, and
-whether a client that reads nothing but the spelled-out form must accept it. A number that JSON cannot write is
-`{"number": "NaN"}`.
+One JSON object per line. A line with `editions` is a survey in its spelled-out form and the same survey a little
+changed; each has its hash, its explanation at every level, the key that is trusted, and a hash of permanent outputs
+where answers are tracked. The lines after it are devices of that survey. A device has a `stream` (see `Stream`) and a
+`story`: in which edition and round it was asked what (`calls`), and what came of it (`results`): the JSON of a report
+with its receipt, a receipt, or an error. It also has a hash of the `state` that it leaves behind. A line with `mutant`
+is a spelled-out survey with something changed, and whether a client that reads nothing but the spelled-out form must
+accept it. A number that JSON cannot write is `{"number": "NaN"}`.
 """
 
 from __future__ import annotations
@@ -18,19 +19,17 @@ import json
 import math
 import random
 import sys
-import tempfile
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pldp import Device, Survey
+from pldp.device.state import DeviceState
 from pldp.errors import PldpError, SurveyError
-from pldp.mechanisms import (
-    epsilon_text,
-    names,
-    read,
-)
-from pldp.survey import Question, loads, make_key, sign
+from pldp.mechanisms import epsilon_text, names, read
+from pldp.mechanisms.tracking.stages import STAGES
+from pldp.survey import Question, loads, sign
 
 PLAIN, BUDGETED = names("labels", per_value=False), names("labels", per_value=True)
 
@@ -42,9 +41,11 @@ CASES = (
 )
 """Kind and mechanism of every question of a survey; in the last one, each question has a kind of its own."""
 
-LEAST_SURVEYS = 5
+RULES = ("once", "fresh", "tracked")
+LEAST_SURVEYS = 6
 MOST_REPORTS_PER_SURVEY = 500
 MUTANTS_PER_SURVEY = 100
+MOST_SETTLED = 64
 NAMES = (
     "strict",
     "open",
@@ -84,15 +85,17 @@ def _chance(name: str) -> random.Random:
 def make_surveys(case: str) -> Iterator[Survey]:
     """Random surveys whose questions are all of this case."""
     for number in itertools.count():
-        survey = _random_survey(_chance(f"{case} {number}"), case)
+        survey = _random_survey(_chance(f"{case} {number}"), case, repeat=RULES[number % 3])
         if survey is not None:
             yield survey
 
 
-def _random_survey(rng: random.Random, case: str) -> Survey | None:
+def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
     names = rng.sample(NAMES, rng.randint(1, 4))
-    hidden = rng.random() < 0.4 and case.removeprefix("choice ") in PLAIN
+    hidden = rng.random() < 0.4 and repeat != "tracked" and case.removeprefix("choice ") in PLAIN
     cases = CASES[:-1] if case == CASES[-1] else (case,)
+    if repeat == "tracked":
+        cases = tuple(each for each in cases if each.split()[1] in STAGES) or cases
     count = rng.randint(3, 6) if case == CASES[-1] else rng.randint(1, 4)
     document: dict[str, Any] = {
         "pldp": 1,
@@ -100,8 +103,11 @@ def _random_survey(rng: random.Random, case: str) -> Survey | None:
         "levels": {name: {"epsilon": _epsilon(rng, case), "text": rng.choice(["", "more"])} for name in names},
         "questions": [_random_question(rng, rng.choice(cases), place, names, hidden) for place in range(count)],
         "collector": rng.choice(["", "Stadt Köln"]),
+        "repeat": repeat,
     }
     for question in document["questions"]:
+        if repeat == "tracked" and rng.random() < 0.3:
+            question["permanent"] = _epsilon(rng, most=8, least=4.1)
         if len(cases) > 1 and question["mechanism"] in PLAIN and rng.random() < 0.3:
             table = dict.fromkeys(list(question.get("levels", names))[:1], question["mechanism"])
             question["mechanism"] = rng.choice(["auto", table])
@@ -182,38 +188,88 @@ def _random_weights(rng: random.Random, mechanism: str, size: int) -> dict[str, 
     return {"other": other}
 
 
-def _epsilon(rng: random.Random, case: str = "", most: float = 4) -> str:
-    least = 0.7 if case == "number hm" else 0.06  # a small ε makes another mechanism of it
+def _epsilon(rng: random.Random, case: str = "", most: float = 4, least: float = 0.06) -> str:
+    least = 0.7 if case == "number hm" else least  # a small ε makes another mechanism of it
     return f"{rng.uniform(least, most):.{rng.choice([1, 2, 6])}f}"
 
 
 def make_vectors(case: str, reports: int) -> Iterator[dict[str, Any]]:
     """Yield surveys and devices until so many reports have been made."""
-    private, public = make_key()
     made = 0
     here_at_least = min(reports // LEAST_SURVEYS, MOST_REPORTS_PER_SURVEY)
     for number, survey in enumerate(make_surveys(case)):
-        signed = number % 5 == 0
-        yield {
-            "text": sign(survey, private) if signed else survey.canonical.decode(),
-            "trusted": public if signed else None,
-            "hash": survey.hash,
-            "explain": [
-                Device(survey).explain(level.name) for level in survey.levels if _everywhere(survey, level.name)
-            ],
-            "levels": [level.name for level in survey.levels if _everywhere(survey, level.name)],
-        }
+        name = f"{case}/{number}"
+        files = list(_sign(case, number // 3 % 3, [survey, *_edit(_chance(name), survey)]))
+        editions = [loads(text, trusted_key=key) for text, key in files]
+        yield {"editions": [_describe(name, *each) for each in zip(editions, files, strict=True)], "name": name}
         here = 0
         for count in itertools.count():
-            name = f"{case}/{number}/{count}"
-            device = _device(survey, name, _chance(name), keep_state=count == 0)
+            device = _device(editions, f"{name}/{count}", _chance(f"{name}/{count}"))
             yield device
-            here += sum(result.startswith("{") for result in device["results"])
+            here += sum(result.startswith("{") for chapter in device["story"] for result in chapter["results"])
             if here >= here_at_least or made + here >= reports:
                 break
         made += here
         if made >= reports:
             return
+
+
+def _edit(rng: random.Random, survey: Survey) -> Iterator[Survey]:
+    """Yield the survey under another title, with another text, label, order or rule."""
+    for _ in range(rng.randint(1, 3)):
+        document = json.loads(survey.canonical)
+        question = rng.choice(document["questions"])
+        match rng.choice(["title", "text", "label", "order", "rule"]):
+            case "title":
+                document["title"] += rng.choice("abc")
+            case "text":
+                question["text"] += "?"
+            case "label" if "values" in question:
+                question["values"][0] += "!"
+            case "rule" if survey.repeat != "tracked":
+                document["repeat"] = rng.choice(["once", "fresh"])
+            case _:
+                document["questions"].reverse()
+        yield loads(json.dumps(document))
+
+
+def _sign(case: str, how: int, surveys: list[Survey]) -> Iterator[tuple[str, str | None]]:
+    """Yield the text of each survey with the key to trust: unsigned, signed by a key that is trusted, or by another.
+
+    Editions after the second come in another way, so that one person has several authors and accounts.
+    """
+    private = hashlib.sha256(case.encode()).hexdigest()
+    for number, survey in enumerate(surveys):
+        way = (how + (number > 1)) % 3
+        text = sign(survey, private) if way else survey.canonical.decode()
+        yield text, json.loads(text)["signature"]["public_key"] if way == 1 else None
+
+
+def _describe(name: str, survey: Survey, file: tuple[str, str | None]) -> dict[str, Any]:
+    levels = [level.name for level in survey.levels if _everywhere(survey, level.name)]
+    return {
+        "text": file[0],
+        "trusted": file[1],
+        "hash": survey.hash,
+        "explain": [Device(survey).explain(level) for level in levels],
+        "levels": levels,
+        "identities": [question.identity for question in survey.questions],
+        "settled": _settled_hash(name, survey),
+    }
+
+
+def _settled_hash(name: str, survey: Survey) -> str:
+    """Hash the permanent outputs of many values at every level, of a device whose secret is the start of a stream."""
+    state = DeviceState(None, cap=None, random=Stream(name))
+    lines = []
+    for question in survey.questions:
+        for level, stages in zip(question.levels, question.stages, strict=False):
+            parts = ("permanent", survey.author, question.identity, level.name)
+            for value in range(min(question.size, MOST_SETTLED)):
+                encoded = value**5 % 2**question.size if question.kind == "choices" else value
+                output = stages.settle(encoded, lambda kept, count, parts=parts: state.kept_bytes(count, *parts, kept))
+                lines.append(str(int.from_bytes(output, "little") if isinstance(output, bytes) else output))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 WORDS = (
@@ -238,6 +294,9 @@ WORDS = (
     "open",
     "clip",
     "infinite",
+    "once",
+    "fresh",
+    "tracked",
 )
 EPSILONS = (
     "0",
@@ -340,26 +399,69 @@ def _everywhere(survey: Survey, level: str) -> bool:
     return all(level in question.level_index for question in survey.questions)
 
 
-def _device(survey: Survey, name: str, rng: random.Random, *, keep_state: bool) -> dict[str, Any]:
+def _device(editions: list[Survey], name: str, rng: random.Random) -> dict[str, Any]:
+    """Let one person answer editions of a survey, round after round."""
     cap = _epsilon(rng, most=rng.choice([4, 1000])) if rng.random() < 0.3 else None
-    device = Device(survey, cap=cap, random=Stream(name))
-    calls: list[Any] = []
-    results = []
-    for _ in range(rng.randint(1, 5)):
-        calls.append(rng.choice(calls) if calls and rng.random() < 0.3 else _call(rng, survey, device.asked))
-        values, levels = calls[-1]
-        try:
-            given = {name: float(value["number"]) if isinstance(value, dict) else value for name, value in values}
-            results.append(device.answer_all(given, dict(levels) if isinstance(levels, list) else levels).to_json())
-        except PldpError as error:
-            results.append(type(error).__name__)
-    made = {"stream": name, "cap": cap, "asked": device.asked, "calls": calls, "results": results}
-    if keep_state:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "state"
-            device._state._write(path)
-            made["state"] = json.loads(path.read_text())
-    return made | {"remaining": device.remaining(), "spent": device.ledger.total}
+    stream = Stream(name)
+    story, state, round_ = [], None, 1
+    for _ in range(rng.randint(1, 4)):
+        number = rng.choice([0, *range(len(editions))])
+        survey = editions[number]
+        device = Device(survey, cap=None if story else cap, round=round_, random=stream)
+        device._state = state = state or device._state
+        chapter: dict[str, Any] = {"edition": number, "round": round_, "asked": device.asked}
+        chapter["calls"] = [_request(rng, survey, device.asked) for _ in range(rng.randint(1, 3))]
+        chapter["results"] = [_result(device, *call) for call in chapter["calls"]]
+        chapter |= {"answered": device.answered, "remaining": device.remaining()}
+        story.append(chapter)
+        round_ = max(1, round_ + rng.choice([-1, 0, 1, 1, 2]))
+    return {"stream": name, "cap": cap, "story": story, "spent": device.ledger.total, "state": _state_hash(state)}
+
+
+def _state_hash(state: DeviceState) -> str:
+    """Hash what the state file has, without the spaces that this package writes between entries."""
+    content = {
+        "pldp_device": 2,
+        "secret": state._secret.hex(),
+        "cap": state.ledger.cap,
+        "ledger": [asdict(spend) for spend in state.ledger.spends],
+        "sent": [asdict(sent) for sent in state.sent],
+    }
+    text = json.dumps(content, default=bytes.hex, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+SAME_WORDS = (
+    "question must be one that this device",
+    "question '",
+    "all answers must",
+    "this answer costs",
+    "round must",
+)
+"""Errors that say the same in all languages begin so; of others only the name is the same."""
+
+
+def _result(device: Device, verb: str, *what: Any) -> str:
+    try:
+        if verb == "withdraw":
+            return device.withdraw(*what)
+        if verb == "change cap":
+            device.change_cap(*what)
+            return ""
+        values, levels = what
+        given = {name: float(value["number"]) if isinstance(value, dict) else value for name, value in values}
+        report = device.answer_all(given, dict(levels) if isinstance(levels, list) else levels)
+        return f"{report.to_json()} {device.receipt(report)}"
+    except PldpError as error:
+        return f"{type(error).__name__}: {error if str(error).startswith(SAME_WORDS) else ''}"
+
+
+def _request(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[Any]:
+    """Return what to do: mostly to answer."""
+    choice = rng.random()
+    if choice < 0.1:
+        return ["withdraw", rng.choice(asked)]
+    return ["change cap", _epsilon(rng, most=1000)] if choice < 0.15 else ["answer", *_call(rng, survey, asked)]
 
 
 def _call(rng: random.Random, survey: Survey, asked: tuple[str, ...]) -> list[Any]:

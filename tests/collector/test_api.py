@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from helpers.collector.client import JSON, LINES, call, lines, send
 from helpers.collector.places import query
-from helpers.collector.senders import make_reports
+from helpers.collector.senders import make_reports, receipt_of
 from pldp.cli import make_parser
 from pldp.collector import Collector, Packed, Problem, Settings, Store, Tokens
 from pldp.errors import StoreError, StoreFullError, UsageError
@@ -70,12 +70,12 @@ def test_a_device_fetches_the_survey_it_can_check(commute: Survey, store: Store,
     assert call(app, "HEAD", "/v1/survey").body == b""
 
 
-def test_one_report_is_accepted_with_a_receipt_and_again_with_the_same(app: Collector, commute: Survey) -> None:
+def test_one_report_is_accepted_and_again_with_the_same_answer(app: Collector, commute: Survey) -> None:
     (report,) = make_reports(commute, 1)
     first = call(app, "POST", "/v1/reports", report.to_json().encode(), JSON)
     assert first.status == 200
     assert call(app, "POST", "/v1/reports", report.to_json().encode(), f"{JSON}; charset=utf-8").json == first.json
-    assert first.json["receipt"].startswith(report.id)
+    assert first.json == {"outcome": "accepted", "id": report.id}  # nothing that withdraws it
 
 
 def test_each_report_of_a_batch_has_its_outcome(app: Collector, store: Store, commute: Survey) -> None:
@@ -106,9 +106,9 @@ def test_a_rejected_report_gets_its_reason_and_is_counted(app: Collector, store:
 
 def test_withdrawing_takes_the_report_out_of_the_estimate(app: Collector, commute: Survey, reader: str) -> None:
     reports = make_reports(commute, 100)
-    answer = call(app, "POST", "/v1/reports", lines(reports), LINES).json
-    for outcome in answer["outcomes"][:10]:
-        body = json.dumps({"receipt": outcome["receipt"]}).encode()
+    call(app, "POST", "/v1/reports", lines(reports), LINES)
+    for report in reports[:10]:
+        body = json.dumps({"receipt": receipt_of(report.id)}).encode()
         assert call(app, "POST", "/v1/withdraw", body, JSON).json == {"outcome": "withdrawn"}
     shown = call(app, "GET", "/v1/estimates/mode", token=reader).json
     expected = frequencies(tally(commute, reports[10:]), "mode")
@@ -132,7 +132,7 @@ def test_a_closed_round_takes_no_report_and_keeps_its_estimate(app: Collector, c
     rounds = call(app, "GET", "/v1/rounds", token=admin).json["rounds"]
     assert [each["reports"] for each in rounds] == [60, 1]
     assert call(app, "GET", "/v1/estimates/mode?round=9", token=admin).code == "not_found"
-    for wrong in ("round=x", "round=1&round=2", "other=1", "round=²"):
+    for wrong in ("round=x", "round=1&round=2", "other=1", "round=²", "round=1" + 9 * "&round=1"):
         assert call(app, "GET", f"/v1/estimates/mode?{wrong}", token=admin).code == "bad_request"
 
 
@@ -251,13 +251,13 @@ def test_one_address_is_limited_and_others_are_not(commute: Survey, store: Store
 
 
 def test_the_memory_of_the_rate_limit_is_bounded(monkeypatch) -> None:
-    from pldp.collector import limits  # noqa: PLC0415
+    from pldp.collector import callers  # noqa: PLC0415
 
-    monkeypatch.setattr(limits, "MOST_ADDRESSES", 3)
-    limit = limits.RateLimit(1, burst=1)
+    monkeypatch.setattr(callers, "MOST_ADDRESSES", 3)
+    limit = callers.RateLimit(1, burst=1)
     assert not [limit.wait(str(number)) for number in range(10) if limit.wait(str(number))]
-    assert len(limit) == 3
-    assert [limits.sender(odd) for odd in ("", "x:y", "fe80::1%eth0")] == ["", "x:y", "fe80::"]
+    assert len(limit._buckets) == 3
+    assert [callers.sender(odd) for odd in ("", "x:y", "fe80::1%eth0")] == ["", "x:y", "fe80::"]
 
 
 @pytest.mark.parametrize(
@@ -418,3 +418,29 @@ def test_the_page_on_production_says_what_is_there(app: Collector, reader: str) 
     assert set(re.findall(r"^\| `(pldp_\w+)` \|", page, re.MULTILINE)) == metrics
     (command,) = re.findall(r"^ExecStart=\S+/pldp (.+)$", page, re.MULTILINE)
     assert make_parser("serve").parse_args(command.split()).config == "/etc/pldp/collector.toml"
+
+
+def test_a_report_made_for_another_round_is_rejected_and_a_known_one_is_not(
+    app: Collector, commute: Survey, admin: str
+) -> None:
+    known, late, new = make_reports(commute, 3)
+    assert call(app, "GET", "/v1/round").json == {"round": 1, "open": True}
+    assert call(app, "POST", "/v1/reports?round=1", known.to_json().encode(), JSON).status == 200
+    call(app, "POST", "/v1/rounds/close", token=admin)
+    assert call(app, "GET", "/v1/round").json == {"round": 1, "open": False}
+    call(app, "POST", "/v1/rounds/open", token=admin)
+    again = call(app, "POST", "/v1/reports?round=1", lines([known, late]), LINES).json
+    assert [each.get("code", "accepted") for each in again["outcomes"]] == ["accepted", "closed_round"]
+    assert call(app, "POST", "/v1/reports?round=2", new.to_json().encode(), JSON).status == 200
+    assert call(app, "POST", "/v1/reports?round=3", late.to_json().encode(), JSON).code == "closed_round"
+    assert call(app, "POST", "/v1/reports?round=x", late.to_json().encode(), JSON).code == "bad_request"
+
+
+def test_neither_the_store_nor_the_bytes_of_a_report_withdraw_it(app: Collector, store: Store, commute: Survey) -> None:
+    (report,) = make_reports(commute, 1)
+    answer = call(app, "POST", "/v1/reports", report.to_json().encode(), JSON).body.decode()
+    stored = [bytes(cell).hex() for cell in store.packing.pack(report)[:2]]
+    for stolen in (report.id, report.id * 2, commute.hash, *stored, *answer.split('"')):
+        assert not store.withdraw(stolen)
+    assert receipt_of(report.id) not in report.to_json() + answer
+    assert store.withdraw(receipt_of(report.id))

@@ -16,6 +16,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from helpers.browsers import Visit, Visits
+from helpers.collector.senders import receipt_of, with_receipts
 from helpers.collector.servers import Local, local
 from pldp.collector import Sender, Tokens
 from pldp.reports import Report
@@ -29,12 +30,10 @@ def reports_of(survey: Survey, people: int, seed: int, level_mix: Any = None) ->
     return [report for batch in simulate_reports(survey, population, seed=seed) for report in from_batch(survey, batch)]
 
 
-def upload(server: Local, reports: list[Report]) -> list[str]:
-    """Send reports and return their receipts."""
+def upload(server: Local, reports: list[Report]) -> None:
     sender = Sender(server.url)
-    receipts = list(sender.send(reports))
+    list(sender.send(reports))
     sender.close()
-    return receipts
 
 
 def post(server: Local, path: str, body: bytes = b"", token: str = "") -> Any:
@@ -120,8 +119,8 @@ def test_every_question_is_shown_with_its_intervals(visit: Visits, shop: tuple[L
 
 
 def test_new_reports_and_withdrawals_show_while_one_looks(visit: Visits, commuting: Local, commute: Survey) -> None:
-    reports = reports_of(commute, 700, seed=2)
-    receipts = upload(commuting, reports[:600])
+    reports = with_receipts(commute, reports_of(commute, 700, seed=2))
+    upload(commuting, reports[:600])
     page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
     expect(tile(page, "Reports")).to_contain_text("600")
     estimates = card(page, "How do you usually get to work?").locator(".dots tbody")
@@ -129,8 +128,9 @@ def test_new_reports_and_withdrawals_show_while_one_looks(visit: Visits, commuti
     upload(commuting, reports[600:])
     expect(tile(page, "Reports")).to_contain_text("700")
     expect(estimates).not_to_have_text(before, use_inner_text=True)
-    for receipt in receipts[:50]:
-        assert post(commuting, "/v1/withdraw", json.dumps({"receipt": receipt}).encode()) == {"outcome": "withdrawn"}
+    for report in reports[:50]:
+        receipt = json.dumps({"receipt": receipt_of(report.id)}).encode()
+        assert post(commuting, "/v1/withdraw", receipt) == {"outcome": "withdrawn"}
     expect(tile(page, "Reports")).to_contain_text("650")
     expect(tile(page, "Withdrawn")).to_contain_text("50")
 

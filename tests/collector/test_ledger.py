@@ -17,7 +17,7 @@ from helpers.collector.client import JSON, LINES, call, lines, send
 from helpers.collector.faults import FaultyDatabase, failing
 from helpers.collector.places import query
 from helpers.collector.race import check_then_update, conditional, spend_at_once, spend_in_processes
-from helpers.collector.senders import packed
+from helpers.collector.senders import packed, receipt_of, remember
 from pldp.budgets import micro_epsilon
 from pldp.collector import Collector, Packing, Settings, Store, Tokens, open_database
 from pldp.collector import ledger as ledger_module
@@ -40,7 +40,8 @@ def tokens(where: str | Path) -> Tokens:
 
 def strict_reports(survey: Survey, count: int) -> list:
     """Reports that cost 0.5 each."""
-    return [Device(survey).answer("mode", "bike", level="strict") for _ in range(count)]
+    devices = [Device(survey) for _ in range(count)]
+    return [remember(device, device.answer("mode", "bike", level="strict")) for device in devices]
 
 
 def spent(tokens: Tokens, token: str) -> int:
@@ -86,7 +87,7 @@ def test_withdrawing_gives_nothing_back(store: Store, tokens: Tokens, commute: S
     (ana,) = tokens.enrol(["ana"], micro_epsilon("0.5"))
     rows = packed(commute, strict_reports(commute, 2))
     store.add(rows[:1], {}, [token_hash(ana)])
-    assert store.withdraw(store.receipt(rows[0].id))
+    assert store.withdraw(receipt_of(rows[0].id))
     assert spent(tokens, ana) == 500_000
     assert store.add(rows, {}, [token_hash(ana)] * 2) == [Rejection.WITHDRAWN, OVER]
 

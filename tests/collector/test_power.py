@@ -18,6 +18,7 @@ from helpers.collector import disk
 from helpers.collector.disk import Disk, Step, after_power_cut, watched
 from helpers.collector.faults import FaultyDatabase
 from helpers.collector.places import query
+from helpers.collector.senders import make_id, receipt_of
 from pldp.collector import Packed, Store, report_log
 from pldp.errors import StoreError, StoreFullError
 from pldp.reports import Rejection
@@ -48,18 +49,22 @@ def seeded(seed: int) -> random.Random:
     return random.Random(seed)  # noqa: S311 - the same cuts every time
 
 
-def made(chance: random.Random, count: int) -> list[Packed]:
-    return [Packed(chance.randbytes(16), bytes([1, chance.randrange(6), 0, 0])) for _ in range(count)]
+def made(survey: Survey, chance: random.Random, count: int) -> list[Packed]:
+    return [
+        Packed(make_id(survey, chance.getrandbits(64)), bytes([1, chance.randrange(6), 0, 0])) for _ in range(count)
+    ]
 
 
-def work(store: Store, acknowledged: Callable[[str, list[Packed]], None], chance: random.Random) -> None:
+def work(
+    survey: Survey, store: Store, acknowledged: Callable[[str, list[Packed]], None], chance: random.Random
+) -> None:
     """Do all that a collector does to its store, and tell each time once it was done."""
     for turn in range(40):
-        reports = made(chance, chance.choice((1, 3, 30)))
+        reports = made(survey, chance, chance.choice((1, 3, 30)))
         assert store.add(reports, {Rejection.MALFORMED: turn % 2}) == [None] * len(reports)
         acknowledged("stored", reports)
         if turn % 9 == 5:
-            assert store.withdraw(store.receipt(reports[0].id))
+            assert store.withdraw(receipt_of(reports[0].id))
             acknowledged("withdrawn", reports[:1])
         if turn == 20:
             store.close_round()
@@ -73,7 +78,7 @@ def recorded(survey: Survey, folder: Path, synchronous: str, seed: int) -> list[
     with watched(folder) as seen, closing(Store(survey, database)) as store:
         for setting in (f"synchronous = {synchronous}", "wal_autocheckpoint = 30"):
             database.writer.execute(f"PRAGMA {setting}").fetchall()
-        work(store, lambda what, reports: seen.note((what, reports)), seeded(seed))
+        work(survey, store, lambda what, reports: seen.note((what, reports)), seeded(seed))
         return list(seen.steps)
 
 
@@ -151,13 +156,13 @@ def failing(seen: Disk, survey: Survey, path: Path, codes: dict[str, int], first
     with closing(Store(survey, database)) as store:
         database.writer.execute("PRAGMA wal_autocheckpoint = 10").fetchall()
         seen.refuse = refuse
-        tries = made(chance, 60)
+        tries = made(survey, chance, 60)
         for start in range(0, 60, 4):
             reports = tries[start : start + 4]
             try:
                 assert store.add(reports, {}) == [None] * 4
                 acknowledged.update(report.id for report in reports)
-                if start % 24 == 8 and store.withdraw(store.receipt(reports[0].id)):
+                if start % 24 == 8 and store.withdraw(receipt_of(reports[0].id)):
                     acknowledged.discard(reports[0].id)
             except StoreError as error:
                 kinds.add(type(error))
@@ -197,9 +202,9 @@ def test_databases_elsewhere_are_not_seen(tmp_path: Path, commute: Survey) -> No
     for folder in (here, elsewhere):
         folder.mkdir()
     with closing(Store(commute, elsewhere / "reports.db")) as other, watched(here) as seen:
-        other.add(made(seeded(1), 1), {})
+        other.add(made(commute, seeded(1), 1), {})
         assert not seen.steps
         with closing(Store(commute, here / "reports.db")):
             opened = len(seen.steps)
-            other.add(made(seeded(2), 1), {})
+            other.add(made(commute, seeded(2), 1), {})
             assert len(seen.steps) == opened > 0

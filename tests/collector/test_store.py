@@ -21,12 +21,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from helpers.collector.faults import FaultyDatabase, failing
 from helpers.collector.places import query
-from helpers.collector.senders import make_reports, packed
+from helpers.collector.senders import make_id, make_reports, packed, receipt_of, remember
 from helpers.collector.servers import running
 from pldp.cli import main
 from pldp.collector import Packed, Sender, Store, Tokens, open_database, report_log
 from pldp.collector import running as running_module
-from pldp.collector.connections import Connections
+from pldp.collector.database import Connections
 from pldp.collector.migrations import MIGRATIONS
 from pldp.collector.tokens import token_hash
 from pldp.device import Device
@@ -90,7 +90,7 @@ def test_who_withdraws_is_gone_from_rows_and_tally(open_store: Open, commute: Su
     store = open_store()
     store.add(rows, {})
     assert store.tally().reports == 40
-    receipts = [store.receipt(row.id) for row in rows[:10]]
+    receipts = [receipt_of(row.id) for row in rows[:10]]
     assert all(store.withdraw(receipt) for receipt in receipts)
     assert store.withdraw(receipts[0])
     assert store.tally() == tally(commute, reports[10:])
@@ -108,11 +108,11 @@ def test_when_a_thousand_withdraw_nothing_of_them_is_left(tmp_path: Path) -> Non
     people = 1100 if os.environ.get("PLDP_LONG") else 150
     gone = people - 100
     chance = random.Random(1)  # noqa: S311 - the same rows every time
-    rows = [Packed(chance.randbytes(16), b"\x01" + chance.randbytes(37) + b"\x0f") for _ in range(people)]
+    rows = [Packed(make_id(survey, number), b"\x01" + chance.randbytes(37) + b"\x0f") for number in range(people)]
     with closing(Store(survey, tmp_path / "reports.db")) as store:
         assert store.add(rows, {}) == [None] * people
         store.tally()
-        assert all(store.withdraw(store.receipt(row.id)) for row in rows[:gone])
+        assert all(store.withdraw(receipt_of(row.id)) for row in rows[:gone])
         content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
         found = [any(row.row[at : at + 12] in content for at in (1, 13, 25)) for row in rows]  # pages may part a row
         assert found == [False] * gone + [True] * 100
@@ -125,9 +125,9 @@ def test_when_a_thousand_withdraw_nothing_of_them_is_left(tmp_path: Path) -> Non
 def test_only_the_receipt_withdraws(store: Store, commute: Survey) -> None:
     one, two = packed(commute, make_reports(commute, 2))
     store.add([one], {})
-    good = store.receipt(one.id)
+    good = receipt_of(one.id)
     forged = good[:-1] + ("0" if good[-1] != "0" else "1")
-    for wrong in (forged, good.upper(), store.receipt(two.id), "", "x", "é" * 64, good + "00"):
+    for wrong in (forged, good.upper(), receipt_of(two.id), "", "x", "é" * 64, good + "00"):
         assert not store.withdraw(wrong)
     assert store.tally().reports == 1
 
@@ -140,7 +140,7 @@ def test_a_closed_round_never_changes(open_store: Open, commute: Survey) -> None
     assert store.close_round() == store.close_round()
     frozen = store.tally(1)
     assert store.add([rows[0], rows[8]], {Rejection.MALFORMED: 1}) == [None, Rejection.CLOSED_ROUND]
-    assert store.withdraw(store.receipt(rows[0].id))
+    assert store.withdraw(receipt_of(rows[0].id))
     store = open_store()
     assert store.add(rows[8:], {}) == [Rejection.CLOSED_ROUND] * 4
     assert store.open_round().number == store.open_round().number == 2
@@ -163,7 +163,7 @@ def test_joined_chunks_hold_the_same_reports(open_store: Open, commute: Survey, 
         store.add([row], {})
         if place % 7 == 0:
             assert store.tally().reports == place + 1
-    assert store.withdraw(store.receipt(rows[3].id))
+    assert store.withdraw(receipt_of(rows[3].id))
     assert store.add(rows[:3], {}) == [None] * 3
     kept = [*reports[:3], *reports[4:]]
     assert store.tally() == tally(commute, kept) == open_store().tally()
@@ -179,15 +179,15 @@ def test_only_what_is_new_is_counted(open_store: Open, commute: Survey, monkeypa
     store = open_store()
     store.add(rows[:40], {})
     assert store.tally() == tally(commute, reports[:40])
-    store.withdraw(store.receipt(rows[3].id))
+    store.withdraw(receipt_of(rows[3].id))
     store.add(rows[40:], {})
-    store.withdraw(store.receipt(rows[50].id))
+    store.withdraw(receipt_of(rows[50].id))
     left = [report for place, report in enumerate(reports) if place not in {3, 50}]
     assert store.tally() == tally(commute, left)
     assert read == [40, 1, 19]
     monkeypatch.setattr(running_module, "MOST_GONE", 2)
     for row in rows[:3]:
-        store.withdraw(store.receipt(row.id))
+        store.withdraw(receipt_of(row.id))
     assert store.tally() == tally(commute, left[3:])
     assert read[3:] == [55]
 
@@ -206,8 +206,8 @@ def test_many_reports_are_counted_in_steps_that_others_can_interrupt(
     def interrupt(counted: int) -> None:
         told.append(counted)
         if len(told) == 3:
-            store.withdraw(store.receipt(rows[0].id))
-            store.withdraw(store.receipt(rows[59].id))
+            store.withdraw(receipt_of(rows[0].id))
+            store.withdraw(receipt_of(rows[59].id))
             store.add(rows[60:], {})
 
     assert store.tally(progress=interrupt) == tally(commute, [*reports[1:59], *reports[60:]])
@@ -217,11 +217,12 @@ def test_many_reports_are_counted_in_steps_that_others_can_interrupt(
 def test_pairs_are_counted_with_the_rest_and_kept_when_a_round_closes(tmp_path: Path, commute: Survey) -> None:
     pairs = [("late", "mode")]
     store = Store(commute, tmp_path / "reports.db", pairs=pairs)
-    reports = [Device(commute).answer_all({"mode": "bus", "late": "no"}, "open") for _ in range(20)]
+    devices = [Device(commute) for _ in range(20)]
+    reports = [remember(device, device.answer_all({"mode": "bus", "late": "no"}, "open")) for device in devices]
     rows = packed(commute, reports)
     store.add(rows, {})
     assert store.tally() == tally(commute, reports, pairs=pairs)
-    store.withdraw(store.receipt(rows[5].id))
+    store.withdraw(receipt_of(rows[5].id))
     left = tally(commute, [*reports[:5], *reports[6:]], pairs=pairs)
     assert store.tally() == left
     store.close_round()
@@ -233,11 +234,11 @@ def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> N
     store = Store(commute, tmp_path / "reports.db")
     rows = packed(commute, make_reports(commute, 9))
     store.add(rows[:5], {})
-    store.backup(tmp_path / "copy.db")
+    open_database(tmp_path / "reports.db").backup(tmp_path / "copy.db")
     store.add(rows[5:], {})
     copy = Store(commute, tmp_path / "copy.db")
     assert copy.tally().reports == 5
-    assert copy.withdraw(store.receipt(rows[0].id))
+    assert copy.withdraw(receipt_of(rows[0].id))
     assert copy.add(rows, {}).count(None) == 8
     copy.close()
     store.close()
@@ -403,8 +404,8 @@ def test_a_lost_answer_to_any_commit_is_made_good(tmp_path: Path, commute: Surve
 
     losing(lambda: store.add(rows[:4], {}))
     assert store.add(rows, {}) == [None] * 6
-    losing(lambda: store.withdraw(store.receipt(rows[0].id)))
-    assert store.withdraw(store.receipt(rows[1].id))
+    losing(lambda: store.withdraw(receipt_of(rows[0].id)))
+    assert store.withdraw(receipt_of(rows[1].id))
     assert store.add(rows[:3], {}) == [Rejection.WITHDRAWN, Rejection.WITHDRAWN, None]
     assert [counts.reports for counts in store.tally().counts.values()] == [
         counts.reports for counts in tally(commute, reports[2:]).counts.values()
@@ -455,15 +456,17 @@ def test_a_damaged_store_is_told_as_such(tmp_path: Path, commute: Survey) -> Non
         Store(commute, tmp_path / "reports.db")
 
 
-def numbered(start: int, stop: int) -> list[Packed]:
-    return [Packed(number.to_bytes(16, "big"), b"\x01\x01\x00\x00") for number in range(start, stop)]
+def numbered(survey: Survey, start: int, stop: int) -> list[Packed]:
+    return [Packed(make_id(survey, number), b"\x01\x01\x00\x00") for number in range(start, stop)]
 
 
-def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(where: str | Path, open_store: Open, monkeypatch) -> None:
+def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(
+    where: str | Path, open_store: Open, commute: Survey, monkeypatch
+) -> None:
     """Ids leave the recent ones for runs, runs for blocks, and blocks are read back at the next start."""
     monkeypatch.setattr("pldp.collector.seen.RECENT", 64)
     monkeypatch.setattr("pldp.collector.seen.BLOCK", 256)
-    rows = numbered(0, 1000)
+    rows = numbered(commute, 0, 1000)
     store = open_store()
     for start in range(0, 1000, 50):
         assert store.add(rows[start : start + 50], {}) == [None] * 50
@@ -472,7 +475,7 @@ def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(where: str | Path, o
         assert store.rounds()[0].reports == 1000
         assert query(where, "SELECT count(*) FROM seen") == [(2,)]
         store = open_store()
-    assert store.withdraw(store.receipt(rows[3].id))
+    assert store.withdraw(receipt_of(rows[3].id))
     query(where, "DELETE FROM seen")
     store = open_store()
     assert store.add(rows, {}).count(None) == 999
@@ -500,12 +503,12 @@ def test_a_block_that_cannot_be_kept_is_made_again(tmp_path: Path, commute: Surv
     database = FaultyDatabase(tmp_path / "reports.db")
     store = Store(commute, database)
     with database.disturbed(before=failing(sqlite3.OperationalError("full"), "INSERT INTO seen")):
-        assert store.add(numbered(0, 200), {}) == [None] * 200
-    assert store.add(numbered(100, 400), {}) == [None] * 300
+        assert store.add(numbered(commute, 0, 200), {}) == [None] * 200
+    assert store.add(numbered(commute, 100, 400), {}) == [None] * 300
     assert query(tmp_path / "reports.db", "SELECT count(*) FROM seen") == [(2,)]
     store.close()
     store = Store(commute, tmp_path / "reports.db")
-    assert store.add(numbered(0, 400), {}) == [None] * 400
+    assert store.add(numbered(commute, 0, 400), {}) == [None] * 400
     assert store.rounds()[0].reports == 400
     store.close()
 
@@ -518,7 +521,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.survey = Survey.load("examples/commute.toml")
         self.store = self.start()
-        self.rows = [Packed(bytes([number]) * 16, bytes([1, number % 6, 0, 0])) for number in range(12)]
+        self.rows = [Packed(make_id(self.survey, number), bytes([1, number % 6, 0, 0])) for number in range(12)]
         self.rounds: list[dict[bytes, bytes]] = [{}]
         self.gone: set[bytes] = set()
         self.closed: dict[int, object] = {}
@@ -545,7 +548,7 @@ class StoreMachine(RuleBasedStateMachine):
     def withdraw(self, number: int) -> None:
         identity = self.rows[number].id
         known = any(identity in each for each in self.rounds)
-        assert self.store.withdraw(self.store.receipt(identity)) == (known or identity in self.gone)
+        assert self.store.withdraw(receipt_of(identity)) == (known or identity in self.gone)
         if known:
             self.gone.add(identity)
             for each in self.rounds:

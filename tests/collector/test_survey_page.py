@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +20,7 @@ from helpers.browsers import Visit, Visits
 from helpers.collector.senders import make_reports
 from helpers.collector.servers import Server, running
 from pldp import Device, Survey
+from pldp.budgets import epsilon_text
 from pldp.collector import Sender, Tokens
 from pldp.collector.static import assets
 from pldp.reports import Answer, read_report
@@ -60,8 +62,8 @@ def send(visit: Visit) -> str:
 
 
 def everything_in(content: Any) -> Iterator[object]:
-    if isinstance(content, dict):
-        content = [*content, *content.values()]
+    if isinstance(content, dict):  # numbers of formats are no answers
+        content = [*content, *(value for key, value in content.items() if not key.startswith("pldp"))]
     if isinstance(content, list):
         for each in content:
             yield from everything_in(each)
@@ -105,7 +107,7 @@ def test_only_the_perturbed_report_leaves(visit: Visits, server: Server, commute
 
 BEFORE = "const before ="
 TAMPERED = {
-    "a device that does not perturb": ("device/device.js", ".draw(index, random)", ".draw(index, random) && index"),
+    "a device that does not perturb": ("device/device.js", ".draw(value, random)", ".draw(value, random) && value"),
     "a page that adds the answer": ("steps.js", "target.reset();", "report.note = answered[0].value;"),
     "a page that keeps a draft": ("steps.js", BEFORE, f"localStorage.draft = answered[0].value; {BEFORE}"),
     "a page that asks with it": ("steps.js", BEFORE, f"fetch(`v1/survey?${{answered[0].value}}`); {BEFORE}"),
@@ -168,35 +170,163 @@ def test_a_withdrawn_report_leaves_the_estimate_as_it_was(visit: Visits, server:
 
 def test_the_account_grows_with_new_answers_only(visit: Visits, server: Server, commute: Survey) -> None:
     person = visit()
-    spent = person.page.locator("#spent")
+    spent, limit = person.page.locator("#spent"), person.page.locator("#limit")
     choose(person, server, "standard")
     expect(spent).to_have_text("ε = 0 of 4 on this survey; 4 remains.")
     answer(person, commute, {"late": "no"})
     expect(spent).to_have_text("ε = 1 of 4 on this survey; 3 remains.")
-    first = json.loads(person.page.locator("#exact").inner_text())
+    first = person.page.locator("#exact").inner_text()
     person.page.get_by_role("button", name="Do not send").click()
-    choose(person, server, "standard")
-    answer(person, commute, {"late": "no"})
-    again = json.loads(person.page.locator("#exact").inner_text())
-    assert again["answers"] == first["answers"]
-    expect(spent).to_have_text("ε = 1 of 4 on this survey; 3 remains.")
+    expect(person.page.locator("#said")).to_contain_text("It was not sent.")
     choose(person, server, "open")
-    person.page.get_by_label("bus").check()
-    person.page.get_by_label("yes").check()
-    person.page.get_by_role("button", name="Show me what will be sent").click()
-    expect(person.page.get_by_role("alert")).to_have_text(
-        "This answer costs epsilon 4 and this survey's total_epsilon leaves 3 of 4."
-    )
-    for limit in ("1.5", "9"):
-        person.page.get_by_label("My own limit").fill(limit)
+    expect(person.page.get_by_role("group", name=commute.question("late").text)).to_have_count(0)
+    expect(person.page.locator("#said p").first).to_contain_text("at level “standard”.")
+    everyone = "for all surveys without a signature that it trusts; 1 is spent."
+    expect(limit).to_have_text(f"Your device stops at ε = 20 {everyone}")
+    for number, line in (("1.5", "Your limit is set."), ("1.75", "those who ask can learn more about you")):
+        person.page.get_by_label("My own limit").fill(number)
         person.page.get_by_role("button", name="Set limit").click()
-        expect(spent).to_contain_text("ε = 1 of your own limit of 1.5.")
-    person.page.get_by_label("I skip this question").last.check()
+        expect(person.page.locator("#status")).to_contain_text(line)
+        expect(limit).to_have_text(f"Your device stops at ε = {number} {everyone}")
+    person.page.get_by_label("bus").check()
     person.page.get_by_role("button", name="Show me what will be sent").click()
     expect(person.page.get_by_role("alert")).to_have_text(
-        "This answer costs epsilon 2 and the lifetime cap leaves 0.5 of 1.5."
+        "This answer costs epsilon 2 and the lifetime cap leaves 0.75 of 1.75."
     )
     assert not person.sent()
+    person.page.get_by_role("button", name="Send this report").first.click()
+    expect(person.page.locator("#said")).to_contain_text("It was sent.")
+    assert person.sent() == [first]
+
+
+def test_a_withdrawn_answer_can_be_given_again_while_there_is_budget(
+    visit: Visits, server: Server, commute: Survey
+) -> None:
+    person = visit()
+    choose(person, server, "open")
+    answer(person, commute, {"mode": "bus"})
+    first = send(person)
+    again = person.page.get_by_role("button", name="Withdraw and answer again")
+    expect(again).to_have_text("Withdraw and answer again (at least ε = 0.5)")
+    again.click()
+    expect(person.page.locator("#status")).to_contain_text("Withdrawn")
+    expect(person.page.locator("#answered")).to_be_hidden()
+    person.page.get_by_label("open").check()
+    person.page.get_by_role("button", name="Show the questions").click()
+    answer(person, commute, {"mode": "bus"})
+    person.page.get_by_role("button", name="Send this report").click()
+    expect(person.page.locator("#said")).to_contain_text("It was sent.")
+    expect(person.page.locator("#spent")).to_have_text("ε = 4 of 4 on this survey; 0 remains.")
+    expect(person.page.locator("#said")).to_contain_text("Another answer would cost at least ε = 0.5; ε = 0 is left.")
+    expect(again).to_have_count(0)
+    assert person.page.locator(".receipt").first.inner_text() != first
+    assert [json.loads(body)["receipt"] for body in person.sent() if "receipt" in body] == [first]
+    person.page.get_by_role("listitem").get_by_role("button", name="Withdraw", exact=True).click()
+    expect(person.page.locator("#answered")).to_be_hidden()
+
+
+@contextmanager
+def running_rounds(folder: Path, commute: Survey, rule: str) -> Iterator[tuple[Server, Callable[[str], None]]]:
+    """A collector of this survey under another rule for repeats, and what closes and opens its rounds."""
+    survey = folder / "survey.json"
+    replace(commute, repeat=rule, total_micro_epsilon=None).save(survey)
+    with running(folder, survey=str(survey)) as collector:
+        token = Tokens(collector.database).create("admin", "admin")
+
+        def change(verb: str) -> None:
+            with closing(collector.connect()) as connection:
+                connection.request("POST", f"/v1/rounds/{verb}", headers={"authorization": f"Bearer {token}"})
+                assert connection.getresponse().status == 200
+
+        yield collector, change
+
+
+@pytest.mark.parametrize(("rule", "asked_again"), [("once", False), ("fresh", True)])
+def test_a_later_round_asks_again_if_the_survey_says_so(
+    visit: Visits, tmp_path: Path, commute: Survey, rule: str, asked_again: bool
+) -> None:
+    with running_rounds(tmp_path, commute, rule) as (collector, change):
+        person = visit()
+        choose(person, collector)
+        answer(person, commute, ANSWERS)
+        send(person)
+        change("close")
+        person.page.goto(collector.url)
+        expect(person.page.locator("#closed")).to_have_text("This round is closed: the collector takes no answers now.")
+        expect(person.page.locator("#choosing")).to_be_hidden()
+        expect(person.page.get_by_role("button", name="Withdraw and answer again")).to_have_count(0)
+        change("open")
+        person.page.goto(collector.url)
+        expect(person.page.locator("#spends")).to_be_visible()
+        expect(person.page.locator("#choosing")).to_be_visible(visible=asked_again)
+        expect(person.page.locator("#answered")).to_be_visible(visible=not asked_again)
+        if asked_again:
+            person.page.get_by_role("button", name="Show the questions").click()
+            answer(person, commute, ANSWERS)
+            send(person)
+            expect(person.page.locator("#spent")).to_contain_text("ε = 2 on this survey")
+            assert [url[-2:] for _, url, body in person.requests if body] == ["=1", "=2"]
+        assert not person.complaints
+
+
+def test_a_report_that_waited_too_long_is_refused_with_a_plain_sentence(
+    visit: Visits, tmp_path: Path, commute: Survey
+) -> None:
+    with running_rounds(tmp_path, commute, "fresh") as (collector, change):
+        person = visit()
+        choose(person, collector)
+        answer(person, commute, ANSWERS)
+        change("close")
+        change("open")
+        person.page.get_by_role("button", name="Send this report").first.click()
+        expect(person.page.get_by_role("alert")).to_have_text(
+            "The round has ended, and the collector no longer takes this report."
+        )
+
+
+def test_tracked_answers_tell_four_prices(visit: Visits, server: Server) -> None:
+    survey = Survey.load("clients/js/test/surveys/tracked.json")
+    person = visit()
+    replace_survey(person, survey.canonical)
+    person.page.goto(server.url)
+    prices = [
+        sum(question.charge(1) for question in survey.questions),
+        sum(question.permanent_charge(1) for question in survey.questions),
+        sum(question.instant_charge(1) for question in survey.questions),
+    ]
+    one, kept, more = map(epsilon_text, prices)
+    expect(person.page.locator("#levels")).to_contain_text(
+        f"Answering everything costs at most ε = {one} for one report; ε = {kept} for answers that never change, "
+        f"however often you are asked; ε = {more} for every round in which two life stories differ. "
+        "Your device stops at ε = 20."
+    )
+    assert not person.barriers()
+
+
+def test_hidden_levels_all_cost_what_the_dearest_does_and_share_one_report(visit: Visits, server: Server) -> None:
+    survey = Survey.load("clients/js/test/surveys/hidden.json")
+    person = visit()
+    replace_survey(person, survey.canonical)
+    choose(person, server)
+    for card in person.page.locator(".level").all():
+        expect(card).to_contain_text("Answering everything costs at most ε = 4, however often you are asked.")
+    person.page.get_by_label("a", exact=True).first.check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#spent")).to_contain_text("ε = 2 ")
+    expect(person.page.locator("#spends")).to_contain_text("hidden")
+    person.page.get_by_role("button", name="Do not send").click()
+    person.page.goto(server.url)
+    expect(person.page.locator("#said li")).to_have_count(1)
+    expect(person.page.locator("#choosing")).to_be_hidden()
+
+
+def test_a_collector_without_rounds_is_in_its_first(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit()
+    person.page.route("**/v1/round", lambda route: route.fulfill(status=404))
+    choose(person, server)
+    answer(person, commute, ANSWERS)
+    send(person)
+    assert [url[-8:] for _, url, body in person.requests if body] == ["?round=1"]
 
 
 def test_without_a_network_the_report_waits_and_is_sent_later(visit: Visits, server: Server, commute: Survey) -> None:
@@ -259,7 +389,7 @@ def test_invited_people_answer_on_a_page_of_another_host(visit: Visits, tmp_path
         answer(person, commute, ANSWERS)
         send(person)
         expect(person.page.locator("#account")).to_contain_text("ε = 1 of 1.")
-        assert shown == {f"{collector.url}/v1/reports", f"{collector.url}/v1/ledger"}
+        assert shown == {f"{collector.url}/v1/reports?round=1", f"{collector.url}/v1/ledger"}
         assert not [url for _, url, _ in person.requests if token in url]
         stranger = visit()
         stranger.page.goto(f"{host}/survey.html")

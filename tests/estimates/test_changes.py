@@ -15,8 +15,8 @@ from scipy import stats
 from helpers.claims import FALSE_ALARM, rate_is, runs
 from pldp import Result, Survey, Tally, change, estimate
 from pldp.estimates import NumberResult
+from pldp.estimates.overlap import shared_weight
 from pldp.estimates.result import PersonWeights
-from pldp.estimates.rounds.overlap import shared_weight
 from pldp.tallies import OutputCounts
 
 K = 3

@@ -85,7 +85,7 @@ def test_support_counts_are_those_of_a_plain_loop(name: str) -> None:
     else:
         outputs = np.repeat(np.arange(len(found.cells)), found.cells.astype(int)).tolist()
     loop = [sum(tested.supports(output, value) for output in outputs) for value in range(11)]
-    assert found.support().tolist() == loop
+    assert found.support.tolist() == loop
 
 
 def test_a_covariance_that_would_not_fit_in_memory_is_refused() -> None:

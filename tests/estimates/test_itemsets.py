@@ -22,7 +22,6 @@ from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.search import Search
 from pldp.mechanisms import ItemSet
 from pldp.simulate import pack_baskets, perturb_item_sets
-from pldp.tallies import PatternCounts
 
 ITEMS = ["a", "b", "c", "d"]
 SETS = [("a",), ("a", "b"), ("a", "b", "c"), ("a", "b", "c", "d")]
@@ -70,12 +69,12 @@ def test_estimates_are_unbiased_and_variances_exact_by_enumeration() -> None:
 def test_factors_invert_the_kronecker_product() -> None:
     generator = np.random.default_rng(1)
     rows = people(500, generator)
-    patterns = PatternCounts.of_columns(ItemGroups.of([(UNEVEN, rows)], 4, "size", "population").columns[0], [range(4)])
+    patterns = ItemGroups.of([(UNEVEN, rows)], 4, "size", "population").columns[0].pattern_counts([range(4)])
     p, q = (np.array(weights) / 2**32 for weights in (UNEVEN.kept, UNEVEN.raised))
     # Item 0 is the lowest bit of a pattern's number, so it is the last factor.
     whole = reduce(np.kron, [np.array([[1 - q[i], 1 - p[i]], [q[i], p[i]]]) for i in reversed(range(4))])
     found = supports([(UNEVEN, rows)], ITEMS, [ITEMS], target="respondents")
-    assert found.support[0] == pytest.approx(np.linalg.solve(whole, patterns.counts[0] / 500)[-1])
+    assert found.support[0] == pytest.approx(np.linalg.solve(whole, patterns[0] / 500)[-1])
 
 
 def covered(target: str, pool: str, channels: list[ItemSet], seed: int, *, narrower: float = 1.0) -> np.ndarray:

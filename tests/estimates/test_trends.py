@@ -19,7 +19,7 @@ from pldp import Change, Result, Results, Survey, Tally, Trend, change, estimate
 from pldp.errors import CallError, EstimateError
 from pldp.estimates import Note, frequencies, personal_frequencies
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.rounds.overlap import distinct_people
+from pldp.estimates.overlap import distinct_people
 from pldp.simulate import Population, perturb_personal, simulate, simulate_reports
 
 EVERYTHING = {
@@ -175,7 +175,7 @@ def test_a_trend_has_every_round_and_both_kinds_of_changes() -> None:
     assert pairs == {("round 1", "round 2"), ("round 2", "round 3")}
     assert {row["since"] for row in content["since_first"]} == {"round 1"}
     assert content["rounds"] == [{"name": f"round {n}", "reports": 3000} for n in (1, 2, 3)]
-    assert trend(found.results, names=["May", "June", "July"]).to_mapping()["rows"][0]["round"] == "May"
+    assert trend(found.rounds, names=["May", "June", "July"]).to_mapping()["rows"][0]["round"] == "May"
 
 
 def test_intervals_of_a_trend_are_wider_the_more_rounds_they_hold_for() -> None:

@@ -16,8 +16,8 @@ from pldp.mechanisms import Bits, build, names
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.survey import survey_from_mapping
+from pldp.tallies.counts import PairCounts
 from pldp.tallies.kernel import tally_batch
-from pldp.tallies.pairs import PairCounts
 
 TRUTH = np.array([[0.30, 0.05, 0.05], [0.05, 0.25, 0.30]])
 PAIR = ("a", "b")

@@ -156,6 +156,7 @@ def survey_bytes(survey: Any) -> tuple[str, bytes]:
 def answers(survey: Any, values: Mapping[str, Any], level: str, stream: Random) -> dict[str, Any]:
     """What leaves a device that answers everything: shown level and output of each question, without hash and id."""
     report = Device(survey, random=stream).answer_all(values, level)
+    stream(16)  # the version before drew the report's id here
     return {
         answer.question: [answer.level, answer.output.hex() if isinstance(answer.output, bytes) else answer.output]
         for answer in report.answers

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
     Channel,
@@ -19,7 +20,6 @@ from pldp.mechanisms import (
     build,
     epsilon_text,
     micro_epsilon,
-    micro_epsilon_of_ratio,
     names,
     read,
 )

@@ -17,6 +17,7 @@ from scipy import optimize
 
 from helpers.claims import follows
 from helpers.item_channels import CHANNELS, MIXED
+from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
     IDUE_MODELS,
@@ -29,7 +30,6 @@ from pldp.mechanisms import (
     build,
     idue_error,
     idue_optimum,
-    micro_epsilon_of_ratio,
     names,
     read,
     report_promise,
@@ -67,17 +67,16 @@ def test_every_stated_epsilon_is_that_of_the_enumerated_channel(tested: Categori
     for one, two in product(values, repeat=2):
         pairs = [pair for row in rows for pair in ((row[one], row[two]), (row[two], row[one]))]
         assert tested.pair_micro_epsilon(one, two) == enumerated(pairs)
-        assert CategoricalChannel.pair_micro_epsilon(tested, one, two) == enumerated(pairs)
+        found = (CategoricalChannel._evidence(tested, one, two), CategoricalChannel._evidence(tested, two, one))
+        assert max(found) == enumerated(pairs)
     everything = [pair for row in rows for pair in product(row, repeat=2)]
     assert tested.micro_epsilon == enumerated(everything)
     assert tested.epsilon == (float("inf") if tested.micro_epsilon == math.inf else tested.micro_epsilon / 1e6)
     for value in values:
         pairs = [pair for row in rows for y in row for pair in ((row[value], y), (y, row[value]))]
         assert tested.value_micro_epsilon(value) == enumerated(pairs)
-        assert CategoricalChannel.value_micro_epsilon(tested, value) == enumerated(pairs)
         favour = [(row[value], y) for row in rows for other, y in enumerate(row) if other != value]
         assert tested.evidence_micro_epsilon(value) == enumerated(favour)
-        assert CategoricalChannel.evidence_micro_epsilon(tested, value) == enumerated(favour)
 
 
 @pytest.mark.parametrize("tested", CHANNELS.values(), ids=CHANNELS)

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from helpers.claims import follows
+from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms import BIT_TOTAL as TOTAL
-from pldp.mechanisms import ItemSet, micro_epsilon_of_ratio, set_of
+from pldp.mechanisms import ItemSet, set_of
 from pldp.mechanisms.sets.channel import pair_weights
 
 BUDGET = st.one_of(st.just(math.inf), st.integers(100, 8_000_000))

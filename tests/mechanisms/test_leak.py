@@ -8,6 +8,7 @@ from itertools import product
 import pytest
 
 from pldp import Device
+from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import (
     Channel,
@@ -16,7 +17,6 @@ from pldp.mechanisms import (
     build,
     hideable,
     level_leak,
-    micro_epsilon_of_ratio,
     names,
     value_and_level_epsilon,
 )

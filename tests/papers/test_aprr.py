@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -46,7 +45,7 @@ def test_a_rebuilt_one_is_what_bayes_rule_gives(kept: float, raised: float) -> N
     joint = np.array([[SUPPORT * kept, (1 - SUPPORT) * raised], [SUPPORT * (1 - kept), (1 - SUPPORT) * (1 - raised)]])
     posterior = np.divide(joint[:, 0], joint.sum(axis=1), out=np.zeros(2), where=joint.sum(axis=1) > 0)
     expected = kept * posterior[0] + (1 - kept) * posterior[1]
-    assert aprr.rebuilt(kept, SUPPORT, raised) == pytest.approx(expected)
+    assert aprr.privacy(kept, SUPPORT, raised) == pytest.approx(1 - expected)
 
 
 def test_the_published_channel_breaks_the_budgets_and_the_safe_one_uses_them_up() -> None:
@@ -101,7 +100,8 @@ def test_reproduce_prints_rows_and_verdicts(with_data: bool, capsys, monkeypatch
     assert {(row["min_support"], row["method"]) for row in result["rows"]} == {
         (least, method) for least in SUPPORTS for method in ("aprr", "aprr_safe", "gr_ppfm", "mask")
     }
-    assert [asdict(verdict) for verdict in load_paper("aprr").judge(result)] == result["verdicts"]
+    judged = {each["claim"]: (each["holds"], each["measured"]) for each in result["verdicts"]}
+    assert load_paper("aprr").judge(result) == judged
     verdicts = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
     assert not verdicts["LDP-APRR satisfies ε-LDP: value i keeps its budget ε_i (Lemma 1)"]
     assert not verdicts["avgPrivacy of GR-PPFM is 35.9 %"]

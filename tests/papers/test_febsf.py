@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -15,8 +14,8 @@ from pldp.estimates import group
 from pldp.estimates.shares.hidden import moments
 from pldp.mechanisms import SymmetricUnaryEncoding, build
 from pldp.papers import febsf, load_paper, reproduce
+from pldp.papers.febsf import _downgrade
 from pldp.papers.febsf.experiment import BUDGETS, DATASETS, Setting, _one_run, count_outputs, hide, printed_variance
-from pldp.papers.febsf.methods import _downgrade
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts
 
@@ -166,7 +165,8 @@ def test_reproduce_prints_every_method_and_verdict(capsys) -> None:
     assert {row["dataset"] for row in rows} == set(DATASETS)
     assert {row["levels"] for row in rows} == {"uniform", "power_law", "uniform_two", "power_law_two"}
     assert all({"dataset", "levels", "epsilon_p", "method", "mse", "mae", "runs"} <= row.keys() for row in rows)
-    assert [asdict(verdict) for verdict in load_paper("febsf").judge(result)] == result["verdicts"]
+    judged = {each["claim"]: (each["holds"], each["measured"]) for each in result["verdicts"]}
+    assert load_paper("febsf").judge(result) == judged
     verdicts = {verdict["claim"]: verdict for verdict in result["verdicts"]}
     assert len(verdicts) == 9
     assert all({"claim", "holds", "measured"} == verdict.keys() for verdict in verdicts.values())

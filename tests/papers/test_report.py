@@ -13,11 +13,11 @@ from pldp.papers import PAPERS, load_paper
 from pldp.papers.aprr.experiment import METHODS, SUPPORTS, table_2, table_3
 from pldp.papers.febsf.experiment import DATASETS
 from pldp.papers.mpldp.experiment import allocations
-from pldp.papers.report import page, reproduce_all, run
+from pldp.papers.paper import Table
+from pldp.papers.report import page, reproduce_all
 from pldp.papers.report.draw import draw
-from pldp.papers.report.exhibits import Table
 
-PARTS = {"__init__", "methods", "experiment", "claims"}
+PARTS = {"__init__", "experiment", "claims"}
 VERDICTS = [{"claim": "a < b & c", "holds": True, "measured": "1 < 2"}, {"claim": "d", "holds": False, "measured": "3"}]
 
 
@@ -93,7 +93,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             progress(1, 1)
         return result_of(name)
 
-    monkeypatch.setattr(run, "reproduce", reproduce)
+    monkeypatch.setattr("pldp.papers.report.reproduce", reproduce)
     monkeypatch.setattr(page, "draw", lambda panels: panels)  # drawing is slow and has a test of its own
     monkeypatch.setattr(page, "figure", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
     monkeypatch.delenv("PLDP_DATA", raising=False)
@@ -101,7 +101,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_every_folder_of_a_paper_is_registered_and_has_the_same_parts() -> None:
-    folders = {path.parent.name for path in Path(papers.__file__).parent.glob("*/methods.py")}
+    folders = {path.parent.name for path in Path(papers.__file__).parent.glob("*/claims.py")}
     assert folders == set(PAPERS)
     for name in PAPERS:
         assert load_paper(name).name == name

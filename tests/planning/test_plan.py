@@ -13,7 +13,7 @@ from helpers.samples import hidden_counts
 from pldp import Survey, plan
 from pldp.errors import PlanError, SurveyError
 from pldp.estimates import frequencies
-from pldp.mechanisms import automatic, names
+from pldp.mechanisms import build, names
 from pldp.planning.designs import redesigned
 from pldp.planning.plan import Plan
 from pldp.simulate import Population, simulate_reports
@@ -139,7 +139,7 @@ def test_auto_is_what_the_planner_calls_best() -> None:
     for each in plan(survey, 1000).questions:
         for level in each.levels:
             assert level.standard_error <= level.mechanisms[level.best] * (1 + 1e-6)
-            assert level.mechanism == automatic(sizes[each.question], round(level.epsilon * 1e6)).mechanism
+            assert level.mechanism == build("auto", sizes[each.question], round(level.epsilon * 1e6)).mechanism
 
 
 def test_hiding_costs_and_is_planned_as_if() -> None:

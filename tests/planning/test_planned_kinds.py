@@ -15,8 +15,8 @@ from pldp.cli import main
 from pldp.errors import PlanError, SurveyError
 from pldp.estimates import frequencies, itemsets, mean
 from pldp.mechanisms.arrays import arrays, label_arrays, piecewise_arrays
-from pldp.planning.expected import LevelPool
 from pldp.planning.kinds import BY_KIND
+from pldp.planning.plan import level_weights
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.simulate.kinds import BY_KIND as SIMULATED
 from pldp.survey import Question, loads
@@ -63,7 +63,7 @@ def simulated_errors(survey: Survey, repeats: int) -> np.ndarray:
     planned = plan(survey, 2 * PEOPLE, shares={"q": SHARES[question.kind]}).questions[0]
     kind, generator = BY_KIND[question.kind], np.random.default_rng(1)
     reports = [kind.one_report(question, channel, planned.shares) for channel in question.channels]
-    weights = LevelPool(reports, np.full(2, float(PEOPLE))).weights
+    weights = level_weights([(report, float(PEOPLE)) for report in reports])
     pooled = 0
     for weight, channel in zip(weights, question.channels, strict=True):
         values = SIMULATED[question.kind].draw(question, PEOPLE * repeats, planned.shares, generator)

@@ -26,7 +26,7 @@ def test_the_dashboard_shows_every_kind_of_result() -> None:
     assert set(listed.split(", ")) == KINDS
 
 
-@pytest.mark.parametrize("path", ["cli/estimate.py", "cli/output.py", "collector/answers.py", "show/card.py"])
+@pytest.mark.parametrize("path", ["cli/estimate.py", "cli/output.py", "collector/answers.py", "show/page.py"])
 def test_who_shows_results_knows_no_kinds(path: str) -> None:
     text = (SOURCE / path).read_text()
     assert not re.findall(rf"kind (?:==|!=|in)|\"(?:{'|'.join(KINDS)})\"", text)

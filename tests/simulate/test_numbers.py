@@ -50,7 +50,7 @@ def test_bad_numbers_are_refused() -> None:
     generator = np.random.default_rng(1)
     with pytest.raises(SimulationError, match="flat array of integers"):
         perturb_numbers(channel, [0.5], generator)
-    with pytest.raises(SimulationError, match="buckets from 0 to 3"):
+    with pytest.raises(SimulationError, match="indices from 0 to 3"):
         perturb_numbers(channel, [4], generator)
     with pytest.raises(SimulationError, match="2 do not"):
         to_buckets(Grid(0, 1, 4), [0.5, 1.5, float("nan")])

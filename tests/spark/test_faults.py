@@ -25,7 +25,7 @@ from pldp.tallies import kernel
 pytestmark = pytest.mark.xdist_group("spark")
 cluster = pytest.importorskip("pldp.tallies.spark.cluster", reason="install 'pldp[spark]'")
 engine = pytest.importorskip("pldp.tallies.spark", reason="install 'pldp[spark]'")
-spark_files = pytest.importorskip("pldp.tallies.spark.files", reason="install 'pldp[spark]'")
+spark_counting = pytest.importorskip("pldp.tallies.spark.counting", reason="install 'pldp[spark]'")
 FULL = pytest.mark.skipif(not os.environ.get("PLDP_LONG"), reason="in `make test-spark`")
 
 
@@ -53,9 +53,9 @@ def test_a_tally_is_exact_though_an_executor_is_killed_in_the_middle(
         time.sleep(0.3)
         return kernel.read_share(*share)
 
-    monkeypatch.setattr(spark_files, "kernel", SimpleNamespace(tally=kernel.tally, read_share=slow))
-    monkeypatch.setattr(spark_files, "LEAST_BYTES", 1)  # a task for each file
-    monkeypatch.setattr(spark_files, "TASKS_PER_CORE", files)
+    monkeypatch.setattr(spark_counting, "kernel", SimpleNamespace(tally=kernel.tally, read_share=slow))
+    monkeypatch.setattr(spark_counting, "LEAST_BYTES", 1)  # a task for each file
+    monkeypatch.setattr(spark_counting, "TASKS_PER_CORE", files)
     frame = spark.read.parquet(str(tmp_path)).repartition(files)  # moved before it is counted: more to lose
     how = {
         "executors": (engine.tally_files, commute, spark, [str(tmp_path)]),

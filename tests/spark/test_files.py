@@ -15,23 +15,22 @@ from pldp.reports.columns import read_parquet, rows_of_parquet, write_parquet
 from pldp.simulate import Partitions
 
 pytestmark = pytest.mark.xdist_group("spark")
-files = pytest.importorskip("pldp.tallies.spark.files", reason="install 'pldp[spark]'")
+counting = pytest.importorskip("pldp.tallies.spark.counting", reason="install 'pldp[spark]'")
 cluster = pytest.importorskip("pldp.tallies.spark.cluster", reason="install 'pldp[spark]'")
 engine = pytest.importorskip("pldp.tallies.spark", reason="install 'pldp[spark]'")
-frames = pytest.importorskip("pldp.tallies.spark.frames", reason="install 'pldp[spark]'")
 
 
 @given(st.lists(st.integers(0, 1 << 32), min_size=1, max_size=40), st.integers(1, 1000))
 def test_every_share_is_dealt_once_and_no_task_gets_much_more_than_its_part(sizes: list[int], cores: int) -> None:
     given = {f"{place}.parquet": size for place, size in enumerate(sizes)}
-    tasks = files.dealt(given, cores)
+    tasks = counting.dealt(given, cores)
     shares = [share for task in tasks for share in task]
     assert len(set(shares)) == len(shares)
     assert {share.file: share.size for share in shares} == given
     for file in given:
         own = [share for share in shares if share.file == file]
         assert [share.place for share in own] == list(range(own[0].of))
-    fair = min(max(sum(sizes) / (4 * cores) + 1, files.LEAST_BYTES), files.MOST_BYTES)
+    fair = min(max(sum(sizes) / (4 * cores) + 1, counting.LEAST_BYTES), counting.MOST_BYTES)
     read = [sum(share.size / share.of for share in task) for task in tasks]
     assert all(bytes_ <= fair * (1 + 1e-9) for bytes_ in read)
     assert len(tasks) <= 2 * sum(sizes) / fair + 1
@@ -40,8 +39,8 @@ def test_every_share_is_dealt_once_and_no_task_gets_much_more_than_its_part(size
 @pytest.mark.parametrize("of", [1, 2, 3, 7, 20])
 def test_shares_of_a_file_are_all_its_row_groups_once(tmp_path: Path, commute: Survey, of: int) -> None:
     path = cut(tmp_path, commute, reports=1000, rows=100)
-    found = [tally(commute, list(files.kernel.read_share(commute, path, place, of))) for place in range(of)]
-    assert files.Tally.merge(found) == tally(commute, path)
+    found = [tally(commute, list(counting.kernel.read_share(commute, path, place, of))) for place in range(of)]
+    assert counting.Tally.merge(found) == tally(commute, path)
     if of <= 10:
         assert min(part.reports for part in found) > 0
 
@@ -64,11 +63,11 @@ def test_row_groups_of_one_file_and_many_tiny_files_are_counted_by_many_tasks(
     tiny = Partitions(commute, 60, 30)
     for place in range(tiny.count):
         tiny.write(tmp_path / "tiny", place)
-    monkeypatch.setattr(files, "LEAST_BYTES", 1)
+    monkeypatch.setattr(counting, "LEAST_BYTES", 1)
     monkeypatch.setattr(cluster, "WIDTH", width)
     monkeypatch.setattr(cluster, "PENDING_BYTES", pending)
     sizes = {str(file): file.stat().st_size for file in tmp_path.glob("**/*.parquet")}
-    tasks = files.dealt(sizes, spark.sparkContext.defaultParallelism)
+    tasks = counting.dealt(sizes, spark.sparkContext.defaultParallelism)
     assert 4 < len(tasks) <= 64
     assert max(map(len, tasks)) > 1
     found = engine.tally_files(commute, spark, [str(tmp_path)])
@@ -86,8 +85,8 @@ def test_all_broken_files_are_found_in_one_pass(
     for file in broken:
         file.write_bytes(file.read_bytes()[:-20])
     passes = []
-    count = frames.tally_shares
-    monkeypatch.setattr(frames, "tally_shares", lambda *args, **how: passes.append(1) or count(*args, **how))
+    count = counting.tally_shares
+    monkeypatch.setattr(counting, "tally_shares", lambda *args, **how: passes.append(1) or count(*args, **how))
     told: list[Any] = []
     found = engine.tally_files(commute, spark, [str(tmp_path)], unreadable=told.append)
     assert [error.path for error in told] == [str(file) for file in broken]
@@ -102,7 +101,7 @@ def test_files_that_executors_do_not_see_are_one_line(
     Partitions(commute, 100, 1).write(tmp_path, 0)
     (here,) = tmp_path.glob("*.parquet")
     there = here if seen == "another file" else tmp_path / "none.parquet"
-    monkeypatch.setattr(frames, "data_files", lambda *_: {str(there): here.stat().st_size + 1})
+    monkeypatch.setattr(counting, "data_files", lambda *_: {str(there): here.stat().st_size + 1})
     with pytest.raises(ClusterError, match=rf"^{there}: an executor does not see the file that is here; [^\n]+$"):
         engine.tally_files(commute, spark, [str(tmp_path)])
 

@@ -38,7 +38,10 @@ from pldp.mechanisms.response.channel import RandomizedResponse
 @dataclass(frozen=True)
 class Toss(RandomizedResponse):
     mechanism: ClassVar[str] = "toss"
-    published: ClassVar[dict[str, str]] = {"wrong": "other_weight"}
+
+    @classmethod
+    def published(cls):
+        return {"wrong": "other_weight"}
 
     @classmethod
     def suits(cls, size, *, hidden=False):

@@ -19,9 +19,9 @@ from pldp.budgets import Level
 from pldp.device import Ledger, Spend
 from pldp.errors import CallError, PldpError
 from pldp.estimates import HiddenReports, Rates, baskets_of, density, group, itemsets, maximum_likelihood, mean
-from pldp.mechanisms import REGISTRY, build
+from pldp.mechanisms import REGISTRY, build, build_stages
 from pldp.simulate import Partitions, Population, simulate
-from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, PatternCounts, fused_of
+from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, fused_of
 
 SIZE = 1000
 MOST_LINES = 5
@@ -87,6 +87,13 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         f"channel {name}": (lambda name=name: channel(name), lambda name=name: channel(name, 2_000_000))
         for name in REGISTRY
     },
+    **{
+        f"stages {name}": (
+            lambda name=name: build_stages(name, 4, 500_000, domain=REGISTRY[name].domain),
+            lambda name=name: build_stages(name, 4, 600_000, domain=REGISTRY[name].domain),
+        )
+        for name in ("krr", "lh", "item_set", "sr")
+    },
     "level": (lambda: Level.of("strict", "0.5"), lambda: Level.of("strict", "0.6")),
     "report": (lambda: pldp.Device(survey()).answer_all({"one": LABELS[0], "two": LABELS[1]}, "open"), None),
     "tally": (tally, commute),
@@ -132,10 +139,6 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: PairCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
     ),
     "columns of items": (lambda: ItemColumns.of_rows(rows(9), SIZE), lambda: ItemColumns.of_rows(rows(8), SIZE)),
-    "counts of patterns": (
-        lambda: PatternCounts.of_columns(ItemColumns.of_rows(rows(9), SIZE), [[0, 1]]),
-        lambda: PatternCounts.of_columns(ItemColumns.of_rows(rows(9), SIZE), [[0, 2]]),
-    ),
     "fit": (
         lambda: maximum_likelihood([group(channel("krr"), OutputCounts(np.arange(SIZE)))]),
         lambda: maximum_likelihood([group(channel("krr"), OutputCounts(np.ones(SIZE, np.int64)))]),

@@ -110,6 +110,7 @@ def test_a_device_answers_everything_within_the_total() -> None:
     report = device.answer_all(values, "low")
     assert len(report.answers) == 3
     assert device.remaining() == "0"
+    device.withdraw("q2")
     with pytest.raises(BudgetError):
         device.answer("q2", "v0", "high")
 

@@ -203,7 +203,9 @@ def test_answers_that_do_not_fit_are_refused_without_being_repeated(question, va
 
 
 def test_a_set_may_have_more_labels_than_an_integer_may_have_digits() -> None:
-    device = Device(survey_of({"name": "q", "kind": "choices", "values": [str(label) for label in range(15_000)]}))
+    labels = [str(label) for label in range(15_000)]
+    survey = survey_of({"name": "q", "kind": "choices", "values": labels, "levels": {"strict": "0.001"}})
+    device = Device(survey)
     report = device.answer("q", ["14999"])
     assert device.answer("q", ["14999"]).answers == report.answers
 

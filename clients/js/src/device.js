@@ -1,94 +1,126 @@
-import { systemRandom, toHex } from "./bytes.js";
+/** See pldp.device: perturb an answer before it leaves, keep what was sent, and account for it. */
+import { systemRandom } from "./bytes.js";
 import { epsilonText, microOfText, TOTAL } from "./epsilon.js";
 import { fail } from "./errors.js";
 import { explainLevel } from "./explain.js";
+import { checkSpends, explainCap, spentOn, sum } from "./ledger.js";
 import { namesOf } from "./reading.js";
+import { chargeOf } from "./repeat.js";
+import { check, openSent } from "./sent.js";
 import { memoryStore, openState } from "./state.js";
 
-const ID_BYTES = 16;
-
-const check = (good, rule) => good || fail("AnswerError", rule);
-const sum = (spends) => spends.reduce((total, spend) => total + spend.micro_epsilon, 0);
 const mapOf = (given) => (given instanceof Map ? given : new Map(Object.entries(given)));
+const microOf = (cap) => microOfText(String(cap), TOTAL) ?? fail("EpsilonError", "cap must be above 0, at most 1000");
 
-const refuseAbove = (cap, spent, cost, name) => {
-	if (spent + cost <= cap) return;
-	const [price, left, all] = [cost, Math.max(cap - spent, 0), cap].map(epsilonText);
-	fail("BudgetError", `this answer costs epsilon ${price} and ${name} leaves ${left} of ${all}`);
-};
+export const openDevice = async (survey, { store = memoryStore(), cap = null, round = 1, random = systemRandom } = {}) => {
+	check(Number.isSafeInteger(round) && round >= 1, `round must be a whole number from 1 on, not '${String(round).slice(0, 40)}'`);
+	const state = await openState(store, cap === null ? null : microOf(cap), random);
+	const { hash, total, hiding, author, account } = survey;
+	const asked = await pick(survey, round, state.key);
+	const sent = openSent(survey, round, state.key);
 
-export const openDevice = async (survey, { store = memoryStore(), cap = null, random = systemRandom } = {}) => {
-	const most = cap === null ? null : microOfText(String(cap), TOTAL) ?? fail("EpsilonError", "cap must be above 0, at most 1000");
-	const state = await openState(store, most, random);
-	const asked = await pick(survey, state.key);
-	const { hash, total, hiding, collector } = survey;
-	const ofSurvey = ({ ledger }) => ledger.filter((spend) => spend.survey === hash);
-
-	const prepare = async (name, value, levels) => {
+	const read = (name, value, levels) => {
 		const question = survey.question(name);
 		check(asked.includes(name), `question must be one that this person is asked (${asked.join(", ")}), not '${name}'`);
 		const named = typeof levels === "object" && levels && mapOf(levels);
 		check(!named || named.has(name), `levels must name a level for every question answered; '${name}' has none`);
-		const index = question.encode(value);
-		const level = question.levelOf(named ? named.get(name) : levels);
-		// What is asked, not the survey's hash: a new title must not renew the memo.
-		const key = await state.key("output", collector, await level.identity(), index);
+		return { question, value: question.encode(value), level: question.levelOf(named ? named.get(name) : levels) };
+	};
+
+	const spendOf = (known, { question, level }) => {
+		const paid = hiding ? question.levels.at(-1) : level;
+		const cost = chargeOf(paid, sent.earlierAt(known, question, paid));
+		return { survey: hash, question: question.name, level: hiding ? "" : paid.name, micro_epsilon: cost, round, account };
+	};
+
+	const draw = async ({ question, value, level: { name, channel, stages } }) => {
+		if (!stages) return channel.draw(value, random);
+		const parts = ["permanent", author, question.identity, name];
+		const settled = await stages.settle(value, (which, count) => state.keptBytes(count, ...parts, which));
+		return stages.renew(settled, random);
+	};
+
+	/** What is known after a new report is drawn and charged. */
+	const make = async (known, answers) => {
+		sent.checkNames(known, answers.map(({ question }) => question));
+		const spends = answers.map((answer) => spendOf(known, answer));
+		// Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
+		checkSpends(known, survey, spends);
+		const outputs = [];
+		for (const answer of answers) outputs.push(await draw(answer));
 		// One label per level for all questions: several would tell more about it.
-		const label = hiding && (await state.key("label", collector, await hiding.identity(level)));
-		return { question, index, level, key, label };
+		const places = answers.map(({ question, level }) => question.levels.indexOf(level));
+		const shown = new Map(places.map((place) => [place, place]));
+		if (hiding) for (const place of shown.keys()) shown.set(place, hiding.channel.draw(place, random));
+		const said = answers.map(({ question: { name, identity, scale, levels } }, place) =>
+			({ question: name, identity, scale, level: levels[shown.get(places[place])].name, output: outputs[place] }));
+		const report = { survey: hash, author, round, answers: said, withdrawn: false };
+		return { ...known, ledger: [...known.ledger, ...spends], sent: [...known.sent, report] };
 	};
 
 	const answerAll = (values, levels) =>
 		state.change(async (known) => {
-			const answers = [];
-			for (const [name, value] of mapOf(values ?? {})) answers.push(await prepare(name, value, levels));
+			const answers = Array.from(mapOf(values ?? {}), ([name, value]) => read(name, value, levels));
 			check(answers.length, "values must answer at least one question, not none");
-			const memo = new Map(Object.entries(known.memo));
-			const fresh = answers.filter(({ key }) => !memo.has(key));
-			const spends = fresh.map(({ question, level }) =>
-				({ survey: hash, question: question.name, level: level.name, micro_epsilon: level.charge }));
-			// Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
-			if (spends.length) {
-				refuseAbove(known.cap ?? Infinity, sum(known.ledger), sum(spends), "the lifetime cap");
-				refuseAbove(total, sum(ofSurvey(known)), sum(spends), "this survey's total_epsilon");
-			}
-			const before = memo.size;
-			for (const { index, level, key } of fresh) memo.set(key, level.channel.draw(index, random));
-			for (const { question: { levels }, level, label } of answers) {
-				if (label && !memo.has(label)) memo.set(label, hiding.channel.draw(levels.indexOf(level), random));
-			}
-			const shown = answers.map(({ question, level, key, label }) => ({
-				question: question.name,
-				level: label ? question.levels[memo.get(label)].name : level.name,
-				output: memo.get(key),
-			}));
-			const report = { pldp: 1, survey: hash, id: toHex(random(ID_BYTES)), answers: shown };
-			const next = { ...known, ledger: [...known.ledger, ...spends], memo: Object.fromEntries(memo) };
-			return [report, memo.size > before && next];
+			sent.checkRound(known);
+			const number = sent.findAll(known, answers.map(({ question }) => question));
+			if (number >= 0) return [await sent.reportOf(known, number)];
+			const next = await make(known, answers);
+			return [await sent.reportOf(next, next.sent.length - 1), next];
+		});
+
+	const withdraw = (name) =>
+		state.change(async (known) => {
+			const number = sent.find(known, survey.question(name));
+			check(number >= 0, `question must be one that this device has answered, not '${name}'`);
+			const answers = known.sent[number].answers.map((answer) => ({ ...answer, output: null }));
+			const reports = known.sent.with(number, { ...known.sent[number], answers, withdrawn: true });
+			return [await sent.receiptOf(known, number), { ...known, sent: reports }];
 		});
 
 	return {
 		asked,
+		round,
 		answerAll,
 		answer: async (name, value, level) =>
 			answerAll(new Map([[survey.question(name).name, value]]), new Map([[name, level]])),
+		answered: () =>
+			state.change((known) => [namesOf(survey.questions.filter((question) => sent.find(known, question) >= 0))]),
+		sent: (name) =>
+			state.change(async (known) => {
+				const number = sent.find(known, survey.question(name));
+				return [number < 0 ? null : { report: await sent.reportOf(known, number), round: known.sent[number].round }];
+			}),
+		receipt: (report) => state.change(async (known) => [await sent.findReceipt(known, report)]),
+		withdraw,
+		price: (name, level) =>
+			state.change((known) => {
+				const question = survey.question(name);
+				return [spendOf(known, { question, level: question.levelOf(level) }).micro_epsilon];
+			}),
+		changeCap: async (most) => {
+			const micro = microOf(most);
+			return state.change((known) => [undefined, { ...known, cap: micro }]);
+		},
 		explain: (level, name = null) =>
 			(name === null ? survey.questions : [survey.question(name)])
-				.map((question) => explainLevel(hiding, question, question.levelOf(level)))
+				.map((question) => explainLevel(survey, question, question.levelOf(level)))
+				.concat(explainCap(state.known(), survey))
 				.join("\n"),
 		ledger: () => {
-			const { ledger: spends, cap: tightest } = state.known();
-			return { spends, total: sum(spends), cap: tightest };
+			const { ledger: spends, cap: most } = state.known();
+			return { spends, total: sum(spends), cap: most };
 		},
 		remaining: () =>
-			total === Infinity ? "unlimited" : epsilonText(Math.max(total - sum(ofSurvey(state.known())), 0)),
+			total === Infinity ? "unlimited" : epsilonText(Math.max(total - spentOn(state.known(), hash), 0)),
 	};
 };
 
-const pick = async ({ questions, ask, collector }, key) => {
+/** The pick depends on the device's secret only, never on an answer, and is another one in another edition or round. */
+const pick = async ({ questions, ask, hash }, round, key) => {
 	const names = namesOf(questions);
 	if (!ask) return names;
-	const keys = await Promise.all(names.map((name) => key("ask", collector, name)));
+	const keys = await Promise.all(names.map((name) => key("ask", hash, round, name)));
 	const last = keys.toSorted()[ask - 1];
 	return names.filter((_, place) => keys[place] <= last);
 };

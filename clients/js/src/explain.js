@@ -1,4 +1,5 @@
 import { epsilonText } from "./epsilon.js";
+import { FRESH, ONCE, pricesOf } from "./repeat.js";
 
 /** Python's format ".{digits}g". */
 const significant = (number, digits) => {
@@ -16,9 +17,17 @@ export const ofHundred = (chance) => {
 export const times = (micro) => `${micro < 7e8 ? significant(Math.exp(micro / 1e6), 3) : `e^${epsilonText(micro)}`} times`;
 export const odds = (micro) => `${times(micro)} (ε = ${epsilonText(micro)})`;
 
-export const explainLevel = (hiding, question, level) =>
+const aboutRepeats = (repeat, level) => {
+	if (repeat === ONCE) return "Asked again, you send the same report or none.";
+	const prices = pricesOf(repeat, level);
+	if (repeat === FRESH) return `Every round is a new draw and costs ε = ${epsilonText(prices[0][1])} again.`;
+	return `Asked again, you pay: ${prices.map(([what, micro]) => `${what} ε = ${epsilonText(micro)}`).join("; ")}.`;
+};
+
+export const explainLevel = ({ hiding, repeat }, question, level) =>
 	[
 		`Level "${level.name}", question "${question.name}":`,
 		...question.explain(level),
 		hiding?.explain(question) ?? "Your report shows the level that you chose.",
+		aboutRepeats(repeat, level),
 	].join("\n");

@@ -1,5 +1,5 @@
 /** Levels that reports do not show, and what they tell about them nevertheless: see pldp.mechanisms.leak. */
-import { canonical, sha256 } from "./bytes.js";
+import { canonical } from "./bytes.js";
 import { microOfPowers, TOTAL } from "./epsilon.js";
 import { odds } from "./explain.js";
 import { FOR_LEVELS, loadMechanisms } from "./mechanisms/registry.js";
@@ -41,7 +41,6 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 	const answers = ask === 1 ? "this answer" : `all ${ask} answers at one level`;
 	return {
 		channel,
-		identity: ({ name }) => sha256(canonical([names, mechanism, weights, name])),
 		explain: (question) =>
 			`Your level is hidden: label and ${answers} together change the odds between any two levels at most ` +
 			`${odds(channel.promised() + outputs)};\nlabel and this answer, between any two pairs of answer and level, ` +

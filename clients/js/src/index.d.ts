@@ -24,11 +24,18 @@ export interface QuestionLevel extends Level {
 	readonly unprotected: boolean;
 	/** The integers that define the channel. */
 	readonly weights: ReadonlyMap<string, number | readonly number[]>;
+	/**
+	 * Where answers are tracked, what else they cost, in millionths: an answer that never changes, however often it is
+	 * asked, and every round in which two life stories differ.
+	 */
+	readonly stages?: { readonly prices: readonly [permanent: number, instant: number] };
 }
 
 interface AnyQuestion {
 	readonly name: string;
 	readonly text: string;
+	/** What a device knows the question by: a hash of its name, text, labels, levels and weights. */
+	readonly identity: string;
 	/** The levels on offer, strictest first. */
 	readonly levels: readonly QuestionLevel[];
 	/** The level of this name; the strictest if there is none. */
@@ -69,8 +76,18 @@ export interface Survey {
 	readonly ask: number | undefined;
 	/** The most that one person can spend on this survey, in millionths; Infinity: no limit. */
 	readonly total: number;
+	/** What happens when the same person is asked again. */
+	readonly repeat: "once" | "fresh" | "tracked";
 	/** SHA-256 of the canonical bytes, the same as in Python. */
 	readonly hash: string;
+	/** The public key that signed the file; empty: nobody. */
+	readonly signer: string;
+	/** Whether that key is the `trustedKey`. */
+	readonly trusted: boolean;
+	/** Who asks, as far as a device can know: the signer, or else the hash. */
+	readonly author: string;
+	/** Whose account on the device pays: the signer's if it is trusted, or else the empty one for all others. */
+	readonly account: string;
 	question(name: string): Question;
 }
 
@@ -117,33 +134,61 @@ export function databaseStore(name?: string): Store;
 export interface Spend {
 	readonly survey: string;
 	readonly question: string;
+	/** Empty where the survey hides levels: then the dearest is charged. */
 	readonly level: string;
 	readonly micro_epsilon: number;
+	readonly round: number;
+	readonly account: string;
 }
 
 export type PerQuestion<T> = Readonly<Record<string, T>> | ReadonlyMap<string, T>;
 
-/** Answers one survey for one person: perturbs, remembers, accounts. */
+/**
+ * Answers one survey for one person: perturbs, remembers, accounts. A question that was answered is not drawn again: in
+ * the same round the same report goes out, whatever the answer, and in a later one nothing does, unless the survey's
+ * `repeat` is "fresh" or "tracked".
+ */
 export interface Device {
-	/** Names of the questions that this person is asked. */
+	/** Names of the questions that this person is asked in this round. */
 	readonly asked: readonly string[];
+	readonly round: number;
+	/** Names of the questions that this device does not answer again, in this round or ever. */
+	answered(): Promise<string[]>;
+	/** The report that has answered a question, and its round; null if none has. */
+	sent(question: string): Promise<{ readonly report: Report; readonly round: number } | null>;
 	/** Perturb one answer at this level (the strictest if none is named). */
 	answer(question: string, value: Value, level?: string | null): Promise<Report>;
 	/** Perturb several answers into one report; either every answer fits the ledger, or none is drawn. */
 	answerAll(values: PerQuestion<Value>, levels?: PerQuestion<string | null> | string | null): Promise<Report>;
+	/** The secret that withdraws a report of this device at the collector: 64 hexadecimal digits. */
+	receipt(report: Report): Promise<string>;
+	/**
+	 * Forget the report that answers a question and return its receipt, which the collector must be shown. All its questions
+	 * can then be answered again, at a new price: what was spent stays spent.
+	 */
+	withdraw(question: string): Promise<string>;
+	/** What the next answer to a question costs at this level, in millionths. */
+	price(question: string, level?: string | null): Promise<number>;
+	/** Set the lifetime cap, also to more than before. Only the person may ask for that. */
+	changeCap(cap: number | string): Promise<void>;
 	/** What a level does to an answer, in words. */
 	explain(level?: string | null, question?: string | null): string;
-	/** What this person has spent, in millionths. */
-	ledger(): { readonly spends: readonly Spend[]; readonly total: number; readonly cap: number | null };
+	/** What this person has spent, in millionths, and the most that each account may spend. */
+	ledger(): { readonly spends: readonly Spend[]; readonly total: number; readonly cap: number };
 	/** How much of the survey's total this person can still spend. */
 	remaining(): string;
 }
 
 export interface DeviceOptions {
-	/** Where secret, memo and ledger are kept; in memory if left out. */
+	/** Where secret, sent reports and ledger are kept; in memory if left out. */
 	store?: Store;
-	/** The most ε that this person will ever spend; it can be tightened, never loosened. */
+	/**
+	 * The most ε that this person will ever spend on one collector: on surveys signed by one trusted key, or on all others
+	 * together. It can tighten what the store keeps (20 at first), never loosen it: see `changeCap`.
+	 */
 	cap?: number | string | null;
+	/** Number of the collector's round; 1 if left out. */
+	round?: number;
 	/** Source of random bytes, for tests only. */
 	random?: (count: number) => Uint8Array;
 }
@@ -156,8 +201,6 @@ export interface Sending {
 	/** The HTTP status, or why the collector was not reached. */
 	readonly reason: string;
 	readonly wait: number;
-	/** What the sender of an accepted report can withdraw it with; keep it secret. */
-	readonly receipt?: string;
 	/** The collector's own word for a refusal. */
 	readonly code?: string;
 }
@@ -165,7 +208,7 @@ export interface Sending {
 /** Send one report once. */
 export function send(url: string, report: Report, options?: { fetch?: typeof fetch }): Promise<Sending>;
 
-/** Take a report back at the collector's address for that. "sent": it is erased. "dropped": no stored report has this receipt. */
+/** Take a report back at the collector's address for that. "sent": it is erased. "dropped": no stored report has the device's receipt. */
 export function withdraw(url: string, receipt: string, options?: { fetch?: typeof fetch }): Promise<Sending>;
 
 export interface QueueOptions {
@@ -184,8 +227,8 @@ export interface Flushed {
 
 /** Reports that could not be sent yet, sent with growing pauses. */
 export interface Queue {
-	/** Keep a report, and send what waits if it is time. */
-	add(report: Report): Promise<Flushed>;
+	/** Keep a report, and send what waits if it is time. With a round, the report goes to `url?round=N`, also later. */
+	add(report: Report, options?: { round?: number }): Promise<Flushed>;
 	/** Send what waits if it is time. */
 	flush(): Promise<Flushed>;
 }

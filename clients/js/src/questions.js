@@ -6,20 +6,25 @@ import { check, fields, levelsOf, microOf, NAME, namesOf, table, textOf } from "
 
 const KEYS = ["name", "text", "kind", "levels", "mechanism", "weights"];
 
-export const questionOf = async (entry, known) => {
+export const questionOf = async (entry, known, tracked) => {
 	check(entry instanceof Map, "question");
 	const key = `question ${textOf(entry.get("name"), "question.name", NAME)}`;
 	const load = check(KINDS.get(entry.get("kind")), `${key}.kind`);
 	const mechanisms = [...(entry.get("mechanism")?.values?.() ?? [])];
-	const [module, channelOf] = await Promise.all([load(entry), loadMechanisms(mechanisms)]);
-	const { name, text, kind, ...file } = fields(entry, key, [...KEYS, ...module.keys], module.options);
+	const loadStages = async () => tracked && (await import("./mechanisms/stages.js")).loadStages();
+	const [module, channelOf, stagesOf] = await Promise.all([load(entry), loadMechanisms(mechanisms), loadStages()]);
+	const keys = [...KEYS, ...module.keys, ...(tracked ? ["stages"] : [])];
+	const { name, text, kind, ...file } = fields(entry, key, keys, module.options);
 	const { size, scale, rule, encode, ...shown } = module.read(file, key);
+	const price = ({ promised }) => module.chargeOf?.(Array.from({ length: size }, (_, place) => promised(place))) ?? promised(0);
 	const levels = levelsOf(file.levels, `${key}, level`, (level, epsilon, where) => {
 		const [promise, micro] = [check(known.find((each) => each.name === level), where), microOf(epsilon, where)];
 		const perLevel = (part) => table(file[part], `${key}.${part}`, [...file.levels.keys()]).get(level);
 		const [mechanism, weights] = ["mechanism", "weights"].map(perLevel);
 		const bounds = module.boundsOf?.(file, level, micro, where) ?? [micro];
-		let identity;
+		const stages = stagesOf && stagesOf(where, mechanism, size, perLevel("stages"));
+		const fit = !stages || canonical(new Map(stages.together)) === canonical(weights);
+		check(fit, where, "weights must be those that both stages make together");
 		return {
 			...promise,
 			micro,
@@ -27,7 +32,7 @@ export const questionOf = async (entry, known) => {
 			unprotected: bounds.includes(Infinity),
 			weights,
 			channel: channelOf(where, module.takes, mechanism, size, weights, bounds),
-			identity: () => (identity ??= sha256(canonical([name, kind, scale, level, mechanism, weights]))),
+			...(stages && { stages: { ...stages, prices: stages.channels.map(price) } }),
 		};
 	});
 	const unknown = (rule) => fail("AnswerError", `${rule} of question '${name}'; what came is not`);
@@ -37,6 +42,9 @@ export const questionOf = async (entry, known) => {
 		text: textOf(text, `${key}.text`, undefined, /^/),
 		kind,
 		levels,
+		// What a device knows the question by, and what its answers are measured by.
+		identity: await sha256(canonical(entry)),
+		scale: await sha256(canonical([kind, scale])),
 		encode: (value) => encode(value) ?? unknown(`value must be ${rule}`),
 		levelOf: (level = null) =>
 			levels.find((each) => level === null || each.name === level) ??

@@ -16,10 +16,10 @@ export const send = async (url, content, { fetch = globalThis.fetch } = {}) => {
 			signal: AbortSignal.timeout(LONGEST_REQUEST),
 		});
 		const { ok, status, headers } = response;
-		const { receipt, code } = (await response.json().catch(() => null)) ?? {};
+		const { code } = (await response.json().catch(() => null)) ?? {};
 		const refused = status >= 400 && status < 500 && !LATER.includes(status);
 		const wait = 1000 * (Number(headers.get("retry-after")) || 0);
-		return { outcome: ok ? "sent" : refused ? "dropped" : "kept", reason: `HTTP ${status}`, receipt, code, wait };
+		return { outcome: ok ? "sent" : refused ? "dropped" : "kept", reason: `HTTP ${status}`, code, wait };
 	} catch (error) {
 		return { outcome: "kept", reason: `not reached (${error?.name})`, wait: 0 };
 	}
@@ -27,22 +27,28 @@ export const send = async (url, content, { fetch = globalThis.fetch } = {}) => {
 
 export const withdraw = (url, receipt, options) => send(url, { receipt }, options);
 
-const isQueue = ({ pldp_queue, reports }) => pldp_queue === 1 && Array.isArray(reports);
+/** Each report waits with the round that it belongs to, if any; version 1 knew no rounds. */
+const understandQueue = ({ pldp_queue, reports, ...content }) => {
+	if (![1, 2].includes(pldp_queue) || !Array.isArray(reports)) return null;
+	return { ...content, pldp_queue: 2, reports: pldp_queue === 1 ? reports.map((report) => ({ report })) : reports };
+};
+
+const addressOf = (url, round) => (round ? `${url}${String(url).includes("?") ? "&" : "?"}round=${round}` : url);
 
 export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch, now = Date.now } = {}) => {
-	const queue = openStore(store, { pldp_queue: 1, reports: [], tries: 0, due: 0 }, isQueue);
+	const queue = openStore(store, { pldp_queue: 2, reports: [], tries: 0, due: 0 }, understandQueue);
 	const settled = new Map();
 	let sending = Promise.resolve();
-	const without = ({ reports }, { id }) => reports.filter((report) => report.id !== id);
+	const without = ({ reports }, { id }) => reports.filter(({ report }) => report.id !== id);
 
 	/** Let go of a report, or put it behind the others and let all wait. */
-	const note = (report, { outcome, wait }) =>
+	const note = (entry, { outcome, wait }) =>
 		queue.change((content) => {
-			const reports = without(content, report);
+			const reports = without(content, entry.report);
 			if (outcome !== "kept") return [null, { ...content, reports, tries: 0, due: 0 }];
 			const backOff = FIRST_WAIT * 2 ** content.tries * (0.5 + Math.random() / 2);
 			const due = Math.ceil(now() + Math.min(Math.max(backOff, wait), LONGEST_WAIT));
-			return [null, { ...content, reports: [...reports, report], tries: content.tries + 1, due }];
+			return [null, { ...content, reports: [...reports, entry], tries: content.tries + 1, due }];
 		});
 
 	const sendAll = async () => {
@@ -52,8 +58,9 @@ export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch
 			// A time further away than any wait comes from a clock that was set back.
 			const early = due > now() && due <= now() + LONGEST_WAIT;
 			if (early || !reports.length) return { results, waiting: reports.length, due };
-			const [{ id }] = reports;
-			const result = settled.get(id) ?? (await send(url, reports[0], { fetch }));
+			const [{ report, round }] = reports;
+			const { id } = report;
+			const result = settled.get(id) ?? (await send(addressOf(url, round), report, { fetch }));
 			results.push({ id, ...result });
 			if (result.outcome !== "kept") settled.set(id, result);
 			await note(reports[0], result);
@@ -63,7 +70,7 @@ export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch
 		sending = sending.catch(() => {}).then(() => inTurn(store.name && `${store.name} sending`, sendAll));
 		return sending;
 	};
-	const add = (report) =>
-		queue.change((content) => [null, { ...content, reports: [...without(content, report), report] }]).then(flush);
+	const add = (report, { round } = {}) =>
+		queue.change((content) => [null, { ...content, reports: [...without(content, report), { report, round }] }]).then(flush);
 	return { add, flush };
 };

@@ -9,7 +9,7 @@ const hexadecimal = (given, digits) => {
 	return String(given).toLowerCase();
 };
 
-/** The first of `trusted`, if there is any, must be the key that signed. */
+/** Return the key that signed; if there is a `trusted` one, it must be that. */
 export const verify = async (text, entry, trusted) => {
 	sure(entry, "is missing, but a trusted key was given");
 	const { algorithm, public_key, signature } = fields(entry, "signature", ["algorithm", "public_key", "signature"]);
@@ -22,4 +22,5 @@ export const verify = async (text, entry, trusted) => {
 		.then((imported) => subtle.verify("Ed25519", imported, fromHex(bytes), utf8(text)))
 		.catch(({ name }) => sure(false, `cannot be checked, so the survey is refused (Ed25519 gave ${name})`));
 	sure(good === true, "does not fit the survey; the file was changed after signing");
+	return key;
 };

@@ -1,8 +1,9 @@
 /** A store's `swap` writes only if its content is still `before`, and says so: nobody spends twice. */
-import { hmacOf, toHex } from "./bytes.js";
-import { fail } from "./errors.js";
+import { fromHex, hmacOf, toHex } from "./bytes.js";
+import { fail, PldpError } from "./errors.js";
+import { LIFETIME_CAP } from "./ledger.js";
 
-const SECRET_BYTES = 32;
+const [STATE_SCHEMA, SECRET_BYTES, BLOCK_BYTES] = [2, 32, 32];
 
 export const memoryStore = () => {
 	let held = null;
@@ -41,15 +42,19 @@ export const inTurn = (name, work) => {
 	return locks ? locks.request(`pldp ${name}`, work) : work();
 };
 
-/** The work of a change returns its result and the next content, if any; the store has that before the result is out. */
-export const openStore = (store, fresh, isGood) => {
+/**
+ * `understand` gives what is known from what was found, or nothing if that is something else. The work of a change returns
+ * its result and the next content, if any; the store has that before the result is out.
+ */
+export const openStore = (store, fresh, understand) => {
 	let known = fresh;
 	const access = (what, action) =>
-		action().catch((error) => fail("DeviceStateError", `the store cannot be ${what} (${error?.name})`));
-	const parse = async (text) => {
-		const content = JSON.parse(text);
-		return isGood(content) ? content : fail("not a state");
-	};
+		action().catch((error) => {
+			if (error instanceof PldpError) throw error;
+			fail("DeviceStateError", `the store cannot be ${what} (${error?.name})`);
+		});
+	const parse = async (text) =>
+		understand(JSON.parse(text), known) || fail("DeviceStateError", "the store cannot be understood: this is something else");
 	const change = (work) =>
 		inTurn(store.name, async () => {
 			for (;;) {
@@ -66,23 +71,43 @@ export const openStore = (store, fresh, isGood) => {
 
 const isCount = (entry) => Number.isSafeInteger(entry) && entry >= 0;
 const isHex = (entry) => typeof entry === "string" && /^([0-9a-f]{2})+$/.test(entry);
-const isState = ({ pldp_device, secret, cap, ledger, memo }) =>
-	pldp_device === 1 && isHex(secret) && (cap === null || isCount(cap)) &&
-	ledger.every((spend) => isCount(spend.micro_epsilon)) &&
-	Object.values(memo).every((output) => isCount(output) || isHex(output));
+const areTexts = (...entries) => entries.every((entry) => typeof entry === "string");
+const isSpend = ({ survey, question, level, micro_epsilon, round, account }) =>
+	areTexts(survey, question, level, account) && isCount(micro_epsilon) && isCount(round);
+const isAnswer = ({ question, identity, scale, level, output }) =>
+	areTexts(question, identity, scale, level) && (output === null || isCount(output) || isHex(output));
+const isSent = ({ survey, author, round, answers, withdrawn }) =>
+	areTexts(survey, author) && isCount(round) && answers.every(isAnswer) && typeof withdrawn === "boolean";
+
+/** What version 1 had spent is kept; its memo gave values away and is not. */
+const understandState = ({ pldp_device, secret, cap, ledger, sent = [] }, known) => {
+	if (![1, STATE_SCHEMA].includes(pldp_device)) fail("DeviceStateError", `the store must have pldp_device ${STATE_SCHEMA}`);
+	const spends = ledger.map(({ round = 1, account = "", ...spend }) => ({ ...spend, round, account }));
+	const state = { pldp_device: STATE_SCHEMA, secret, cap: cap ?? LIFETIME_CAP, ledger: spends, sent };
+	if (!isHex(secret) || !isCount(state.cap) || !spends.every(isSpend) || !sent.every(isSent)) return null;
+	const older = sent.length < known.sent.length;
+	return older ? fail("DeviceStateError", "the store is older than what this program has sent; put the newer state back") : state;
+};
 
 export const openState = async (store, cap, random) => {
 	const secret = toHex(random(SECRET_BYTES));
-	const state = openStore(store, { pldp_device: 1, secret, cap, ledger: [], memo: {} }, isState);
+	const fresh = { pldp_device: STATE_SCHEMA, secret, cap: cap ?? LIFETIME_CAP, ledger: [], sent: [] };
+	const state = openStore(store, fresh, understandState);
 	await state.change((found) => {
-		const tighter = cap !== null && (found.cap === null || cap < found.cap);
+		const tighter = cap !== null && cap < found.cap;
 		return [null, (tighter || found.secret === secret) && { ...found, cap: tighter ? cap : found.cap }];
 	});
 	let [keyed, hmac] = [];
+	/** An HMAC of texts that only this device can make; no text of a survey contains the character between them. */
 	const key = (...parts) => {
 		const known = state.known().secret;
 		if (keyed !== known) [keyed, hmac] = [known, hmacOf(known)];
 		return hmac(parts.join("\0"));
 	};
-	return { ...state, key };
+	/** So many bytes that are always the same for these texts, and known to nobody else. */
+	const keptBytes = async (count, ...parts) => {
+		const blocks = Array.from({ length: Math.ceil(count / BLOCK_BYTES) }, (_, block) => key(...parts, block));
+		return fromHex((await Promise.all(blocks)).join("").slice(0, 2 * count));
+	};
+	return { ...state, key, keptBytes };
 };

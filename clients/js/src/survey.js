@@ -4,6 +4,7 @@ import { TOTAL } from "./epsilon.js";
 import { fail } from "./errors.js";
 import { questionOf } from "./questions.js";
 import { check, fields, levelsOf, microOf, optionalText, sumOfLargest, textOf } from "./reading.js";
+import { ONCE, RULES, TRACKED } from "./repeat.js";
 
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
@@ -14,9 +15,12 @@ export const readSurvey = async (text, options = {}) => {
 	const { survey, signature } = signed ? fields(file, "file", ["survey", "signature"]) : { survey: file };
 	const built = await build(survey);
 	const bytes = canonical(survey);
-	const trusted = "trustedKey" in options ? [options.trustedKey] : [];
-	if (signed || trusted.length) await (await import("./signature.js")).verify(bytes, signature, trusted);
-	return { ...built, hash: await sha256(bytes) };
+	const keys = "trustedKey" in options ? [options.trustedKey] : [];
+	const trusted = keys.length > 0;
+	const signer = signed || trusted ? await (await import("./signature.js")).verify(bytes, signature, keys) : "";
+	const hash = await sha256(bytes);
+	// Who asks, as far as a device can know, and whose account on it pays.
+	return { ...built, hash, signer, trusted, author: signer || hash, account: trusted ? signer : "" };
 };
 
 /** JSON.parse takes the last of two equal keys, and 1.0 for 1; what is left outside of strings shows it. */
@@ -31,7 +35,7 @@ const parse = (text) => {
 };
 
 const build = async (document) => {
-	const optional = ["collector", "total_epsilon", "ask", "hide_level"];
+	const optional = ["collector", "total_epsilon", "ask", "hide_level", "repeat"];
 	const file = fields(document, "survey", ["pldp", "title", "levels", "questions"], optional);
 	check(file.pldp === 1, "pldp");
 	const levels = levelsOf(file.levels, "levels", (name, entry, key) => {
@@ -39,16 +43,19 @@ const build = async (document) => {
 		return { name, micro: microOf(epsilon, key, TOTAL), text: optionalText(text, key) };
 	});
 	check(Array.isArray(file.questions) && file.questions.length, "questions");
-	const reading = file.questions.map((entry) => questionOf(entry, levels));
+	const { ask, hide_level, repeat = ONCE } = file;
+	check(RULES.includes(repeat) && file.repeat !== ONCE, "repeat");
+	check(repeat !== TRACKED || hide_level === undefined, "hide_level", "levels cannot be hidden where answers are tracked");
+	const reading = file.questions.map((entry) => questionOf(entry, levels, repeat === TRACKED));
 	await Promise.allSettled(reading); // the first wrong question is refused, whatever is loaded first
 	const questions = await Promise.all(reading);
 	const byName = new Map(questions.map((each) => [each.name, each]));
 	check(byName.size === questions.length, "questions");
-	const { ask, hide_level } = file;
 	check(ask === undefined || (Number.isInteger(ask) && ask >= 1 && ask < questions.length), "ask");
 	const total = microOf(file.total_epsilon, "total_epsilon", TOTAL);
-	const strictest = questions.map((question) => question.levels[0].charge);
-	const least = ask ? sumOfLargest(strictest, ask) : Math.min(...strictest);
+	// Where levels are hidden, every answer is charged what the dearest level costs.
+	const charges = questions.map((question) => question.levels.at(hide_level === undefined ? 0 : -1).charge);
+	const least = ask ? sumOfLargest(charges, ask) : Math.min(...charges);
 	check(total >= least, "total_epsilon");
 	const { hidingOf } = hide_level === undefined ? {} : await import("./hiding.js");
 	return {
@@ -58,6 +65,7 @@ const build = async (document) => {
 		questions,
 		ask,
 		total,
+		repeat,
 		hiding: await hidingOf?.(hide_level, levels, questions, ask ?? questions.length),
 		// What came is not repeated: with swapped arguments it would be the answer.
 		question: (name) =>

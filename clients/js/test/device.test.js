@@ -7,26 +7,17 @@ import { changed, fakeStorage, named, survey } from "../vectors/support.js";
 const CANARY = "a value that must never be repeated";
 const commute = await survey("commute.json");
 
-test("asking again gives the same answer under a new id and costs nothing", async () => {
+test("asking again gives the same report, whatever the answer and the level, and costs nothing", async () => {
 	const device = await openDevice(commute);
 	const first = await device.answer("mode", "bike", "open");
-	const again = await device.answer("mode", "bike", "open");
-	assert.deepEqual(again.answers, first.answers);
-	assert.notEqual(again.id, first.id);
+	assert.deepEqual(await device.answer("mode", "bike", "open"), first);
+	assert.deepEqual(await device.answer("mode", "car", "strict"), first);
 	assert.equal(device.ledger().total, 2_000_000);
 	assert.equal(device.remaining(), "2");
 });
 
-test("a new title does not renew the memo, and the strictest level is the default", async () => {
-	const store = memoryStore();
-	const edited = await readSurvey(changed("commute.json", (document) => (document.title = "New")));
-	const outputs = new Set();
-	for (const each of [commute, edited, commute]) {
-		const report = await (await openDevice(each, { store })).answer("mode", "bike");
-		assert.equal(report.answers[0].level, "strict");
-		outputs.add(report.answers[0].output);
-	}
-	assert.equal(outputs.size, 1);
+test("the strictest level is the default", async () => {
+	assert.equal((await (await openDevice(commute)).answer("mode", "bike")).answers[0].level, "strict");
 });
 
 test("overspending is refused before anything is drawn, all or nothing", async () => {
@@ -38,8 +29,8 @@ test("overspending is refused before anything is drawn, all or nothing", async (
 	const device = await openDevice(commute, { cap: 2.5, random });
 	await device.answer("mode", "bike", "open");
 	const before = [drawn, JSON.stringify(device.ledger())];
-	const message = /costs epsilon 2.5 and the lifetime cap leaves 0.5 of 2.5/;
-	await assert.rejects(device.answerAll({ mode: "car", late: "yes" }, { mode: "open", late: "strict" }), named("BudgetError", message));
+	const message = /costs epsilon 1 and the lifetime cap leaves 0.5 of 2.5/;
+	await assert.rejects(device.answer("late", "yes", "standard"), named("BudgetError", message));
 	assert.deepEqual([drawn, JSON.stringify(device.ledger())], before);
 	assert.ok((await device.answer("late", "yes", "strict")).id);
 });
@@ -47,16 +38,23 @@ test("overspending is refused before anything is drawn, all or nothing", async (
 test("the survey's total is a cap of its own", async () => {
 	const device = await openDevice(commute);
 	await device.answerAll({ mode: "bike", late: "yes" }, "open");
+	await device.withdraw("late");
 	await assert.rejects(device.answer("late", "no"), named("BudgetError", /this survey's total_epsilon leaves 0 of 4/));
 	assert.equal(device.remaining(), "0");
 });
 
-test("a lifetime cap is tightened, never loosened", async () => {
+test("a lifetime cap is tightened by whoever opens the device, and loosened by the person only", async () => {
 	const store = memoryStore();
 	const caps = [];
 	for (const cap of [null, 1000, 3, 5, "1.0000019", undefined]) caps.push((await openDevice(commute, { store, cap })).ledger().cap);
-	assert.deepEqual(caps, [null, 1e9, 3_000_000, 3_000_000, 1_000_001, 1_000_001]);
-	for (const cap of [0, -1, 1001, "x", "1e3", NaN, {}]) await assert.rejects(openDevice(commute, { cap }), named("EpsilonError"));
+	assert.deepEqual(caps, [20_000_000, 20_000_000, 3_000_000, 3_000_000, 1_000_001, 1_000_001]);
+	const device = await openDevice(commute, { store });
+	await device.changeCap("50");
+	assert.equal((await openDevice(commute, { store })).ledger().cap, 50_000_000);
+	for (const cap of [0, -1, 1001, "x", "1e3", NaN, {}]) {
+		await assert.rejects(openDevice(commute, { cap }), named("EpsilonError"));
+		await assert.rejects(device.changeCap(cap), named("EpsilonError"));
+	}
 });
 
 test("no error contains what the person answered", async () => {
@@ -102,9 +100,11 @@ test("a level is explained by the odds of both answers, in the words of Python",
 		"of 100 people whose answer is something else, about 27 do.",
 		"Whatever your report says, it changes the odds between any two answers at most 2.72 times (ε = 1).",
 		"Your report shows the level that you chose.",
+		"Asked again, you send the same report or none.",
+		"Your device stops at ε = 20 for all surveys without a signature that it trusts; 0 is spent.",
 	];
 	assert.equal(device.explain("standard", "late"), words.join("\n"));
-	assert.equal(device.explain().split("\n").length, 10);
+	assert.equal(device.explain().split("\n").length, 13);
 	const hidden = (await openDevice(await survey("hidden.json"))).explain("open", "hashed");
 	assert.match(hidden, /names a group of answers that contains "a";/);
 	assert.match(hidden, /Your level is hidden: label and all 2 answers at one level together change the odds/);
@@ -136,19 +136,50 @@ test("a store that is cleared while the page is open gets everything back", asyn
 	assert.equal((await openDevice(commute, { store })).ledger().total, 4_000_000);
 });
 
+const spend = { survey: "", question: "", level: "", micro_epsilon: 1, round: 1, account: "" };
+const said = { question: "", identity: "", scale: "", level: "", output: 1 };
+const sent = { survey: "", author: "", round: 1, answers: [said], withdrawn: false };
+const good = { pldp_device: 2, secret: "00".repeat(32), cap: 1, ledger: [spend], sent: [sent] };
+
+const storeOf = (text) => {
+	const storage = fakeStorage();
+	storage.setItem("person", text);
+	return webStore("person", storage);
+};
+
 test("what is no state is refused and left as it is", async () => {
-	const good = { pldp_device: 1, secret: "00".repeat(32), cap: null, ledger: [], memo: {} };
-	const spend = { survey: "", question: "", level: "", micro_epsilon: -1 };
 	const bad = ["", "null", "[]", "{}", ...[
-		{ pldp_device: 2 }, { secret: "x" }, { secret: 12 }, { cap: "1" }, { ledger: [spend] }, { ledger: null },
-		{ memo: { a: -1 } }, { memo: { a: 1.5 } }, { memo: { a: "X" } }, { memo: null },
+		{ pldp_device: 3 }, { secret: "x" }, { secret: 12 }, { cap: "1" }, { ledger: null }, { sent: null }, { sent: [null] },
+		...[{ micro_epsilon: -1 }, { round: 0.5 }, { account: null }].map((wrong) => ({ ledger: [{ ...spend, ...wrong }] })),
+		...[{ round: "1" }, { answers: null }, { withdrawn: 0 }, { author: 1 }].map((wrong) => ({ sent: [{ ...sent, ...wrong }] })),
+		...[-1, 1.5, "X", undefined].map((output) => ({ sent: [{ ...sent, answers: [{ ...said, output }] }] })),
 	].map((change) => JSON.stringify({ ...good, ...change }))];
 	for (const text of bad) {
-		const storage = fakeStorage();
-		storage.setItem("person", text);
-		await assert.rejects(openDevice(commute, { store: webStore("person", storage) }), named("DeviceStateError"));
-		assert.equal(storage.getItem("person"), text);
+		const store = storeOf(text);
+		await assert.rejects(openDevice(commute, { store }), named("DeviceStateError"), text);
+		assert.equal(await store.read(), text);
 	}
+	assert.equal((await openDevice(commute, { store: storeOf(JSON.stringify(good)) })).ledger().total, 1);
+});
+
+test("of a state of version 1, what was spent is kept and the memo is not", async () => {
+	const spends = [{ survey: commute.hash, question: "mode", level: "open", micro_epsilon: 2_000_000 }];
+	const store = storeOf(JSON.stringify({ pldp_device: 1, secret: "11".repeat(32), cap: null, ledger: spends, memo: { a: 1 } }));
+	const device = await openDevice(commute, { store });
+	assert.deepEqual([device.remaining(), device.ledger().cap], ["2", 20_000_000]);
+	await device.answer("late", "yes");
+	const { memo, ledger, ...state } = JSON.parse(await store.read());
+	assert.deepEqual([memo, state.pldp_device, state.secret, ledger.length], [undefined, 2, "11".repeat(32), 2]);
+	assert.deepEqual(ledger[0], { ...spends[0], round: 1, account: "" });
+});
+
+test("a store that is older than what was sent is refused", async () => {
+	const storage = fakeStorage();
+	const device = await openDevice(commute, { store: webStore("person", storage) });
+	const before = storage.getItem("person");
+	await device.answer("mode", "bike");
+	storage.setItem("person", before);
+	await assert.rejects(device.answer("late", "yes"), named("DeviceStateError", /older than what this program has sent/));
 });
 
 /** 64 devices on one store answer at once; return how many reports came out. */

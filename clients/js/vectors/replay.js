@@ -3,7 +3,9 @@ import { deepStrictEqual } from "node:assert";
 import { createHash, createHmac } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { sha256 } from "../src/bytes.js";
 import { memoryStore, openDevice, readSurvey } from "../src/index.js";
+import { openState } from "../src/state.js";
 import { stream } from "./stream.js";
 
 // Node sends every call of WebCrypto through a thread, which would take most of the time here; the client's own tests use it.
@@ -14,36 +16,79 @@ subtle.importKey = (format, key, algorithm, ...rest) =>
 subtle.sign = async (_, key, text) => createHmac("sha256", key).update(text).digest();
 subtle.digest = async (_, text) => createHash("sha256").update(text).digest();
 
-const counts = { surveys: 0, devices: 0, reports: 0, refusals: 0, accepted: 0, refused: 0 };
-let survey;
+const MOST_SETTLED = 64;
+const counts = { surveys: 0, devices: 0, once: 0, fresh: 0, tracked: 0, refusals: 0, accepted: 0, refused: 0 };
+let editions;
 
-const checkSurvey = async ({ text, trusted, hash, explain, levels }) => {
-	survey = await readSurvey(text, trusted ? { trustedKey: trusted } : {});
+/** Hash the permanent outputs of many values at every level, of a device whose secret is the start of a stream. */
+const settledHash = async (name, { author, questions }) => {
+	const { keptBytes } = await openState(memoryStore(), null, stream(name));
+	const lines = [];
+	for (const { kind, values, buckets, identity, levels } of questions) {
+		const size = values?.length ?? buckets;
+		for (const { name: level, stages } of levels.filter((each) => each.stages)) {
+			for (let value = 0; value < Math.min(size, MOST_SETTLED); value += 1) {
+				const encoded = kind === "choices" ? BigInt(value) ** 5n % 2n ** BigInt(size) : value;
+				lines.push(await stages.settle(encoded, (kept, count) => keptBytes(count, "permanent", author, identity, level, kept)));
+			}
+		}
+	}
+	return sha256(lines.join("\n"));
+};
+
+const checkEdition = async (name, { text, trusted, hash, explain, levels, identities, settled }) => {
+	const survey = await readSurvey(text, trusted ? { trustedKey: trusted } : {});
 	const device = await openDevice(survey);
-	deepStrictEqual({ hash: survey.hash, explain: levels.map((level) => device.explain(level)) }, { hash, explain });
+	deepStrictEqual(
+		{
+			hash: survey.hash,
+			explain: levels.map((level) => device.explain(level)),
+			identities: survey.questions.map(({ identity }) => identity),
+			settled: await settledHash(name, survey),
+		},
+		{ hash, explain, identities, settled },
+	);
 	counts.surveys += 1;
+	return survey;
+};
+
+const checkEditions = async ({ editions: described, name }) => {
+	editions = [];
+	for (const edition of described) editions.push(await checkEdition(name, edition));
 };
 
 /** A number that JSON cannot write. */
 const revived = ([name, value]) => [name, value?.number ? Number(value.number) : value];
 
-const checkDevice = async ({ stream: name, cap, asked, calls, results, state, remaining, spent }) => {
-	const store = memoryStore();
-	const device = await openDevice(survey, { store, cap, random: stream(name) });
-	const came = [];
-	for (const [values, levels] of calls) {
-		const named = Array.isArray(levels) ? new Map(levels) : levels;
-		const report = device.answerAll(new Map(values.map(revived)), named);
-		came.push(await report.then(JSON.stringify, (error) => error.name));
+/** Errors that say the same in all languages begin so; of others only the name is the same. */
+const SAME_WORDS = /^(question must be one that this device|question '|all answers|this answer costs|round must)/;
+
+const VERBS = {
+	answer: async (device, values, levels) => {
+		const report = await device.answerAll(new Map(values.map(revived)), Array.isArray(levels) ? new Map(levels) : levels);
+		return `${JSON.stringify(report)} ${await device.receipt(report)}`;
+	},
+	withdraw: (device, question) => device.withdraw(question),
+	"change cap": (device, cap) => device.changeCap(cap).then(() => ""),
+};
+
+const resultOf = (device, [verb, ...what]) =>
+	VERBS[verb](device, ...what).catch(({ name, message }) => `${name}: ${SAME_WORDS.test(message) ? message : ""}`);
+
+const checkDevice = async ({ stream: name, cap, story, spent, state }) => {
+	const [store, random] = [memoryStore(), stream(name)];
+	let device;
+	for (const { edition, round, calls, ...expected } of story) {
+		device = await openDevice(editions[edition], { store, cap: device ? null : cap, round, random });
+		const results = [];
+		for (const call of calls) results.push(await resultOf(device, call));
+		const found = { asked: device.asked, results, answered: await device.answered(), remaining: device.remaining() };
+		deepStrictEqual(found, expected);
+		counts[editions[edition].repeat] += results.filter((result) => result.startsWith("{")).length;
+		counts.refusals += results.filter((result) => result.includes("Error")).length;
 	}
-	deepStrictEqual(
-		{ asked: device.asked, results: came, remaining: device.remaining(), spent: device.ledger().total },
-		{ asked, results, remaining, spent },
-	);
-	if (state) deepStrictEqual(JSON.parse(await store.read()), state);
+	deepStrictEqual({ spent: device.ledger().total, state: await sha256(await store.read()) }, { spent, state });
 	counts.devices += 1;
-	counts.reports += results.filter((result) => result.startsWith("{")).length;
-	counts.refusals += results.filter((result) => !result.startsWith("{")).length;
 };
 
 const checkMutant = async ({ mutant, hash }) => {
@@ -55,7 +100,7 @@ const checkMutant = async ({ mutant, hash }) => {
 for await (const line of createInterface({ input: createReadStream(process.argv[2]) })) {
 	const vector = JSON.parse(line);
 	try {
-		await (vector.mutant ? checkMutant : vector.text ? checkSurvey : checkDevice)(vector);
+		await (vector.mutant ? checkMutant : vector.editions ? checkEditions : checkDevice)(vector);
 	} catch (error) {
 		console.error(`vector ${JSON.stringify(vector).slice(0, 300)}`);
 		throw error;

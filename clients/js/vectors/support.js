@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { canonical, toHex, utf8 } from "../src/bytes.js";
 import { readSurvey } from "../src/index.js";
 
 /** The text of a survey in test/surveys. */
@@ -27,4 +28,21 @@ export const fakeStorage = () => {
 export const named = (name, message = /./) => (error) => {
 	if (error.name !== name || !message.test(error.message)) throw error;
 	return true;
+};
+
+const asMaps = (entry) => {
+	if (Array.isArray(entry)) return entry.map(asMaps);
+	return entry && typeof entry === "object" ? new Map(Object.entries(entry).map(([key, each]) => [key, asMaps(each)])) : entry;
+};
+
+/** Somebody with a key: `publicKey`, and `sign(document)`, the text of the signed survey. */
+export const makeSigner = async () => {
+	const pair = await crypto.subtle.generateKey("Ed25519", true, ["sign", "verify"]);
+	const publicKey = toHex(new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)));
+	const sign = async (document) => {
+		const bytes = await crypto.subtle.sign("Ed25519", pair.privateKey, utf8(canonical(asMaps(document))));
+		const signature = { algorithm: "ed25519", public_key: publicKey, signature: toHex(new Uint8Array(bytes)) };
+		return JSON.stringify({ survey: document, signature });
+	};
+	return { publicKey, sign };
 };

@@ -8,18 +8,38 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.auditing.calls import call
-from pldp.auditing.catalogue import LABEL, NAMES, mechanism_survey
-from pldp.auditing.columns import columns_of, columns_of_arrays
+from pldp.auditing.columns import columns_of_arrays
+from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.result import TOO_FEW, Audit, Row
-from pldp.auditing.sampled import LEAST_SAMPLES, Bound, lower_bound
-from pldp.auditing.settings import DEFAULT, AuditSettings
-from pldp.auditing.surveys import HIDDEN, SAMPLES, audit_document, audit_survey, words_against
-from pldp.auditing.timing import compare_times
+from pldp.auditing.sampled import LEAST_SAMPLES, lower_bound
+from pldp.auditing.surveys import HIDDEN, SAMPLES, AuditSettings, audit_document, audit_survey, judge
 from pldp.errors import AuditError
-from pldp.survey import Survey
+from pldp.mechanisms import REGISTRY, family
+from pldp.survey import Survey, survey_from_mapping
 
-CALLS: Final = 20_000
-"""Calls per value of a function, unless another number is asked for."""
+CALLS: Final = 20_000  # per value of a function, unless another number is asked for
+DEFAULT: Final = AuditSettings()
+LABEL: Final = "label"  # the mechanism that hides the level
+NAMES: Final = (*REGISTRY, LABEL)
+"""Names of the mechanisms that can be audited."""
+
+
+def mechanism_survey(name: str, epsilon: str = "1") -> Survey:
+    """Return a survey of one question that uses the mechanism: four labels, or 64 buckets, at one level of this ε.
+
+    >>> mechanism_survey("oue").questions[0].channels[0].mechanism
+    'oue'
+    """
+    if name not in NAMES:
+        known = f"mechanism must be one of {', '.join(NAMES)}, not {name[:40]!r}"
+        raise AuditError(f"{known}; a survey file is audited by pldp.audit(pldp.Survey.load(path))")
+    document: dict[str, Any] = {"pldp": 1, "title": f"Audit of {name}", "levels": {"one": epsilon}}
+    if name == LABEL:
+        document |= {"levels": {"strict": "0.5", "one": epsilon}, "hide_level": {"epsilon": "0.5"}}
+        question = {**BY_KIND["choice"].example("krr"), "name": LABEL}
+    else:
+        question = next(kind for kind in BY_KIND.values() if kind.domain == family(name).domain).example(name)
+    return survey_from_mapping({**document, "questions": [question]})
 
 
 def audit(
@@ -80,19 +100,17 @@ def audit(
     count = _count(CALLS if samples is None else samples)
     name = getattr(target, "__name__", type(target).__name__)
     if vectorised:
-        bound, timing = _vectorised(target, len(values), count, epsilon, settings.confidence), None
+        found = _vectorised(target, len(values), count, epsilon, settings.confidence)
     else:
         observed = target if rounds == 1 else _person(target, rounds)
         called = call(
             observed, values, count, timeout=settings.timeout, clock=settings.clock, progress=settings.progress
         )
-        columns = columns_of(called.observations(timed=settings.timed))
-        bound = lower_bound(columns, count, len(values), epsilon, confidence=settings.confidence)
-        timing = compare_times(called.times) if settings.timed else None
+        found = judge(called, epsilon, range(len(values)), settings, "output")
+    bound = found["sampled"]
     few = f"{TOO_FEW} to conclude: ε below {bound.detectable:.3g} would not have been seen"
     notes = () if bound.conclusive else (few,)
-    row = Row(name, "", "", "callable", float(epsilon), None, bound, timing, words_against(bound, timing), notes)
-    return Audit(name, "", (row,))
+    return Audit(name, "", (Row(name, "", "", "callable", float(epsilon), notes=notes, **found),))
 
 
 def _count(samples: int, least: int = LEAST_SAMPLES) -> int:
@@ -104,7 +122,6 @@ def _count(samples: int, least: int = LEAST_SAMPLES) -> int:
 
 
 def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, settings: AuditSettings) -> Audit:
-    """Audit what this package knows."""
     if isinstance(target, Survey):
         return Audit(target.title, target.hash, tuple(audit_survey(target, samples, settings)))
     if isinstance(target, Mapping):
@@ -122,8 +139,6 @@ def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, 
 
 
 def _person(make: Callable[[], Callable[[Any], Any]], rounds: int) -> Callable[[Any], list[Any]]:
-    """Let a new person answer the same in every round."""
-
     def answers(value: Any) -> list[Any]:
         person = make()
         return [person(value) for _ in range(rounds)]
@@ -131,11 +146,14 @@ def _person(make: Callable[[], Callable[[Any], Any]], rounds: int) -> Callable[[
     return answers
 
 
-def _vectorised(mechanism: Callable[[Any], Any], values: int, samples: int, epsilon: float, confidence: float) -> Bound:
+def _vectorised(
+    mechanism: Callable[[Any], Any], values: int, samples: int, epsilon: float, confidence: float
+) -> dict[str, Any]:
     try:
         outputs = [np.asarray(mechanism(np.full(samples, value))) for value in range(values)]
     except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
         raise AuditError(f"the vectorised mechanism raised {type(error).__name__}") from None
     if any(part.shape[:1] != (samples,) for part in outputs):
         raise AuditError(f"a vectorised mechanism must return {samples:,} outputs for as many values; it did not")
-    return lower_bound(columns_of_arrays(outputs), samples, values, epsilon, confidence=confidence)
+    bound = lower_bound(columns_of_arrays(outputs), samples, values, epsilon, confidence=confidence)
+    return {"sampled": bound, "refutations": (str(bound),) if bound.refutes else ()}

@@ -19,14 +19,9 @@ from pldp.errors import AuditError
 
 Codes = npt.NDArray[np.int64]
 
-MOST_PARTS: Final = 4096
-"""Fields, characters and bytes of one observation."""
-
-MOST_KINDS: Final = 4096
-"""Different contents of one column; a column of more is cut into equal parts (numbers) or left out (texts)."""
-
-BINS: Final = 64
-"""Equal parts that a column of many different numbers is cut into."""
+MOST_PARTS: Final = 4096  # fields, characters and bytes of one observation
+MOST_KINDS: Final = 4096  # different contents of a column; one of more is cut into parts (numbers) or left out (texts)
+BINS: Final = 64  # equal parts that a column of many different numbers is cut into
 
 
 @dataclass(frozen=True)
@@ -37,15 +32,9 @@ class Columns:
     codes: Callable[[int, slice], Codes]
 
     @staticmethod
-    def of_codes(names: Sequence[str], held: Sequence[Codes]) -> Columns:
-        """Return columns that are held as they are."""
-        return Columns(names, lambda column, rows: held[column][rows])
-
-    @staticmethod
-    def of_bits(packed: npt.NDArray[np.uint8]) -> Columns:
-        """Return a column per bit, unpacked when asked for; bit i is in byte i//8 at place i%8 from the lowest."""
-        names = [f"bit {bit}" for bit in range(8 * packed.shape[1])]
-        return Columns(names, lambda bit, rows: (packed[rows, bit >> 3] >> (bit & 7) & 1).astype(np.int64))
+    def of_codes(held: Sequence[tuple[str, Codes]]) -> Columns:
+        """Return columns that are held as they are, each with its name."""
+        return Columns([name for name, _ in held], lambda column, rows: held[column][1][rows])
 
 
 def columns_of_arrays(outputs: Sequence[npt.NDArray[Any]]) -> Columns:
@@ -57,11 +46,16 @@ def columns_of_arrays(outputs: Sequence[npt.NDArray[Any]]) -> Columns:
     if together.ndim == 2:
         if together.dtype != np.uint8 or not 0 < together.shape[1] <= MOST_PARTS:
             raise AuditError(f"rows must be of 1 to {MOST_PARTS:,} bytes (uint8), not of {together.dtype}")
-        return Columns.of_bits(together)
+        # A column per bit, unpacked when asked for: bit i is in byte i//8 at place i%8 from the lowest.
+        names = [f"bit {bit}" for bit in range(8 * together.shape[1])]
+        return Columns(names, lambda bit, rows: (together[rows, bit >> 3] >> (bit & 7) & 1).astype(np.int64))
     if together.dtype.kind == "f":
-        return Columns.of_codes(*_float_columns("output", together))
+        return Columns.of_codes(list(_float_columns("output", together)))
     if together.dtype.kind in "iub":
-        return Columns.of_codes(["output"], [_integer_codes(together)])
+        low, high = int(together.min()), int(together.max())
+        few = high - low < MOST_KINDS
+        codes = together.astype(np.int64) - low if few else _equal_parts(together.astype(np.float64))
+        return Columns.of_codes([("output", codes)])
     raise AuditError(f"outputs must be integers, floats or rows of bytes, not {together.dtype}")
 
 
@@ -71,16 +65,12 @@ def columns_of(observations: Sequence[Mapping[str, object]]) -> Columns:
     >>> columns_of([{"id": "a1", "n": 3}, {"id": "b1", "n": 3}]).names
     ['id', 'id[0]']
     """
-    names: list[str] = []
-    held: list[Codes] = []
+    held: list[tuple[str, Codes]] = []
     for path, contents in _split("", list(observations)):
-        for label, codes in _column(path, contents):
-            if (codes != codes[0]).any():
-                names.append(label)
-                held.append(codes)
-        if len(names) > 8 * MOST_PARTS:
+        held += [(name, codes) for name, codes in _column(path, contents) if (codes != codes[0]).any()]
+        if len(held) > 8 * MOST_PARTS:
             raise AuditError(f"an output must have at most {MOST_PARTS:,} parts, and some have more")
-    return Columns.of_codes(names or ["output"], held or [np.zeros(len(observations), np.int64)])
+    return Columns.of_codes(held or [("output", np.zeros(len(observations), np.int64))])
 
 
 class _Absent:
@@ -137,8 +127,7 @@ def _column(path: str, contents: list[Any]) -> Iterator[tuple[str, Codes]]:
     if kinds <= {str, bytes} and (longest := max(map(len, contents))) > MOST_PARTS:
         raise AuditError(f"an output must have at most {MOST_PARTS:,} characters or bytes, not {longest:,}")
     if float in kinds and kinds <= {int, float}:
-        names, held = _float_columns(path, np.array(contents, np.float64))
-        yield from zip(names, held, strict=True)
+        yield from _float_columns(path, np.array(contents, np.float64))
         return
     codes = _codes(contents)
     if codes is not None:
@@ -186,13 +175,6 @@ def _codes(contents: Sequence[object]) -> Codes | None:
     return codes
 
 
-def _integer_codes(numbers: npt.NDArray[Any]) -> Codes:
-    low, high = int(numbers.min()), int(numbers.max())
-    if high - low < MOST_KINDS:
-        return numbers.astype(np.int64) - low
-    return _equal_parts(numbers.astype(np.float64))
-
-
 def _equal_parts(numbers: npt.NDArray[np.float64]) -> Codes:
     """Cut numbers into parts that are about equally frequent."""
     finite = np.nan_to_num(numbers, nan=0.0)
@@ -200,7 +182,7 @@ def _equal_parts(numbers: npt.NDArray[np.float64]) -> Codes:
     return np.searchsorted(edges, finite, side="right").astype(np.int64)
 
 
-def _float_columns(path: str, numbers: npt.NDArray[np.float64]) -> tuple[list[str], list[Codes]]:
+def _float_columns(path: str, numbers: npt.NDArray[np.float64]) -> Iterator[tuple[str, Codes]]:
     """Where a number lies, what it is if there are few, and its last binary digit: 2^e divides it, 2^(e+1) does not."""
     finite = np.isfinite(numbers)
     mantissa, exponent = np.frexp(np.where(finite, numbers, 0.0))
@@ -208,11 +190,12 @@ def _float_columns(path: str, numbers: npt.NDArray[np.float64]) -> tuple[list[st
     lowest = np.zeros(len(numbers))
     np.log2((whole & -whole).astype(np.float64), out=lowest, where=whole != 0)
     last = np.where(whole == 0, 0, lowest.astype(np.int64) + exponent - 53 + 1100)
-    names = [path, f"last binary digit of {path}", f"kind of {path}"]
+    parts = _equal_parts(np.clip(np.nan_to_num(numbers), -1e300, 1e300))
     kind = np.where(finite, np.sign(np.where(finite, numbers, 0.0)) + 1, np.where(np.isnan(numbers), 3, 4))
-    held = [_equal_parts(np.clip(np.nan_to_num(numbers), -1e300, 1e300)), last, kind.astype(np.int64)]
-    exact, codes = np.unique(numbers, return_inverse=True) if len(numbers) <= 2**20 else (numbers, None)
-    if codes is not None and len(exact) <= MOST_KINDS:
-        names.append(f"exact {path}")
-        held.append(codes.astype(np.int64))
-    return names, [column - column.min() for column in held]
+    yield path, parts - parts.min()
+    yield f"last binary digit of {path}", last - last.min()
+    yield f"kind of {path}", (kind - kind.min()).astype(np.int64)
+    if len(numbers) <= 2**20:
+        exact, codes = np.unique(numbers, return_inverse=True)
+        if len(exact) <= MOST_KINDS:
+            yield f"exact {path}", codes.astype(np.int64)

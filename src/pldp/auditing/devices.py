@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +15,7 @@ from pldp.device import Device
 from pldp.errors import AuditError
 from pldp.survey import Question, Survey
 
-SCRIPT: Final = Path("vectors") / "audit.js"
-"""What runs the device in the folder of the JavaScript client."""
-
+SCRIPT: Final = Path("vectors") / "audit.js"  # runs the device in the folder of the JavaScript client
 START_SECONDS: Final = 60.0
 SECONDS_PER_REPORT: Final = 0.05
 """Time that the process may take before it is taken for one that never returns."""
@@ -28,15 +26,10 @@ def only(survey: Survey, question: Question) -> Survey:
     return replace(survey, questions=(question,), ask=None, total_micro_epsilon=None)
 
 
-def python_device(survey: Survey) -> Callable[[tuple[dict[str, Any], str]], dict[str, Any]]:
-    """Return a mechanism: from answers and their level to everything that leaves a new person's device."""
-
-    def observe(person: tuple[dict[str, Any], str]) -> dict[str, Any]:
-        values, level = person
-        report = Device(survey).answer_all(values, level)
-        return {"report": report.to_mapping(), "length": len(report.to_json())}
-
-    return observe
+def observe(survey: Survey, person: tuple[dict[str, Any], str]) -> dict[str, Any]:
+    """Return everything that leaves a new person's device, given the person's answers and their level."""
+    report = Device(survey).answer_all(*person)
+    return {"report": report.to_mapping(), "length": len(report.to_json())}
 
 
 def changes_when_asked_again(survey: Survey, values: dict[str, Any], level: str, rounds: int) -> str | None:
@@ -54,10 +47,7 @@ def changes_when_asked_again(survey: Survey, values: dict[str, Any], level: str,
 
 @dataclass(frozen=True)
 class JavaScript:
-    """The JavaScript client, run by Node as a process of its own.
-
-    `folder` is the client's (`clients/js` of the project).
-    """
+    """The JavaScript client in its folder (`clients/js` of the project), run by Node as a process of its own."""
 
     node: str
     folder: Path
@@ -95,7 +85,5 @@ class JavaScript:
             raise AuditError(f"the JavaScript device failed: {last[:200]}") from None
         if "error" in answer:
             raise AuditError(f"the JavaScript device refuses this: {str(answer['error'])[:200]}")
-        outputs = tuple(
-            tuple({"report": json.loads(text), "length": len(text)} for text in texts) for texts in answer["reports"]
-        )
-        return Called(outputs, tuple(tuple(map(int, each)) for each in answer["times"]))
+        reports = [[{"report": json.loads(text), "length": len(text)} for text in each] for each in answer["reports"]]
+        return Called(tuple(map(tuple, reports)), tuple(tuple(map(int, each)) for each in answer["times"]))

@@ -11,27 +11,17 @@ from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_po
 from pldp.errors import AuditError
 from pldp.records import Brief
 
-SHOWN = 32
-"""Values and outputs for which numbers are listed one by one."""
-
-SHOWN_PAIRS = 8
-"""Values between which numbers are listed pair by pair."""
+SHOWN = 32  # values and outputs for which numbers are listed one by one
+SHOWN_PAIRS = 8  # values between which numbers are listed pair by pair
 
 
 @dataclass(frozen=True, repr=False)
 class Exact(Brief):
     """What one channel promises and keeps, in micro-ε rounded up; `math.inf` without a limit.
 
-    Attributes
-    ----------
-    claimed, found
-        The level's ε and the largest ε of what it promises: of a report, of a value with a budget, or of an item.
-    plain
-        ε over all outputs and pairs of values, whatever was promised.
-    by_output, by_value, by_pair
-        ε of each output, of each value or item, and between each two values, where there are few.
-    broken
-        What is not kept, in words.
+    `claimed` is the level's ε and `found` the largest of what it promises: of a report, of a value with a budget, or of
+    an item. `plain` is over all outputs and pairs of values, whatever was promised; the next three are of each output,
+    of each value or item, and between each two values, where there are few. `broken` says what is not kept.
     """
 
     claimed: int

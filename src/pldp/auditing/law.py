@@ -14,11 +14,8 @@ from pldp.mechanisms import Output, RandomBytes, as_int
 Draw = Callable[[int, RandomBytes], Output]
 """A sampler: from a value and a source of random bytes to an output."""
 
-MOST_PIECES = 4096
-"""Changes of the output that are looked at for each value."""
-
-SPARE_BITS = 3
-"""Seven bytes hold 53 bits and these."""
+MOST_PIECES = 4096  # changes of the output that are looked at for each value
+SPARE_BITS = 3  # seven bytes hold 53 bits and these
 
 
 class Wrong(Exception):
@@ -39,12 +36,12 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
     """
     try:
         if isinstance(table, Direct):
-            for value in table.kinds():
+            for value in table.kinds:
                 _check_numbers(value, _by_number(draw, value), table)
         elif isinstance(table, Hashed):
             _check_hashes(draw, table)
         elif isinstance(table, Bits):
-            _check_bits(draw, table, [0, (1 << table.size) - 1] if sets else table.kinds(), sets=sets)
+            _check_bits(draw, table, [0, (1 << table.size) - 1] if sets else table.kinds, sets=sets)
     except Wrong as wrong:
         return str(wrong)
     return None
@@ -113,7 +110,7 @@ def _check_hashes(draw: Draw, table: Hashed) -> None:
     """For some functions: the bucket's law given the function, which the output shows."""
     buckets = table.buckets.size
     for place in (0, 1, 2, 0x80, 0xFF):
-        for value in table.kinds():
+        for value in table.kinds:
             drawn = _by_number(draw, value, bytes([place]) * 16)
             counted: Counter[int] = Counter()
             start = 0
@@ -136,16 +133,15 @@ def _check_bits(draw: Draw, table: Bits, values: Iterable[int], *, sets: bool) -
             (table.kept if value >> bit & 1 else table.raised)[bit] if sets else table.one(value, bit)
             for bit in range(table.size)
         ]
-        for weight in sorted(set(weights)):
-            for below in (weight - 1, weight):
-                if 0 <= below < BIT:
-                    noise = _digits(below, length) + (b"" if sets else below.to_bytes(4, "little"))
-                    bits = as_int(draw(value, _exactly(noise)))
-                    for bit in (place for place, own in enumerate(weights) if own == weight):
-                        if bits >> bit & 1 != (below < weight):
-                            raise Wrong(
-                                f"value number {value}: bit {bit} is not 1 for exactly {weight} of 2^32 random numbers"
-                            )
+        sides = [(weight, below) for weight in sorted(set(weights)) for below in (weight - 1, weight)]
+        for weight, below in sides:
+            if 0 <= below < BIT:
+                noise = _digits(below, length) + (b"" if sets else below.to_bytes(4, "little"))
+                bits = as_int(draw(value, _exactly(noise)))
+                for bit, own in enumerate(weights):
+                    if own == weight and bits >> bit & 1 != (below < weight):
+                        words = f"bit {bit} is not 1 for exactly {weight} of 2^32 random numbers"
+                        raise Wrong(f"value number {value}: {words}")
 
 
 def _digits(number: int, length: int) -> bytes:

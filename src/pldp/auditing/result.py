@@ -7,37 +7,23 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final
 
+from pldp.auditing.calls import Timing
 from pldp.auditing.sampled import Bound
-from pldp.auditing.timing import Timing
 from pldp.show import Table, panel
 
-TIMING_ALARM: Final = 7e-6
-"""Chance that the times of a sound mechanism look different: two tails of a normal beyond 4.5."""
-
+TIMING_ALARM: Final = 7e-6  # chance that times of a sound mechanism look different: two tails of a normal beyond 4.5
 TOO_FEW: Final = "too few samples"
-
-_SHOWN: Final = 3
-"""Refuted promises in the short form of an audit."""
+_SHOWN: Final = 3  # refuted promises in the short form of an audit
 
 
 @dataclass(frozen=True, repr=False)
 class Row:
     """One promise and what became of it. An audit only ever rejects: `holds` means that nothing was found against it.
 
-    Attributes
-    ----------
-    device
-        `python`, `javascript` or `callable`.
-    exact
-        ε by enumeration of the published weights, infinite where it is; `None` where there is nothing to enumerate.
-    sampled, timing
-        The lower bound from samples, and the comparison of times, where they were taken.
-    refutations
-        What was found against the promise, in words.
-    notes
-        What was not looked at, and why; what shows by design.
-    details
-        Exact numbers beside the claimed one: plain ε, ε of each output and value, what a forged report can do.
+    The device is `python`, `javascript`, `callable` or `document`. `exact` is ε by enumeration of the published
+    weights, `None` where there is nothing to enumerate; `sampled` and `timing` are the lower bound from samples and the
+    comparison of times, where they were taken. `refutations` say what was found against the promise, `notes` what was
+    not looked at and why; `details` are exact numbers beside the claimed one (of each output and value, say).
     """
 
     mechanism: str

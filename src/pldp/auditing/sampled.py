@@ -22,15 +22,9 @@ from pldp.auditing.columns import Columns
 from pldp.errors import AuditError
 from pldp.records import Brief
 
-CONFIDENCE: Final = 1 - 1e-6
-"""An audit of a mechanism that keeps its promise refutes it once in a million times at most."""
-
-POWER: Final = 0.9
-"""Probability with which the smallest detectable ε would be refuted."""
-
-LEAST_SAMPLES: Final = 100
-"""Samples per value below which nothing can be said."""
-
+CONFIDENCE: Final = 1 - 1e-6  # a mechanism that keeps its promise is refuted once in a million times at most
+POWER: Final = 0.9  # probability with which the smallest detectable ε would be refuted
+LEAST_SAMPLES: Final = 100  # per value; below that nothing can be said
 _LARGEST: Final = 50.0
 _RANKED: Final = 20_000
 _PAIRED: Final = 5
@@ -44,22 +38,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Bound(Brief):
-    """What samples say about ε.
+    """What samples say about ε: it is at least `epsilon`, at the confidence.
 
-    Attributes
-    ----------
-    epsilon
-        ε is at least this, at the confidence.
-    one, two
-        Places of the two values in the list that was audited: the event is more likely from the first.
-    event
-        Which columns the event looks at.
-    seen, samples
-        How often it came from each of the two, in so many samples of each in the tested half.
-    claimed
-        ε that is claimed between the two values.
-    detectable
-        The smallest ε that would have been refuted with probability 0.9, for an event as frequent as this one.
+    The event (which columns it looks at) is more likely from value number `one` of those that were audited than from
+    `two`: it was `seen` so often from each, in so many `samples` of each in the tested half. `claimed` is ε between the
+    two, `detectable` the smallest that would have been refuted with probability 0.9 by an event as frequent as this.
     """
 
     epsilon: float
@@ -104,15 +87,9 @@ def lower_bound(
 ) -> Bound:
     """Return the bound for the event that the first half of the samples chooses.
 
-    Parameters
-    ----------
-    columns
-        Observations of all values, one value after the other, `samples` each, in the order in which they were made.
-    claims
-        ε that is claimed between any two values: a number, or a matrix of values × values, infinite where none is.
+    `columns` hold the observations of all values, one value after the other, `samples` each, in the order in which they
+    were made; `claims` are ε between any two values: a number, or a matrix of values × values, infinite where none is.
 
-    Examples
-    --------
     >>> from pldp.auditing.columns import columns_of_arrays
     >>> from pldp.mechanisms import build
     >>> from pldp.simulate import perturb
@@ -149,18 +126,9 @@ def lower_bound(
     tested = samples - half
     names = [" and ".join(columns.names[column] for column in joined) for joined in look.columns]
     event = names[0] if len(names) == 1 else f"{', '.join(names[:_NAMED])} and {len(names)} parts in all, weighed"
-    claim = float(matrix[first, second])
-    return Bound(
-        epsilon=ratio_bound(often, seldom, tested, confidence),
-        one=first,
-        two=second,
-        event=event,
-        seen=(often, seldom),
-        samples=tested,
-        confidence=confidence,
-        claimed=claim,
-        detectable=smallest_detectable((often + 0.5) / (tested + 1), tested, claim, confidence),
-    )
+    epsilon, claim = ratio_bound(often, seldom, tested, confidence), float(matrix[first, second])
+    detectable = smallest_detectable((often + 0.5) / (tested + 1), tested, claim, confidence)
+    return Bound(epsilon, first, second, event, (often, seldom), tested, confidence, claim, detectable)
 
 
 def ratio_bound(often: int, seldom: int, samples: int, confidence: float) -> float:
@@ -218,18 +186,15 @@ def _ranked(columns: Columns, one: slice, two: slice) -> list[int]:
     sides = [slice(side.start, min(side.stop, side.start + _RANKED)) for side in (one, two)]
     scores = []
     for column in range(len(columns.names)):
-        first, second = _counts(columns.codes(column, sides[0]), columns.codes(column, sides[1]))
+        codes = [columns.codes(column, side) for side in sides]
+        size = 1 + max(int(each.max(initial=0)) for each in codes)
+        first, second = (np.bincount(each, minlength=size).astype(float) for each in codes)
         both = first + second
         kinds = int((both > 0).sum())
         if kinds > 1:
             distance = float((((first - second) ** 2)[both > 0] / both[both > 0]).sum())
             scores.append(((distance - kinds + 1) / math.sqrt(2 * (kinds - 1)), column))
     return [column for _, column in sorted(scores, key=lambda each: (-each[0], each[1]))[:_SUMMED]] or [0]
-
-
-def _counts(first: Codes, second: Codes) -> tuple[Floats, Floats]:
-    size = 1 + max(int(first.max(initial=0)), int(second.max(initial=0)))
-    return np.bincount(first, minlength=size).astype(float), np.bincount(second, minlength=size).astype(float)
 
 
 def _joined(columns: Columns, groups: tuple[tuple[int, ...], ...], one: slice, two: slice) -> _Look | None:
@@ -260,7 +225,6 @@ def _cells(columns: Columns, group: tuple[int, ...], sizes: Sequence[int], rows:
 
 
 def _scores(columns: Columns, look: _Look, rows: slice) -> Floats:
-    """Add up the tables."""
     total = np.zeros(rows.stop - rows.start)
     for group, table, sizes in zip(*look, strict=True):
         total += table[_cells(columns, group, sizes, rows)]

@@ -1,46 +1,52 @@
 """Audit everything that a survey offers: every question and level, on the Python device and on the JavaScript one."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
-from pldp.auditing.calls import Called, call
+from pldp.auditing.calls import TIMEOUT, Called, Clock, Progress, call, compare_times
 from pldp.auditing.columns import columns_of
-from pldp.auditing.devices import changes_when_asked_again, only, python_device
-from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds, read_micro
+from pldp.auditing.devices import JavaScript, changes_when_asked_again, observe, only
+from pldp.auditing.exact import Exact, audit_channel, level_odds, micro_of, read_micro
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import claims_between
 from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Row, number
-from pldp.auditing.sampled import Bound, lower_bound
-from pldp.auditing.settings import AuditSettings
+from pldp.auditing.sampled import CONFIDENCE, lower_bound
 from pldp.auditing.tables import read_table
-from pldp.auditing.timing import Timing, compare_times
 from pldp.epsilon import MICRO, Micro
 from pldp.errors import AuditError
 from pldp.survey import Question, Survey
 
-SAMPLES: Final = 2_000
-"""People per value that answer on the Python device, unless more are asked for."""
-
-JAVASCRIPT_SHARE: Final = 4
-"""The JavaScript device answers for one person where the Python device does for so many: it is slower."""
-
-LEAST_JAVASCRIPT: Final = 200
-"""But for at least so many."""
-
-ROUNDS: Final = 50
-"""How often one person is asked the same."""
-
-MOST_JOINT: Final = 20
-"""Questions up to which all answers of a person are also audited together."""
-
-HIDDEN: Final = "hidden"
-"""What stands for the level in a row about the level."""
+SAMPLES: Final = 2_000  # people per value that answer on the Python device, unless more are asked for
+JAVASCRIPT_SHARE: Final = 4  # the JavaScript device is slower: it answers for one person in so many …
+LEAST_JAVASCRIPT: Final = 200  # … but for at least so many
+ROUNDS: Final = 50  # how often one person is asked the same
+MOST_JOINT: Final = 20  # questions up to which all answers of a person are also audited together
+HIDDEN: Final = "hidden"  # stands for the level in a row about the level
 
 People = Sequence[tuple[dict[str, Any], str]]
 Claims = float | list[list[float]]
 """ε that is claimed between any two answers, or for each two of them."""
+
+
+@dataclass(frozen=True)
+class AuditSettings:
+    """What an audit may use and how sure it must be.
+
+    With probability `confidence` samples do not refute a sound mechanism; times may be held against one if it is
+    `timed`, by a `clock` of nanoseconds. One call of a function may take `timeout` seconds. `javascript` is the client
+    whose device is audited too (`JavaScript.find`); `progress` is called with (done, total) while the audit runs.
+    """
+
+    confidence: float = CONFIDENCE
+    timed: bool = True
+    clock: Clock = time.perf_counter_ns
+    timeout: float = TIMEOUT
+    javascript: JavaScript | None = None
+    progress: Progress | None = None
 
 
 def audit_survey(survey: Survey, samples: int, settings: AuditSettings) -> Iterator[Row]:
@@ -90,22 +96,20 @@ def _text(micro: Micro) -> float | str:
 
 def _level_rows(survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """One question at one level: exact ε, law of the sampler, samples of both devices, times, rounds."""
-    kind, channel, name = BY_KIND[question.kind], question.channels[level], question.levels[level].name
-    claimed, promises = question.levels[level].micro_epsilon, question.promises(level)
-    budgets = promises if len(promises) > 1 else ()
-    exact = audit_channel(channel.mechanism, channel.size, channel.weights(), claimed, budgets)
-    table = read_table(channel.mechanism, channel.size, channel.weights())
-    words = [sampler_fault(channel.draw, table, sets=channel.domain == "sets")]
+    channel, own = question.channels[level], question.levels[level]
+    published = (channel.mechanism, channel.size, channel.weights())
+    promises = question.promises(level)
+    exact = audit_channel(*published, own.micro_epsilon, promises if len(promises) > 1 else ())
+    words = [sampler_fault(channel.draw, read_table(*published), sets=channel.domain == "sets")]
     alone = only(survey, question)
-    compared = kind.compare(question, level)
-    people = [({question.name: answer}, name) for answer in compared.answers]
+    answers, claims, timed = BY_KIND[question.kind].compare(question, level)
+    people = [({question.name: answer}, own.name) for answer in answers]
     if samples and people:
         words.append(changes_when_asked_again(alone, *people[0], ROUNDS))
-    shared = (channel.mechanism, question.name, name)
     details = {"manipulation": channel.manipulation}
-    for device, found in _sampled(alone, people, compared.claims, compared.timed, samples, settings):
-        own = words if device == "python" else []
-        yield _row(*shared, device, exact, **_with_words(found, own), details=details)
+    for device, found in _sampled(alone, people, claims, timed, samples, settings):
+        against = _with_words(found, words if device == "python" else [])
+        yield _row(channel.mechanism, question.name, own.name, device, exact, **against, details=details)
 
 
 def _with_words(found: dict[str, Any], words: Sequence[str | None]) -> dict[str, Any]:
@@ -113,19 +117,16 @@ def _with_words(found: dict[str, Any], words: Sequence[str | None]) -> dict[str,
 
 
 def _sampled(
-    survey: Survey,
-    people: People,
-    claims: Claims,
-    timed: Sequence[int],
-    samples: int,
-    settings: AuditSettings,
+    survey: Survey, people: People, claims: Claims, timed: Sequence[int], samples: int, settings: AuditSettings
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield for each device what its samples say; the Python device comes also where nothing is sampled."""
-    if len(people) < 2 or not samples:
-        few = {"notes": ("fewer than two protected values: nothing to sample",)}
-        yield "python", few if len(people) < 2 else {}
+    if len(people) < 2:
+        yield "python", {"notes": ("fewer than two protected values: nothing to sample",)}
         return
-    found = _judge(call(python_device(survey), people, samples), claims, timed, settings)
+    if not samples:
+        yield "python", {}
+        return
+    found = judge(call(partial(observe, survey), people, samples), claims, timed, settings, "sent")
     called = None
     try:
         if settings.javascript is not None:
@@ -134,36 +135,28 @@ def _sampled(
         found["notes"] = (str(error),)
     yield "python", found
     if called is not None:
-        yield "javascript", _judge(called, claims, timed, settings)
+        yield "javascript", judge(called, claims, timed, settings, "sent")
 
 
-def _judge(called: Called, claims: Claims, timed: Sequence[int], settings: AuditSettings) -> dict[str, Any]:
-    bound = lower_bound(
-        columns_of(called.observations("sent", timed=settings.timed and len(timed) == len(called.outputs))),
-        len(called.outputs[0]),
-        len(called.outputs),
-        claims,
-        confidence=settings.confidence,
-    )
+def judge(called: Called, claims: Claims, timed: Sequence[int], settings: AuditSettings, name: str) -> dict[str, Any]:
+    """Return what the calls say against the claims, as fields of a row; `timed` values should take the same time."""
+    values, samples = len(called.outputs), len(called.outputs[0])
+    columns = columns_of(called.observations(name, timed=settings.timed and len(timed) == values))
+    bound = lower_bound(columns, samples, values, claims, confidence=settings.confidence)
     timing = compare_times([called.times[place] for place in timed]) if settings.timed and len(timed) > 1 else None
-    return {"sampled": bound, "timing": timing, "refutations": words_against(bound, timing)}
-
-
-def words_against(bound: Bound | None, timing: Timing | None) -> tuple[str, ...]:
-    """Say what samples and times refute."""
-    return tuple(str(found) for found in (bound, timing) if found is not None and found.refutes)
+    words = tuple(str(found) for found in (bound, timing) if found is not None and found.refutes)
+    return {"sampled": bound, "timing": timing, "refutations": words}
 
 
 def _hidden_rows(survey: Survey, question: Question, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """The level of one question: what output and label tell about it, for one value, and about value and level."""
-    alone = only(survey, question)
-    label = survey.level_channel
+    alone, label = only(survey, question), survey.level_channel
     leak, joint = alone.level_leak(), alone.value_and_level_epsilon(question.name)
     if label is None or leak is None or joint is None:
         return
     tables = [read_table(each.mechanism, each.size, each.weights()) for each in question.channels]
     shown = read_table(label.mechanism, label.size, label.weights())
-    label_found = exact_epsilon(label.mechanism, label.size, label.weights())
+    label_found = micro_of(shown.plain())
     exact, both = level_odds(tables, shown), level_odds(tables, shown, values=True)
     broken = [
         f"{what} can be told apart by {_text(found)}, above the stated {_text(stated)}"
@@ -179,31 +172,23 @@ def _hidden_rows(survey: Survey, question: Question, samples: int, settings: Aud
     fault = sampler_fault(label.draw, shown)
     details = {"value_and_level": _text(both), "label": _text(label_found)}
     for device, found in _sampled(alone, people, leak / MICRO, range(len(people)), samples, settings):
-        own = [*broken, fault if device == "python" else None]
-        yield Row(
-            f"{question.channels[0].mechanism} with label",
-            question.name,
-            HIDDEN,
-            device,
-            leak / MICRO,
-            exact / MICRO,
-            details=details,
-            **_with_words(found, own),
-        )
+        words = _with_words(found, [*broken, fault if device == "python" else None])
+        numbers = (leak / MICRO, exact / MICRO)
+        name = f"{question.channels[0].mechanism} with label"
+        yield Row(name, question.name, HIDDEN, device, *numbers, details=details, **words)
 
 
 def _joint_rows(survey: Survey, samples: int, settings: AuditSettings) -> Iterator[Row]:
     """All answers of a person in one report: they must not share randomness, so together they tell at most the sum."""
-    strictest = [question.levels[0].name for question in survey.questions]
-    if len(set(strictest)) > 1:
-        return
-    offers = [BY_KIND[question.kind].compare(question, 0) for question in survey.questions]
-    if any(len(offer.answers) < 2 for offer in offers):
-        return
     names = [question.name for question in survey.questions]
+    strictest = {question.levels[0].name for question in survey.questions}
+    offers = [BY_KIND[question.kind].compare(question, 0) for question in survey.questions]
+    if len(strictest) > 1 or any(len(offer.answers) < 2 for offer in offers):
+        return
+    (level,) = strictest
     picks = ([0] * len(names), [1] * len(names), [place % 2 for place in range(len(names))])
     people = [
-        ({name: offer.answers[own] for name, offer, own in zip(names, offers, pick, strict=True)}, strictest[0])
+        ({name: offer.answers[own] for name, offer, own in zip(names, offers, pick, strict=True)}, level)
         for pick in picks
     ]
     claims = claims_between(
@@ -213,5 +198,4 @@ def _joint_rows(survey: Survey, samples: int, settings: AuditSettings) -> Iterat
         ),
     )
     for device, found in _sampled(replace(survey, total_micro_epsilon=None), people, claims, [], samples, settings):
-        claimed = found["sampled"].claimed
-        yield Row("all answers", f"all {len(names)}", strictest[0], device, claimed, **found)
+        yield Row("all answers", f"all {len(names)}", level, device, found["sampled"].claimed, **found)

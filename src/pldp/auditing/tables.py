@@ -20,14 +20,9 @@ from typing import Any, Final
 
 from pldp.errors import AuditError
 
-NUMBER: Final = 2**53
-"""Weights of one output sum to this where a device draws one number."""
-
-BIT: Final = 2**32
-"""Weights of a bit are out of this."""
-
-FEW: Final = 64
-"""Up to so many values every pair is looked at; beyond, one or two of each kind of value."""
+NUMBER: Final = 2**53  # weights of one output sum to this where a device draws one number
+BIT: Final = 2**32  # weights of a bit are out of this
+FEW: Final = 64  # up to so many values every pair is looked at; beyond, one or two of each kind of value
 
 Ratio = tuple[int, int, int]
 """(numerator, denominator, power): a factor of a likelihood ratio."""
@@ -45,13 +40,14 @@ class Table(ABC):
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
         """The largest Q(y | one) / Q'(y | two) over outputs y, as factors; a denominator of 0 means without limit."""
 
+    @property
     @abstractmethod
     def kinds(self) -> list[int]:
         """Values of which at least two of each kind are there: extremes over all values are reached among these."""
 
     def values(self) -> Sequence[int]:
         """All values where they are few, else some of each kind."""
-        return range(self.size) if self.size <= FEW else self.kinds()
+        return range(self.size) if self.size <= FEW else self.kinds
 
     def plain(self) -> list[Ratio]:
         """The most that a report tells between any two values, as factors."""
@@ -95,11 +91,11 @@ class Direct(Table):
         return [reduce(_larger, map(self.column, self.telling(self.values())))]
 
     def _in_column(self, output: int) -> Iterable[int]:
-        return self.values() if self.size <= FEW else {*self.kinds(), min(output, self.size - 1)}
+        return self.values() if self.size <= FEW else {*self.kinds, min(output, self.size - 1)}
 
     def check(self) -> str | None:
         """Weights of a value must be at least 0 and sum to 2⁵³."""
-        for value in self.kinds():
+        for value in self.kinds:
             weights = [self.weight(value, output) for output in range(self.outputs)]
             if min(weights) < 0 or sum(weights) != NUMBER:
                 return f"the weights of value number {value} do not sum to 2^53"
@@ -119,23 +115,20 @@ class Response(Direct):
         return self.truth[value] if value == output else self.other[output if self.by_output else value]
 
     @cached_property
-    def _kinds(self) -> list[int]:
-        return _two_of_each(self.truth, self.other)
-
     def kinds(self) -> list[int]:
         """Two values of each pair of weights."""
-        return self._kinds
+        return _two_of_each(self.truth, self.other)
 
     def telling(self, values: Iterable[int]) -> Iterable[int]:
         """The values themselves, and any third one of each kind."""
-        return {*values, *(range(self.outputs) if self.size <= FEW else self.kinds())}
+        return {*values, *(range(self.outputs) if self.size <= FEW else self.kinds)}
 
     def check(self) -> str | None:
         """The same, in time that does not grow with the square of the values."""
         if self.size <= FEW:
             return super().check()
         all_others = sum(self.other)
-        for value in self.kinds():
+        for value in self.kinds:
             others = all_others - self.other[value] if self.by_output else (self.size - 1) * self.other[value]
             if self.truth[value] + others != NUMBER or self.other[value] < 0:
                 return f"the weights of value number {value} do not sum to 2^53"
@@ -172,6 +165,7 @@ class Number(Direct):
         upper = self.first + self.step * value
         return upper if output > self.windows else NUMBER - window - upper
 
+    @property
     def kinds(self) -> list[int]:
         """The bounds, the middle and their neighbours."""
         middle = self.size // 2
@@ -204,6 +198,7 @@ class Bits(Table):
     kept: tuple[int, ...]
     raised: tuple[int, ...]
 
+    @property
     def kinds(self) -> list[int]:
         """Two values of each pair of weights."""
         return _two_of_each(self.kept, self.raised)
@@ -242,13 +237,14 @@ class Hashed(Table):
     size: int
     buckets: Response
 
+    @property
     def kinds(self) -> list[int]:
         """Any two values: some function tells them apart."""
         return [0, self.size - 1]
 
     def values(self) -> Sequence[int]:
         """Two are like any two."""
-        return self.kinds()
+        return self.kinds
 
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
         """The function does not depend on the value; the buckets of two values are equal or any two."""
@@ -284,10 +280,10 @@ def read_table(mechanism: str, size: int, weights: Mapping[str, Any]) -> Table:
     >>> table.odds(0, table, 1)
     [(4503599627370496, 2251799813685248, 1)]
     """
-    if mechanism not in _READERS:
-        raise AuditError(f"mechanism must be one of {', '.join(_READERS)}, not {mechanism!r}")
+    if mechanism not in MECHANISMS:
+        raise AuditError(f"mechanism must be one of {', '.join(MECHANISMS)}, not {mechanism!r}")
     try:
-        return _READERS[mechanism](size, weights)
+        return MECHANISMS[mechanism](size, weights)
     except (KeyError, TypeError, IndexError, ValueError, ZeroDivisionError) as error:
         raise AuditError(f"weights of {mechanism} cannot be read ({type(error).__name__})") from None
 
@@ -326,7 +322,7 @@ def _laplace(size: int, weights: Mapping[str, Any]) -> Number:
     return Number(size, size, noise=tuple(noise), tails=tuple(tails))
 
 
-_READERS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
+MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "krr": _krr,
     "sue": _unary,
     "oue": _unary,
@@ -342,6 +338,4 @@ _READERS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "hm": lambda size, weights: Number(size, size + weights["width"] + 1, **weights),
     "sw": _window,
 }
-
-MECHANISMS: Final = tuple(_READERS)
-"""Names of the mechanisms that an audit knows."""
+"""The mechanisms that an audit knows, and how it reads their weights."""

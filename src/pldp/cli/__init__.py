@@ -32,9 +32,6 @@ VERBS: Final = {
 }
 """Every verb in the order of the help, and what it does. Its module is loaded when it is called."""
 
-BAD_INPUT = 2
-INTERRUPTED = 130
-
 
 def make_parser(*called: str) -> argparse.ArgumentParser:
     """Return the parser of the command; only verbs that are called have their options, as loading them takes long."""
@@ -61,15 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         sys.stderr.write("pldp: interrupted\n")
-        return INTERRUPTED
+        return 130  # as shells do
     except (PldpError, OSError, UnicodeDecodeError, MemoryError, OverflowError) as error:
         sys.stderr.write(f"pldp: {_words(error)}\n")
-        return BAD_INPUT
+        return 2
     return 0
 
 
 def _words(error: Exception) -> str:
-    """Say in one line what is wrong with the input."""
     if isinstance(error, PldpError):
         return str(error)
     if isinstance(error, OSError):

@@ -3,30 +3,24 @@
 import argparse
 import csv
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
 from pldp.errors import ReportError, UsageError
 from pldp.survey import Survey
 
-VARIABLE: Final = "PLDP_TOKEN"
-"""Environment variable with the token to send reports with."""
-
-PICTURES: Final = (".png", ".svg", ".pdf")
-"""Endings of picture files."""
-
+VARIABLE: Final = "PLDP_TOKEN"  # holds the token to send reports with; other people on a machine can read flags
+PICTURES: Final = (".png", ".svg", ".pdf")  # endings of picture files
 TOKEN_HELP: Final = f"; where it takes reports with a token only, put that into {VARIABLE}"
 
 
 def add_pair_option(parser: argparse.ArgumentParser, words: str) -> None:
     """Give a verb the option `--pair QUESTION OTHER`, which may be repeated."""
-    names = ("QUESTION", "OTHER")
-    parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=names, help=words)
+    parser.add_argument("--pair", nargs=2, action="append", default=[], metavar=("QUESTION", "OTHER"), help=words)
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
@@ -83,18 +77,10 @@ def with_extra(name: str) -> Iterator[None]:
         raise UsageError(f"this needs the package {error.name}: pip install 'pldp[{name}]'") from None
 
 
-def upload_token() -> str:
-    """Return the token to send reports with; not a flag, as other people on a machine can read these."""
-    return os.environ.get(VARIABLE, "")
-
-
 def read_lines(path: str) -> Iterator[bytes]:
     """Yield the lines of a file, or of standard input for `-`, without empty ones."""
-    if path == "-":
-        yield from (line for line in sys.stdin.buffer if line.strip())
-        return
     try:
-        with Path(path).open("rb") as file:
+        with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as file:
             yield from (line for line in file if line.strip())
     except FileNotFoundError:
         raise ReportError(f"{path}: there is no such file") from None

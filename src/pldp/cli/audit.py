@@ -13,8 +13,7 @@ from pldp.cli.output import PLAIN, Words, add_json_option, emit, make_table, pro
 from pldp.errors import AuditError, SurveyError, UsageError
 from pldp.survey import load
 
-REFUTED: Final = 1
-"""Exit code where a promise is refuted."""
+REFUTED: Final = 1  # exit code where a promise is refuted
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

@@ -50,12 +50,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> None:
     check_plot(args)
     _check_rounds(args)
-    if args.pair and _given(args).keys() - {"pool"}:
-        raise UsageError(f"--{min(_given(args).keys() - {'pool'}).replace('_', '-')} does not apply to two-way tables")
+    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    if args.pair and options.keys() - {"pool"}:
+        raise UsageError(f"--{min(options.keys() - {'pool'}).replace('_', '-')} does not apply to two-way tables")
     tallies = [Tally.load(path) for path in args.rounds or [args.tally]]
     if not args.question and not args.pair:
-        _name_unaffected(tallies[0], _given(args))
-    results = _trend(tallies, args) if args.rounds else _estimate(tallies[0], args)
+        _name_unaffected(tallies[0], options)
+    results = _trend(tallies, args, options) if args.rounds else _estimate(tallies[0], args, options)
     found: list[Result] = [*results.values(), *results.tables]
     if not found:
         raise EstimateError(next(iter(results.missing.values())))
@@ -78,29 +79,20 @@ def _check_rounds(args: argparse.Namespace) -> None:
         raise UsageError("give one tally, or --rounds with two or more of them")
     if args.rounds is None and args.overlap is not None:
         raise UsageError("--overlap is about people in several rounds: use it with --rounds")
-    if args.rounds is not None:
-        for option in ("min_support", "largest"):
-            if getattr(args, option) is not None:
-                raise UsageError(f"--{option.replace('_', '-')} is about sets of items; --rounds shows single items")
+    for option in ("min_support", "largest") if args.rounds else ():
+        if getattr(args, option) is not None:
+            raise UsageError(f"--{option.replace('_', '-')} is about sets of items; --rounds shows single items")
 
 
-def _given(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of estimates that are given."""
-    return {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
-
-
-def _trend(tallies: list[Tally], args: argparse.Namespace) -> Results:
+def _trend(tallies: list[Tally], args: argparse.Namespace, options: Mapping[str, Any]) -> Results:
     """Return the trend of every question, or of those that are named; rounds must ask the same."""
-    for path, tally in zip(args.rounds, tallies, strict=True):
-        if _asked(tally) != _asked(tallies[0]):
+    asked = [[(each.name, each.kind, each.text, *each.scale) for each in tally.survey.questions] for tally in tallies]
+    for path, questions in zip(args.rounds, asked, strict=True):
+        if questions != asked[0]:
             raise UsageError(f"--rounds: {path} is a tally of a survey with other questions than {args.rounds[0]}")
     names = [Path(path).stem for path in args.rounds]
-    rounds = [_estimate(tally, args) for tally in tallies]
+    rounds = [_estimate(tally, args, options) for tally in tallies]
     return trend(rounds, names=names if len(set(names)) == len(names) else (), overlap=args.overlap)
-
-
-def _asked(tally: Tally) -> list[tuple[Any, ...]]:
-    return [(each.name, each.kind, each.text, *each.scale) for each in tally.survey.questions]
 
 
 def _show(console: Console, content: Mapping[str, Any]) -> None:
@@ -108,11 +100,9 @@ def _show(console: Console, content: Mapping[str, Any]) -> None:
         show_result(console, result)
 
 
-def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
-    """Return everything, or what is named."""
-    options: dict[str, Any] = {**_given(args), "confidence": args.confidence}
+def _estimate(tally: Tally, args: argparse.Namespace, given: Mapping[str, Any]) -> Results:
     with progress_bar("estimating") as bar:
-        options["progress"] = bar.reach
+        options: dict[str, Any] = {**given, "confidence": args.confidence, "progress": bar.reach}
         if not args.question and not args.pair:
             results: Results = estimate(tally, **options)
             return results

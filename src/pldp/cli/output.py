@@ -15,13 +15,9 @@ from rich.text import Text
 
 from pldp import show
 from pldp.plain import json_text
-from pldp.tallies import Tally
 
-Words = str | Text
-"""Of a table: plain, or with a style of their own."""
-
-PLAIN: Final[Mapping[str, Any]] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}
-"""Style of tables with many rows."""
+Words = str | Text  # of a table: plain, or with a style of their own
+PLAIN: Final[Mapping[str, Any]] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}  # style of tables with many rows
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
@@ -52,10 +48,7 @@ def console_for(args: argparse.Namespace) -> Console:
 
 
 class _Rate(progress.ProgressColumn):
-    """How much is done per second."""
-
     def render(self, task: progress.Task) -> str:
-        """Return the rate of the last seconds."""
         return f"{task.speed or 0:,.0f}/s"
 
 
@@ -116,24 +109,3 @@ def make_table(
     for row in rows:
         table.add_row(*row)
     return table
-
-
-def show_tally(console: Console, tally: Tally) -> None:
-    """Print what was counted and what was rejected."""
-    console.print(f"{tally.reports:,} reports counted, {tally.rejected:,} rejected ({tally.survey.title})")
-    for reason, count in sorted(tally.rejections.items()):
-        console.print(f"  rejected, {reason.value}: {count:,}")
-
-
-def tally_mapping(tally: Tally) -> dict[str, Any]:
-    """Return what was counted as plain data."""
-    return {
-        "survey": tally.survey.hash,
-        "reports": tally.reports,
-        "rejected": tally.rejected,
-        "rejections": {reason.value: count for reason, count in sorted(tally.rejections.items())},
-        "cells": [
-            {"question": question, "level": level, "reports": counts.reports}
-            for (question, level), counts in tally.counts.items()
-        ],
-    }

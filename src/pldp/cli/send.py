@@ -1,11 +1,11 @@
 """`pldp send`: reports from files to a collector."""
 
 import argparse
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from pathlib import Path
 
-from pldp.cli.arguments import TOKEN_HELP, read_lines, upload_token
+from pldp.cli.arguments import TOKEN_HELP, VARIABLE, read_lines
 from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.collector import Sender
 from pldp.reports import Report
@@ -17,21 +17,18 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("reports", nargs="+", metavar="REPORTS", help="Parquet (.parquet) or JSON lines (.jsonl, or - )")
     add("--to", required=True, metavar="URL", help=f"address of the collector{TOKEN_HELP}")
-    add("--receipts", metavar="FILE", help="write one receipt per accepted report, for withdrawals")
+    add("--round", type=int, default=0, metavar="N", help="the round that the reports were made for (default: any)")
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> None:
     with ExitStack() as stack:
-        sender = stack.enter_context(closing(Sender(args.to, upload_token())))
-        receipts = stack.enter_context(Path(args.receipts).open("w", encoding="utf-8")) if args.receipts else None
+        sender = stack.enter_context(closing(Sender(args.to, os.environ.get(VARIABLE, ""), args.round)))
         bar = stack.enter_context(progress_bar("sending", with_rate=True))
         for path in args.reports:
-            for receipt in sender.send(_reports(path)):
+            for _ in sender.send(_reports(path)):
                 bar.advance()
-                if receipts is not None:
-                    receipts.write(receipt + "\n")
     content = {"accepted": sender.accepted, "rejections": dict(sender.rejections)}
     emit(args, content, lambda console: console.print(outcomes_in_words(sender)))
 

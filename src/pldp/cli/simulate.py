@@ -10,17 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pldp.cli.arguments import (
-    TOKEN_HELP,
-    add_engine_options,
-    add_seed_option,
-    check_seed,
-    connected,
-    read_counts,
-    read_level_mix,
-    require_local,
-    upload_token,
-)
+from pldp.cli import arguments
 from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.cli.send import outcomes_in_words
 from pldp.collector import Sender
@@ -35,15 +25,17 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("survey", help="survey file")
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--out", metavar="FILE", help="Parquet file to write; with Spark, a folder")
-    target.add_argument("--to", metavar="URL", help=f"address of a collector to send to, with new ids{TOKEN_HELP}")
+    target.add_argument(
+        "--to", metavar="URL", help=f"address of a collector to send to, with new ids{arguments.TOKEN_HELP}"
+    )
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--people", type=int, metavar="N", help="so many people, with shares that fall like 1/rank")
     words = "CSV with the columns question, value, people: exactly these people"
     size.add_argument("--counts", metavar="FILE", help=words)
     words = "how people choose levels: strict=0.5,open=0.5, or a JSON file with such weights per value; default equal"
     parser.add_argument("--level-mix", metavar="MIX", help=words)
-    add_seed_option(parser, "the same seed gives the same reports")
-    add_engine_options(parser)
+    arguments.add_seed_option(parser, "the same seed gives the same reports")
+    arguments.add_engine_options(parser)
     words = "files to write with Spark, each from a seed of its own"
     parser.add_argument("--partitions", type=int, metavar="N", help=words)
     add_json_option(parser)
@@ -52,14 +44,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
-    mix = read_level_mix(args.level_mix)
-    check_seed(args)
+    mix = arguments.read_level_mix(args.level_mix)
+    arguments.check_seed(args)
     if args.engine == "spark":
         words, summary, shares = _write_on_spark(args, survey, mix)
     else:
-        require_local(args, "--partitions")
+        arguments.require_local(args, "--partitions")
         if args.counts:
-            population = Population.of_counts(survey, read_counts(survey, args.counts), level_mix=mix, seed=args.seed)
+            people = arguments.read_counts(survey, args.counts)
+            population = Population.of_counts(survey, people, level_mix=mix, seed=args.seed)
         else:
             population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
         words, summary = (_write if args.out else _send)(args, survey, population)
@@ -85,12 +78,12 @@ def _write_on_spark(
 ) -> tuple[str, dict[str, Any], Mapping[str, Any]]:
     if not args.out:
         raise UsageError("--engine spark writes files: name a folder with --out")
-    people = read_counts(survey, args.counts) if args.counts else args.people
+    people = arguments.read_counts(survey, args.counts) if args.counts else args.people
     partitions = Partitions(survey, people, args.partitions, mix, args.seed)
     folder = Path(args.out).absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"--out: {args.out} must be a new or an empty folder")
-    spark = connected(args)
+    spark = arguments.connected(args)
     from pldp.simulate.spark import write_partitions  # noqa: PLC0415 - only those who use Spark install it
 
     written = write_partitions(spark, partitions, folder)
@@ -99,7 +92,7 @@ def _write_on_spark(
 
 
 def _send(args: argparse.Namespace, survey: Survey, population: Population) -> tuple[str, dict[str, Any]]:
-    with closing(Sender(args.to, upload_token())) as sender:
+    with closing(Sender(args.to, os.environ.get(arguments.VARIABLE, ""))) as sender:
         sender.check(survey)
         seconds = send_people(sender, survey, population, seed=args.seed)
     reports = sender.accepted + sender.rejections.total()

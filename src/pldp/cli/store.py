@@ -46,7 +46,6 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _open(part: str, args: argparse.Namespace) -> Any:
-    """Open a part of the collector on the database that the options name."""
     with with_extra("collector"):
         make = getattr(collector, part)
     return make(Settings.read(vars(args)).database)

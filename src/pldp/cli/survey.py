@@ -4,6 +4,7 @@ import argparse
 import math
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,11 +15,9 @@ from rich.text import Text
 from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, emit, make_table
 from pldp.errors import UsageError
-from pldp.mechanisms import Channel, Micro
 from pldp.survey import Question, Survey, load, make_key, sign
 
-MOST_VALUES: Final = 50
-"""Values whose promises are shown one by one."""
+MOST_VALUES: Final = 50  # values whose promises are shown one by one
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +36,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     signing.add_argument("--key", required=True, metavar="FILE", help="file with the private key")
     for action in (build, signing):
         action.add_argument("--out", required=True, metavar="FILE", help="JSON file to write")
-    for action, run in ((check, _check), (build, _compile), (key, _key), (signing, _sign)):
+    build.set_defaults(run=lambda args: load(args.survey).save(args.out))
+    for action, run in ((check, _check), (key, _key), (signing, _sign)):
         action.set_defaults(run=run)
 
 
@@ -46,10 +46,6 @@ def _check(args: argparse.Namespace) -> None:
     rows = _channels(survey)
     content = {"hash": survey.hash, "survey": survey.document, "channels": rows}
     emit(args, content, lambda console: _show(console, survey, rows))
-
-
-def _compile(args: argparse.Namespace) -> None:
-    load(args.survey).save(args.out)
 
 
 def _channels(survey: Survey) -> list[dict[str, Any]]:
@@ -61,21 +57,15 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
             "promised_epsilon": epsilon_text(level.micro_epsilon),
             "charged_epsilon": epsilon_text(question.charge(place)),
             "true_epsilon": epsilon_text(channel.micro_epsilon),
-            "truth_support": _support(channel, "truth_support"),
-            "other_support": _support(channel, "other_support"),
+            # Probabilities that are the same for all values, where the channel has them.
+            **{name: _or_none(float, getattr(channel, name, None)) for name in ("truth_support", "other_support")},
             "values": _promises(question, place),
-            "level_leak": _text_or_none(survey.level_leak(question.name)),
-            "value_and_level_epsilon": _text_or_none(survey.value_and_level_epsilon(question.name)),
+            "level_leak": _or_none(epsilon_text, survey.level_leak(question.name)),
+            "value_and_level_epsilon": _or_none(epsilon_text, survey.value_and_level_epsilon(question.name)),
         }
         for question in survey.questions
         for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True))
     ]
-
-
-def _support(channel: Channel, name: str) -> float | None:
-    """Return a probability that is the same for all values, where the channel has one."""
-    found = getattr(channel, name, None)
-    return None if found is None else float(found)
 
 
 def _promises(question: Question, level: int) -> list[dict[str, str]] | None:
@@ -89,8 +79,8 @@ def _promises(question: Question, level: int) -> list[dict[str, str]] | None:
     ]
 
 
-def _text_or_none(micro: Micro | None) -> str | None:
-    return None if micro is None else epsilon_text(micro)
+def _or_none(convert: Callable[[Any], Any], value: Any) -> Any:
+    return None if value is None else convert(value)
 
 
 def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
@@ -105,17 +95,15 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
         promises = {row["level"]: row["values"] for row in rows if row["question"] == question.name and row["values"]}
         if promises:
             console.print(_promises_table(question.name, promises))
-    for question in survey.questions:
-        leak, joint = survey.level_leak(question.name), survey.value_and_level_epsilon(question.name)
-        if leak is not None and joint is not None:
+    for row in {row["question"]: row for row in rows}.values():
+        if row["level_leak"] is not None:
             console.print(
-                f"{question.name}: levels are hidden; label and this answer together tell about the level at most "
-                f"ε = {epsilon_text(leak)}, about the pair of value and level ε = {epsilon_text(joint)}"
+                f"{row['question']}: levels are hidden; label and this answer together tell about the level at most "
+                f"ε = {row['level_leak']}, about the pair of value and level ε = {row['value_and_level_epsilon']}"
             )
     total = survey.level_leak()
     if total is not None and len(survey.questions) > 1:
-        words = "all answers at one level together tell about the level at most"
-        console.print(f"{words} ε = {epsilon_text(total)}")
+        console.print(f"all answers at one level together tell about the level at most ε = {epsilon_text(total)}")
 
 
 def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:
@@ -131,7 +119,6 @@ def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:
 
 
 def _promises_table(name: str, promises: dict[str, list[dict[str, str]]]) -> Table:
-    """Show what each level promises for each value."""
     values = list(zip(*promises.values(), strict=True))
     cut = f"the first {MOST_VALUES} of {len(values):,} values; --json has all" if len(values) > MOST_VALUES else None
     rows = [(row[0]["label"], *map(_promise, row)) for row in values[:MOST_VALUES]]

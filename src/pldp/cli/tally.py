@@ -5,8 +5,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from pldp.cli.arguments import add_engine_options, add_pair_option, connected, read_lines, require_local
-from pldp.cli.output import add_json_option, emit, progress_bar, show_tally, tally_mapping
+from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.errors import ReportError, UnreadableError, UsageError
 from pldp.reports import Rejection
 from pldp.reports.columns import parquet_files, rows_of_parquet, survey_of_parquet
@@ -43,7 +45,19 @@ def _run(args: argparse.Namespace) -> None:
     if not result.reports and set(result.rejections) == {Rejection.WRONG_SURVEY}:
         raise ReportError(f"none of the {result.rejected:,} reports is of the survey {result.survey.title!r}")
     result.save(args.out)
-    emit(args, tally_mapping(result), lambda console: show_tally(console, result))
+    rejections = {reason.value: count for reason, count in sorted(result.rejections.items())}
+    cells = [
+        {"question": question, "level": level, "reports": counts.reports}
+        for (question, level), counts in result.counts.items()
+    ]
+    content = {"survey": result.survey.hash, "reports": result.reports, "rejected": result.rejected}
+    emit(args, {**content, "rejections": rejections, "cells": cells}, lambda console: _show(console, result))
+
+
+def _show(console: Console, counted: Tally) -> None:
+    console.print(f"{counted.reports:,} reports counted, {counted.rejected:,} rejected ({counted.survey.title})")
+    for reason, count in sorted(counted.rejections.items()):
+        console.print(f"  rejected, {reason.value}: {count:,}")
 
 
 def _tally_here(survey: Survey | None, args: argparse.Namespace) -> Tally:
@@ -85,7 +99,6 @@ def _address(path: str) -> str:
 
 
 def _survey_of(path: str) -> Survey:
-    """Return the survey in a Parquet file that this machine can read."""
     if _is_text(path) or "://" in path:
         raise UsageError(f"--survey is needed to read {path}")
     return survey_of_parquet(path)
@@ -100,7 +113,6 @@ def _is_text(path: str) -> bool:
 
 
 def _rows(paths: list[str]) -> int | None:
-    """Return the number of rows if the files tell."""
     rows = [rows_of_parquet(path) for path in paths]
     return sum(number for number in rows if number is not None) if None not in rows else None
 

@@ -11,9 +11,9 @@ from pldp.lazy import lazy_exports
 if TYPE_CHECKING:
     from pldp.collector.app import Collector as Collector
     from pldp.collector.database import open_database as open_database
+    from pldp.collector.http import Problem as Problem
     from pldp.collector.packing import Packed as Packed
     from pldp.collector.packing import Packing as Packing
-    from pldp.collector.problems import Problem as Problem
     from pldp.collector.sender import Sender as Sender
     from pldp.collector.server import serve as serve
     from pldp.collector.settings import PREFIX as PREFIX
@@ -29,7 +29,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "pldp.collector.app": ("Collector",),
         "pldp.collector.database": ("open_database",),
         "pldp.collector.packing": ("Packed", "Packing"),
-        "pldp.collector.problems": ("Problem",),
+        "pldp.collector.http": ("Problem",),
         "pldp.collector.sender": ("Sender",),
         "pldp.collector.server": ("serve",),
         "pldp.collector.settings": ("PREFIX", "Settings"),

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any, Final
 
 from pldp import estimates
-from pldp.collector.arrivals import Hour
-from pldp.collector.store import Round
+from pldp.collector.store import Hour, Round
 from pldp.estimates import Result, Results
 from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
@@ -19,13 +19,9 @@ CONFIDENCE: Final = 0.95
 MOST_ROWS: Final = 50
 """Values of a question that an overview shows, those with the largest shares; an estimate has all of them."""
 
-MOST_CELLS: Final = 1000
-"""Cells of a two-way table that an overview shows."""
-
-MOST_ROUNDS: Final = 12
-MOST_LABELS: Final = 12
-"""Rounds that a trend shows, the last ones, and its labels, those with the largest numbers now."""
-
+MOST_CELLS: Final = 1000  # cells of a two-way table that an overview shows
+MOST_ROUNDS: Final = 12  # rounds that a trend shows, the last ones
+MOST_LABELS: Final = 12  # labels that a trend shows, those with the largest numbers in the last round
 QUICK: Final = {"largest": 1}
 """Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
 
@@ -75,24 +71,12 @@ class ClosedRounds:
     """Results of closed rounds, each made once: their tallies never change again."""
 
     def __init__(self, tally: Callable[[int], Tally]) -> None:
-        self._tally = tally
-        self._rounds: dict[int, Results] = {}
-        self._by_size: dict[tuple[int, str], Result] = {}
+        self.results = cache(lambda number: _estimate(tally(number)))
+        self.by_size = cache(lambda number, question: _pool_by_size(tally(number), question))
 
     def before(self, number: int) -> dict[int, Results]:
         """Return the results of the last few rounds before this one."""
-        numbers = range(max(1, number - MOST_ROUNDS + 1), number)
-        for each in numbers:
-            if each not in self._rounds:
-                self._rounds[each] = _estimate(self._tally(each))
-        return {each: self._rounds[each] for each in numbers}
-
-    def by_size(self, number: int, question: Question) -> Result:
-        """Return the result of a question pooled by size."""
-        key = number, question.name
-        if key not in self._by_size:
-            self._by_size[key] = _pool_by_size(self._tally(number), question)
-        return self._by_size[key]
+        return {each: self.results(each) for each in range(max(1, number - MOST_ROUNDS + 1), number)}
 
 
 def overview(
@@ -113,7 +97,7 @@ def overview(
     shown = {name: _agreed(counted, result) for name, result in results.items()}
     views = [_largest(_with_groups(counted, each.to_mapping(), fewest)) for each in shown.values()]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
-    texts = {question.name: question.text for question in survey.questions}
+    texts, too_large = {each.name: each.text for each in survey.questions}, "the table has {:,} cells, too many to show"
     return {
         **content,
         "collector": survey.collector,
@@ -128,7 +112,7 @@ def overview(
         "tables": [each for each in content["tables"] if each not in large],
         "missing": [
             *({**each, "text": texts.get(each["name"], "")} for each in content["missing"]),
-            *({"name": each["name"], "reason": _too_large(each), "text": ""} for each in large),
+            *({"name": each["name"], "reason": too_large.format(len(each["rows"])), "text": ""} for each in large),
         ],
     }
 
@@ -143,8 +127,9 @@ def _estimate(counted: Tally) -> Results:
     return results
 
 
-def _pool_by_size(counted: Tally, question: Question) -> Result:
-    return estimates.estimate(counted, question.name, confidence=CONFIDENCE, pool="size", **_quick(question))
+def _pool_by_size(counted: Tally, question: str) -> Result:
+    quick = _quick(counted.survey.question(question))
+    return estimates.estimate(counted, question, confidence=CONFIDENCE, pool="size", **quick)
 
 
 def _trends(counted: Tally, shown: Mapping[str, Result], number: int, closed: ClosedRounds) -> list[dict[str, Any]]:
@@ -153,9 +138,8 @@ def _trends(counted: Tally, shown: Mapping[str, Result], number: int, closed: Cl
     for name, latest in shown.items():
         rounds = {each: results[name] for each, results in earlier.items() if name in results} | {number: latest}
         if any(_disagree(result) for result in rounds.values()):
-            question = counted.survey.question(name)
-            rounds = {each: closed.by_size(each, question) for each in rounds if each != number}
-            rounds[number] = latest if _disagree(latest) else _pool_by_size(counted, question)
+            rounds = {each: closed.by_size(each, name) for each in rounds if each != number}
+            rounds[number] = latest if _disagree(latest) else _pool_by_size(counted, name)
         if len(rounds) > 1:
             names = [f"round {each}" for each in rounds]
             found.append(_few_labels(estimates.trend([*rounds.values()], names=names).to_mapping()))
@@ -178,7 +162,7 @@ def _disagree(result: Result) -> bool:
 
 def _agreed(counted: Tally, result: Result) -> Result:
     """Return what is shown: where levels disagree it is pooled by size, which needs no agreement."""
-    return _pool_by_size(counted, counted.survey.question(result.question)) if _disagree(result) else result
+    return _pool_by_size(counted, result.question) if _disagree(result) else result
 
 
 def _largest(content: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +170,3 @@ def _largest(content: dict[str, Any]) -> dict[str, Any]:
     rows = content["rows"]
     kept = sorted(range(len(rows)), key=lambda place: -rows[place]["estimate"])[:MOST_ROWS]
     return {**content, "rows": [rows[place] for place in sorted(kept)], "left_out": len(rows) - len(kept)}
-
-
-def _too_large(table: Mapping[str, Any]) -> str:
-    return f"the table has {len(table['rows']):,} cells, too many to show"

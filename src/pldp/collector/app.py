@@ -2,36 +2,22 @@
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable
 from time import monotonic
 from typing import Final
-from urllib.parse import parse_qs
 
 import msgspec
 
 from pldp.budgets import epsilon_text
-from pldp.collector.formats import FORMATS, encode
-from pldp.collector.http import (
-    Gone,
-    Receive,
-    Request,
-    Response,
-    Scope,
-    Send,
-    json_response,
-    problem_response,
-    respond,
-    with_etag,
-)
-from pldp.collector.limits import RateLimit
+from pldp.collector import http
+from pldp.collector.callers import Origins, RateLimit
+from pldp.collector.formats import FORMATS, METRICS, encode, metrics
+from pldp.collector.http import Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import Live
-from pldp.collector.metrics import KIND, metrics
 from pldp.collector.openapi import openapi
-from pldp.collector.origins import Origins
 from pldp.collector.packing import Packed, Packing
-from pldp.collector.problems import Problem, ProblemError
-from pldp.collector.routes import Route, Router
 from pldp.collector.settings import Settings
 from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Store
@@ -43,14 +29,12 @@ from pldp.survey import Survey
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
-PAUSE_EVERY: Final = 1000
-"""Reports that are read before other connections get a turn."""
-
+PAUSE_EVERY: Final = 1000  # reports that are read before other connections get a turn
 log = logging.getLogger("pldp.collector")
 
 
 class _Accepted(msgspec.Struct, tag_field="outcome", tag="accepted", gc=False):
-    receipt: str
+    id: str
 
 
 class _Rejected(msgspec.Struct, tag_field="outcome", tag="rejected", gc=False):
@@ -90,7 +74,6 @@ class Collector:
         self._settings = settings
         self._document = document or survey.canonical
         self._packing = Packing(survey)
-        self._decode_withdrawal = msgspec.json.Decoder(_Withdrawal).decode
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._live = Live(store, settings.smallest_group, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
@@ -100,7 +83,7 @@ class Collector:
         self._assets = assets()
         handlers = {path: asset.get for path, asset in self._assets.items()} | {"/dashboard": self._get_dashboard}
         pages = (Route("GET", path, "", handler) for path, handler in handlers.items())
-        self._router = Router((*self.routes, *pages))
+        self._router = http.Router((*self.routes, *pages))
 
     def _table(self) -> tuple[Route, ...]:
         body = (Problem.TOO_LARGE, Problem.TOO_SLOW, Problem.WRONG_CONTENT_TYPE)
@@ -108,6 +91,7 @@ class Collector:
         round_query = "?round=N for another round than the latest"
         return (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
+            Route("GET", "/v1/round", "Number of the latest round, and whether it is open", self._get_round),
             Route(
                 "POST",
                 "/v1/reports",
@@ -116,7 +100,8 @@ class Collector:
                 scope="" if self._settings.uploads == "open" else "upload",
                 takes=(ONE, MANY),
                 body="report",
-                problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS),
+                query=("round",),
+                problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS, Problem.BAD_REQUEST),
             ),
             Route(
                 "POST",
@@ -165,7 +150,7 @@ class Collector:
             Route("GET", "/metrics", "Counters for Prometheus", self._get_metrics, "read", gives=("text/plain",)),
         )
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: http.Scope, receive: http.Receive, send: http.Send) -> None:
         """Serve one connection event, as ASGI asks."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
@@ -175,11 +160,11 @@ class Collector:
         request = Request(scope, receive)
         try:
             response = await self._answer(request)
-        except Gone:
+        except http.Gone:
             return
         if self._origins.allowed:
             response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
-        await respond(send, response, with_body=request.method != "HEAD")
+        await http.respond(send, response, with_body=request.method != "HEAD")
 
     async def _answer(self, request: Request) -> Response:
         try:
@@ -194,15 +179,15 @@ class Collector:
             problem = problem_of(error)
         except ProblemError as raised:
             problem = raised
-        except Gone:
+        except http.Gone:
             raise
         except Exception as error:  # noqa: BLE001 - the last resort; its message could hold what was sent
             log.error("internal error: %s", type(error).__name__)  # noqa: TRY400
             problem = ProblemError(Problem.INTERNAL)
         self._problems[problem.code] += 1
-        return problem_response(problem)
+        return problem.response()
 
-    async def _lifespan(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: http.Receive, send: http.Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
@@ -237,24 +222,25 @@ class Collector:
     async def _post_reports(self, request: Request) -> Response:
         kind = request.content_type()
         payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
+        number = _round_number(request) or 0
         if kind == ONE:
-            return await self._take_one(await self._body(request), payer)
+            return await self._take_one(await self._body(request), payer, number)
         if kind == MANY:
-            return await self._take_many(await self._body(request), payer)
+            return await self._take_many(await self._body(request), payer, number)
         raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
 
-    async def _take_one(self, body: bytes, payer: bytes) -> Response:
+    async def _take_one(self, body: bytes, payer: bytes, number: int) -> Response:
         try:
             packed = self._packing.read(body)
         except ReportRejected as rejected:
             await self._uploads.add((), {rejected.reason: 1})
             raise ProblemError(Problem.REJECTED, str(rejected), code=rejected.reason.value) from None
-        (outcome,) = await self._uploads.add((packed,), {}, payer)
+        (outcome,) = await self._uploads.add((packed._replace(round=number),), {}, payer)
         if outcome is not None:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
-        return json_response(_Accepted(self._store.receipt(packed.id)))
+        return json_response(_Accepted(packed.id.hex()))
 
-    async def _take_many(self, body: bytes, payer: bytes) -> Response:
+    async def _take_many(self, body: bytes, payer: bytes, number: int) -> Response:
         lines = [line for line in body.split(b"\n") if line.strip()]
         if len(lines) > self._settings.batch_reports:
             most = self._settings.batch_reports
@@ -265,6 +251,8 @@ class Collector:
             read += map(self._read, lines[start : start + PAUSE_EVERY])
             await asyncio.sleep(0)
         reports = [each for each in read if isinstance(each, Packed)]
+        if number:
+            reports = [each._replace(round=number) for each in reports]
         rejections = Counter(each for each in read if isinstance(each, Rejection))
         stored = iter(await self._uploads.add(reports, rejections, payer))
         outcomes = [self._tell(each, next(stored)) if isinstance(each, Packed) else _Rejected(each) for each in read]
@@ -278,13 +266,13 @@ class Collector:
             return rejected.reason
 
     def _tell(self, report: Packed, outcome: Outcome) -> _Accepted | _Rejected:
-        return _Accepted(self._store.receipt(report.id)) if outcome is None else _Rejected(outcome)
+        return _Accepted(report.id.hex()) if outcome is None else _Rejected(outcome)
 
     async def _post_withdraw(self, request: Request) -> Response:
         if request.content_type() != ONE:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send the receipt as {ONE}")
         try:
-            receipt = self._decode_withdrawal(await self._body(request)).receipt
+            receipt = msgspec.json.decode(await self._body(request), type=_Withdrawal).receipt
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
         if not await self._uploads.run(lambda: self._store.withdraw(receipt)):
@@ -300,6 +288,10 @@ class Collector:
     async def _get_rounds(self, _: Request) -> Response:
         rounds = await asyncio.to_thread(self._store.rounds)
         return json_response({"survey": self._survey.hash, "rounds": rounds})
+
+    async def _get_round(self, _: Request) -> Response:
+        latest = (await asyncio.to_thread(self._store.rounds))[-1]
+        return json_response({"round": latest.number, "open": latest.open})
 
     async def _close_round(self, _: Request) -> Response:
         await self._live.run(self._store.tally)  # while reports keep coming; what is left to count is little
@@ -335,7 +327,7 @@ class Collector:
     def _wanted(self, request: Request) -> tuple[str, str]:
         """Return question and format: by the ending of the name, otherwise by the header `Accept`."""
         names = {question.name for question in self._survey.questions}
-        asked = request.parameters["question"]
+        asked = request.parameter
         if asked in names:
             accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
             for kind, media in FORMATS.items():
@@ -360,14 +352,13 @@ class Collector:
     async def _get_metrics(self, _: Request) -> Response:
         rounds = await asyncio.to_thread(self._store.rounds)
         rejections = await asyncio.to_thread(self._store.rejections)
-        return Response(metrics(rounds, rejections, self._problems, self._uploads.waiting), KIND)
+        return Response(metrics(rounds, rejections, self._problems, self._uploads.waiting), METRICS)
 
 
 def _round_number(request: Request) -> int | None:
     if not request.query:
         return None
-    given = parse_qs(request.query.decode("latin-1"), keep_blank_values=True, max_num_fields=8)
-    numbers = given.pop("round", [])
-    if given or len(numbers) != 1 or not numbers[0].isascii() or not numbers[0].isdigit() or len(numbers[0]) > 9:
+    asked = re.fullmatch(rb"round=([1-9][0-9]{0,8})", request.query)
+    if asked is None:
         raise ProblemError(Problem.BAD_REQUEST, "the query must be round=N")
-    return int(numbers[0])
+    return int(asked[1])

@@ -1,14 +1,14 @@
-"""What a store needs from a database, and which one an address names."""
+"""What a store needs from a database, which one an address names, and the connections of one store."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any, Protocol
 
 from pldp.errors import UsageError
 
-Rows = Any
-"""What comes back: rows to iterate over, and `rowcount`."""
+Rows = Any  # what comes back: rows to iterate over, and `rowcount`
 
 
 class Connection(Protocol):
@@ -70,3 +70,69 @@ def open_database(where: str | Path | Database) -> Database:
     from pldp.collector.sqlite import Sqlite  # noqa: PLC0415 - loaded when needed
 
     return Sqlite(where)
+
+
+class Connections:
+    """Opens transactions and snapshots, over new connections if the database was away.
+
+    Memory must learn what is stored while it is `in_doubt`: at the start, and after a transaction that failed, as its
+    commit may have happened all the same.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.in_doubt = True
+        self._reading = Lock()
+        with ExitStack() as opened:
+            self._guard = opened.enter_context(closing(database.guard()))
+            self._writer = opened.enter_context(closing(database.connect()))
+            self._reader = opened.enter_context(closing(database.connect()))
+            opened.pop_all()
+
+    @property
+    def writer(self) -> Connection:
+        """The connection that writes; if the database was away, a new one, and the lock anew."""
+        if self._writer.broken:
+            self._guard.close()
+            self._guard = self.database.guard()
+            self._writer = self.database.connect()
+        return self._writer
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Write all or nothing, durably."""
+        with self.database.translate_errors():
+            writer = self.writer
+            writer.execute(self.database.begin_write)
+            try:
+                yield writer
+                writer.execute("COMMIT")
+            except BaseException:
+                self.in_doubt = True
+                raise
+            finally:
+                if writer.in_transaction:
+                    writer.execute("ROLLBACK")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Read one state of the store, whatever is written meanwhile."""
+        with self._reading, self.database.translate_errors():
+            if self._reader.broken:
+                self._reader = self.database.connect()
+            self._reader.execute(self.database.begin_read)
+            try:
+                yield self._reader
+            finally:
+                if self._reader.in_transaction:
+                    self._reader.execute("ROLLBACK")
+
+    def erase_log(self) -> None:
+        """Take what was overwritten out of the database's own log."""
+        self.database.erase_log(self._writer)
+
+    def close(self) -> None:
+        """Close all; who reads is waited for."""
+        with self._reading:
+            for connection in (self._reader, self._writer, self._guard):
+                connection.close()

@@ -1,14 +1,16 @@
-"""Estimates as they leave the collector: JSON, CSV and Arrow."""
+"""What leaves the collector, and how: estimates as JSON, CSV and Arrow, counters as Prometheus reads them."""
 
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
 from pldp.collector.http import encode_json
+from pldp.collector.store import Round
 from pldp.plain import plain
+from pldp.reports import Rejection
 
 FORMATS: Final = {
     "json": "application/json",
@@ -17,6 +19,7 @@ FORMATS: Final = {
 }
 """Ending and content type of each format."""
 
+METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"  # content type of the counters
 _FORMULA: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
@@ -42,3 +45,28 @@ def encode(content: Mapping[str, Any], kind: str) -> bytes:
 def _cell(cell: object) -> object:
     """Keep spreadsheets from running a label as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.lstrip().startswith(_FORMULA) else cell
+
+
+def metrics(
+    rounds: Sequence[Round], rejections: Mapping[Rejection, int], problems: Mapping[str, int], waiting: int
+) -> bytes:
+    """Return all counters as text; every reason of a rejection is there, also one that never came.
+
+    >>> metrics([Round(1, True, 20, 3)], {}, {"too_slow": 2}, 0).decode().splitlines()[:2]
+    ['# TYPE pldp_reports gauge', 'pldp_reports{round="1"} 20']
+    """
+    reasons = {f'reason="{reason}"': rejections.get(reason, 0) for reason in Rejection}
+    lines = [
+        *_samples("pldp_reports", "gauge", {f'round="{each.number}"': each.reports for each in rounds}),
+        *_samples("pldp_withdrawn", "gauge", {f'round="{each.number}"': each.withdrawn for each in rounds}),
+        *_samples("pldp_rejected_total", "counter", reasons),
+        *_samples("pldp_problems_total", "counter", {f'code="{code}"': count for code, count in problems.items()}),
+        *_samples("pldp_waiting_reports", "gauge", {"": waiting}),
+    ]
+    return "\n".join([*lines, ""]).encode()
+
+
+def _samples(name: str, kind: str, samples: Mapping[str, int]) -> Iterator[str]:
+    yield f"# TYPE {name} {kind}"
+    for labels, value in samples.items():
+        yield f"{name}{{{labels}}} {value}" if labels else f"{name} {value}"

@@ -1,20 +1,18 @@
-"""The little of ASGI that the collector needs: bounded bodies, responses with headers that forbid, problems."""
+"""The little of HTTP that the collector needs: bounded bodies, safe headers, problems (RFC 9457), a table of routes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final, NamedTuple
 
 import msgspec
-
-from pldp.collector.problems import Problem, ProblemError
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-BODY: Final = "pldp.body"
-"""Extension of the scope: the body, where it came whole with the header."""
-
+BODY: Final = "pldp.body"  # extension of the scope: the body, where it came whole with the header
 SAFE: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
@@ -23,9 +21,35 @@ SAFE: Final = (
 )
 """Headers of every response."""
 
+encode_json = msgspec.json.Encoder().encode  # turns data, dataclasses and structs into JSON
 
-encode_json = msgspec.json.Encoder().encode
-"""Turns data, dataclasses and structs into JSON."""
+
+class Problem(Enum):
+    """The code (the name in small letters), the HTTP status, and what it means."""
+
+    BAD_REQUEST = 400, "The request breaks a rule"
+    BAD_TOKEN = 401, "A valid token is needed"
+    WRONG_SCOPE = 403, "The token does not allow this"
+    NOT_FOUND = 404, "There is nothing here"
+    UNKNOWN_RECEIPT = 404, "No stored report has this receipt"
+    METHOD_NOT_ALLOWED = 405, "This address does not take this method"
+    NOT_ACCEPTABLE = 406, "This format is not on offer"
+    TOO_SLOW = 408, "The body did not arrive in time"
+    NO_ESTIMATE = 409, "The reports do not allow this estimate"
+    TOO_LARGE = 413, "The body is larger than allowed"
+    TOO_MANY_REPORTS = 413, "The batch has more reports than allowed"
+    WRONG_CONTENT_TYPE = 415, "The body has another content type than this address takes"
+    REJECTED = 422, "The report is rejected"
+    TOO_MANY_REQUESTS = 429, "Too many requests from one address"
+    INTERNAL = 500, "The collector made a mistake"
+    OVERLOADED = 503, "More waits to be stored than the collector takes"
+    STORE_UNAVAILABLE = 503, "The store cannot be written now"
+    STORE_FULL = 507, "The store has no room for more"
+
+    def __init__(self, status: int, title: str) -> None:
+        self.status = status
+        self.title = title
+        self.code = self.name.lower()
 
 
 class Gone(Exception):
@@ -41,16 +65,42 @@ class Response(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
+class ProblemError(Exception):
+    """Ends a request with a problem; `code` is more precise where a rejection is the reason."""
+
+    def __init__(self, problem: Problem, detail: str = "", *, code: str = "", retry_after: int = 0) -> None:
+        super().__init__(problem.code)
+        self.problem = problem
+        self.detail = {"detail": detail} if detail else {}
+        self.code = code or problem.code
+        self.retry_after = retry_after
+
+    def response(self) -> Response:
+        """Return the problem document; where the body may not have been read to its end, the connection is closed.
+
+        >>> ProblemError(Problem.TOO_SLOW).response().body
+        b'{"type":"about:blank","title":"The body did not arrive in time","status":408,"code":"too_slow"}'
+        """
+        status, title = self.problem.value
+        document = {"type": "about:blank", "title": title, "status": status, "code": self.code, **self.detail}
+        headers: list[tuple[bytes, bytes]] = []
+        if self.retry_after:
+            headers.append((b"retry-after", b"%d" % self.retry_after))
+        if self.problem is Problem.BAD_TOKEN:
+            headers.append((b"www-authenticate", b"Bearer"))
+        if self.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
+            headers.append((b"connection", b"close"))
+        return Response(encode_json(document), "application/problem+json", status, tuple(headers))
+
+
 class Request:
     """One request: headers by name, the body once it is asked for."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.method: str = scope["method"]
         self.path: str = scope["path"]
-        self.parameters: dict[str, str] = {}
-        """Parts of the path, by the names that the route gives them."""
-        self.scope = ""
-        """What the token of the request allows, once it was checked."""
+        self.parameter = ""  # the end of the path, where the route leaves it open
+        self.scope = ""  # what the token of the request allows, once it was checked
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
@@ -127,13 +177,51 @@ def with_etag(request: Request, tag: str, response: Response) -> Response:
     return response._replace(headers=headers)
 
 
-def problem_response(error: ProblemError) -> Response:
-    """Return the problem document; where the body may not have been read to its end, the connection is closed."""
-    headers: list[tuple[bytes, bytes]] = []
-    if error.retry_after:
-        headers.append((b"retry-after", b"%d" % error.retry_after))
-    if error.problem is Problem.BAD_TOKEN:
-        headers.append((b"www-authenticate", b"Bearer"))
-    if error.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
-        headers.append((b"connection", b"close"))
-    return Response(encode_json(error.document()), "application/problem+json", error.problem.status, tuple(headers))
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One address and method: what it does in words, and who answers a request.
+
+    The end of the path may be a parameter in braces, which may contain slashes. `scope` is what a token must allow
+    (empty: none is needed), `takes` and `gives` are the media types of body and answer, `body` names the schema of the
+    body, `query` the whole numbers from 1 on that may stand in the query. An answer that is `tagged` has an ETag, and
+    is 304 to who has it. `problems` are those that cannot happen everywhere.
+    """
+
+    method: str
+    path: str
+    summary: str
+    handler: Handler
+    scope: str = ""
+    takes: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ("application/json",)
+    body: str = ""
+    query: tuple[str, ...] = ()
+    tagged: bool = False
+    problems: tuple[Problem, ...] = ()
+
+
+class Router:
+    """Finds the route of a request."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._fixed: dict[str, dict[str, Route]] = {}
+        self._open: dict[str, dict[str, Route]] = {}  # by the path up to the parameter
+        for route in routes:
+            start, brace, _ = route.path.partition("{")
+            (self._open if brace else self._fixed).setdefault(start, {})[route.method] = route
+
+    def find(self, request: Request) -> Route:
+        """Return the route and give the request its parameter; HEAD is answered like GET."""
+        methods = self._fixed.get(request.path)
+        if methods is None:
+            start = next((each for each in self._open if request.path.startswith(each) and request.path != each), "")
+            methods, request.parameter = self._open.get(start), request.path.removeprefix(start)
+        if methods is None:
+            raise ProblemError(Problem.NOT_FOUND)
+        route = methods.get("GET" if request.method == "HEAD" else request.method)
+        if route is None:
+            raise ProblemError(Problem.METHOD_NOT_ALLOWED, f"allowed: {', '.join(methods)}")
+        return route

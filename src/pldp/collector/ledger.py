@@ -29,8 +29,7 @@ class Ledger:
     """Charges, and mixes what it has written before its order could tell who sent which report."""
 
     def __init__(self) -> None:
-        self.charged = 0
-        """Charges that were tried since the last mix."""
+        self.charged = 0  # charges that were tried since the last mix
         self._people = 0
 
     def charge(self, writer: Connection, payer: bytes, micro_epsilon: int) -> bool:

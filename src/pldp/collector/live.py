@@ -9,32 +9,26 @@ from importlib import import_module
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from pldp.collector.http import encode_json
-from pldp.collector.problems import Problem, ProblemError
+from pldp.collector.http import Problem, ProblemError, encode_json
 from pldp.collector.store import Store
 from pldp.plain import plain
 
 if TYPE_CHECKING:
     from pldp.collector.answers import ClosedRounds
 
-EVERY: Final = 1.0
-"""Seconds between two overviews of a round, at least."""
-
+EVERY: Final = 1.0  # seconds between two overviews of a round, at least
 SHARE: Final = 0.1
 """Part of one processor's time that estimates take, at most: those that take long are made less often."""
 
 PATIENCE: Final = 2.0
 """Seconds that a request waits for a new overview before it gets the one before, or how far counting is."""
 
-MOST_ROUNDS: Final = 16
-"""Rounds whose overviews are kept."""
-
-READERS: Final = ("read", "admin")
-"""Scopes of those who look; an overview names that of its reader."""
-
-_LATEST: Final = 0
+MOST_ROUNDS: Final = 16  # rounds whose overviews are kept
+READERS: Final = ("read", "admin")  # scopes of those who look; an overview names that of its reader
+_LATEST: Final = 0  # the latest round, whichever that is
 _DIGITS: Final = 6
 
+Clock = Callable[[], float]
 Result = TypeVar("Result")
 
 
@@ -59,20 +53,13 @@ class _Kept:
 class Live:
     """Makes what readers look at, one thing after the other, away from the thread that stores reports."""
 
-    def __init__(
-        self,
-        store: Store,
-        fewest: int,
-        *,
-        clock: Callable[[], float] = monotonic,
-        work: Callable[[], float] = thread_time,
-    ) -> None:
+    def __init__(self, store: Store, fewest: int, *, clock: Clock = monotonic, work: Clock = thread_time) -> None:
         self._store = store
         self._fewest = fewest
         self._clock = clock
         self._work = work
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
-        self._rounds: OrderedDict[int, _Kept] = OrderedDict()
+        self._rounds: OrderedDict[int, _Kept] = OrderedDict()  # the one looked at last behind
         self._prepared = False
         self._closed: ClosedRounds | None = None
 
@@ -90,11 +77,6 @@ class Live:
     def close(self) -> None:
         """Begin nothing more."""
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-    @property
-    def kept(self) -> list[int]:
-        """Rounds whose overviews are kept, the one looked at last behind; 0: the latest, whichever that is."""
-        return list(self._rounds)
 
     async def overview(self, number: int | None, scope: str) -> Shown:
         """Return the overview of a round, of the latest by default, for who has a token of this scope."""

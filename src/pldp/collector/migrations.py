@@ -39,6 +39,7 @@ MIGRATIONS: Final = (
         first INTEGER PRIMARY KEY, keys BLOB NOT NULL
     )
     """,
+    "UPDATE meta SET name = 'index_key' WHERE name = 'receipt_key'",
 )
 
 

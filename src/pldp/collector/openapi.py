@@ -1,13 +1,13 @@
 """The OpenAPI document, made from the same table of routes that serves."""
 
 import json
+import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
-from pldp.collector.problems import Problem
-from pldp.collector.routes import Route
+from pldp.collector.http import Problem, Route
 from pldp.reports import Rejection
 
 _PROBLEM = {
@@ -56,8 +56,9 @@ def _operation(route: Route) -> dict[str, Any]:
     if route.takes:
         schema = {"schema": {"$ref": f"#/components/schemas/{route.body}"}} if route.body else {}
         operation["requestBody"] = {"required": True, "content": dict.fromkeys(route.takes, schema)}
+    names = re.findall(r"{(\w+)}", route.path)
     parameters = [
-        *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in route.parameters),
+        *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names),
         *({"name": name, "in": "query", "schema": {"type": "integer", "minimum": 1}} for name in route.query),
     ]
     if parameters:

@@ -14,16 +14,17 @@ import pyarrow as pa
 from pldp.mechanisms import Bits
 from pldp.reports import Report, read_report
 from pldp.reports.columns import Forms, schema
-from pldp.survey import SCHEMA, Question, Survey
+from pldp.survey import SCHEMA, Question, Survey, charge
 
 ID_BYTES: Final = 16
 
 
 class Packed(NamedTuple):
-    """A report that keeps all rules, as stored."""
+    """A report that keeps all rules, as stored; `round` is the one that it was made for, 0 for any."""
 
     id: bytes
     row: bytes
+    round: int = 0
 
 
 class _Answer(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -42,16 +43,11 @@ class _Report(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 class _Cell(NamedTuple):
     """Where an answer goes in the row, read as an integer with its lowest byte first, and what it may be."""
 
-    mask: int
-    """The byte of the level: not 0 if the question was answered before."""
-    code: int
-    """The level in that byte."""
-    shift: int
-    """Place of the output, in bits."""
-    bits: int
-    """Length of packed bits in bytes; 0 for integers."""
-    limit: int
-    """Outputs are below it; packed bits as an integer, lowest byte first."""
+    mask: int  # the byte of the level: not 0 if the question was answered before
+    code: int  # the level in that byte
+    shift: int  # place of the output, in bits
+    bits: int  # length of packed bits in bytes; 0 for integers
+    limit: int  # outputs are below it; packed bits as an integer, lowest byte first
 
 
 class _Broken(Exception):
@@ -86,7 +82,11 @@ class Packing:
                 length = form.bytes if isinstance(form, Bits) else 0
                 cell = _Cell(0xFF << start, place + 1 << start, start + 8, length, form.count)
                 self._cells[question.name, level.name] = cell
-            charges = [question.charge(place) for place in range(len(question.levels))]
+            # Whether a tracked answer is the first one is not known here.
+            charges = [
+                max(charge(survey.repeat, question, place, earlier) for earlier in (0, 1))
+                for place in range(len(question.levels))
+            ]
             if survey.level_channel is not None:  # the level that a report shows is not the one that was chosen
                 charges = [max(charges)] * len(charges)
             self._costs.append((0, *charges))

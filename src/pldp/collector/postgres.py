@@ -12,8 +12,7 @@ from pldp.collector.database import Connection, Rows
 from pldp.collector.migrations import migrate
 from pldp.errors import StoreError, StoreFullError
 
-_LOCK: Final = 0x706C6470
-"""Number of the lock that one collector per database holds."""
+_LOCK: Final = 0x706C6470  # number of the lock that one collector per database holds
 
 
 class _Connection:

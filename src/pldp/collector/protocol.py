@@ -24,8 +24,7 @@ class Protocol(HttpToolsProtocol):
     patience: float
     _waiting: asyncio.TimerHandle | None = None
     _in_header = False
-    _held = False
-    """A header was read that uvicorn was not told of yet; the body may come in the same piece."""
+    _held = False  # a header was read that uvicorn was not told of yet; the body may come in the same piece
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         """Expect a request."""

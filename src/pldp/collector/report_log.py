@@ -7,20 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from pldp.collector.connections import Connections
-from pldp.collector.database import Connection
+from pldp.collector.database import Connection, Connections
 from pldp.collector.packing import ID_BYTES
 from pldp.collector.running import Block
 from pldp.collector.seen import Seen
 from pldp.errors import StoreError
 from pldp.reports.columns import BATCH_ROWS
 
-COMPACT_EVERY: Final = 512
-"""Chunks that are joined into one once there are so many."""
-
-LARGEST_JOIN: Final = 1 << 16
-"""Reports in chunks that are worth joining, at most."""
-
+COMPACT_EVERY: Final = 512  # chunks that are joined into one once there are so many
+LARGEST_JOIN: Final = 1 << 16  # reports in chunks that are worth joining, at most
 _LOAD_BYTES: Final = 1 << 23
 _NO_CHUNK: Final = (0, b"", b"")
 _NO_END: Final = 1 << 62
@@ -170,6 +165,5 @@ class ReportLog:
 
 
 def _join(chunks: Sequence[Block]) -> Block:
-    """Join chunks that follow each other."""
     firsts, ids, rows = zip(*chunks, strict=True)
     return firsts[0], b"".join(ids), b"".join(rows)

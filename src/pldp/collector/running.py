@@ -9,8 +9,7 @@ from pldp.tallies import Pair, Tally, tally
 MOST_GONE: Final = 10_000
 """Withdrawn rows that wait to be taken out of the tally; beyond, all reports are counted again."""
 
-Block = tuple[int, bytes, bytes]
-"""First number, ids and rows of reports that follow each other."""
+Block = tuple[int, bytes, bytes]  # first number, ids and rows of reports that follow each other
 
 
 class Running:

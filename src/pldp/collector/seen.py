@@ -13,14 +13,9 @@ import numpy.typing as npt
 
 from pldp.collector.packing import ID_BYTES
 
-RECENT: Final = 1 << 16
-"""Ids that are kept as they are before they become a sorted run."""
-
-BLOCK: Final = 1 << 20
-"""Ids in runs that are joined no more."""
-
-Keys = npt.NDArray[np.uint64]
-"""Sorted: the upper bits are those of the id's hash, the lower ones the place in the run."""
+RECENT: Final = 1 << 16  # ids that are kept as they are before they become a sorted run
+BLOCK: Final = 1 << 20  # ids in runs that are joined no more
+Keys = npt.NDArray[np.uint64]  # sorted: the upper bits are those of the id's hash, the lower ones the place in the run
 
 
 class _Run(NamedTuple):
@@ -31,6 +26,11 @@ class _Run(NamedTuple):
     def bits(self) -> np.uint64:
         """How many lower bits hold the place."""
         return np.uint64((len(self.keys) - 1).bit_length())
+
+    @property
+    def mask(self) -> np.uint64:
+        """Ones in these bits."""
+        return (np.uint64(1) << self.bits) - np.uint64(1)
 
 
 class Seen:
@@ -87,8 +87,8 @@ class Seen:
                 low = np.searchsorted(run.keys, sought << run.bits)
                 met = run.keys[np.minimum(low, len(run.keys) - 1)] >> run.bits == sought
                 for place in np.flatnonzero(met & (low < len(run.keys))).tolist():
-                    last = np.searchsorted(run.keys, (sought[place] << run.bits) | _low(run.bits), "right")
-                    numbers = _places(run.keys[low[place] : last], run.bits) + np.uint64(run.first)
+                    last = np.searchsorted(run.keys, (sought[place] << run.bits) | run.mask, "right")
+                    numbers = (run.keys[low[place] : last] & run.mask) + np.uint64(run.first)
                     found[order[place]] += numbers.tolist()
         return found
 
@@ -98,9 +98,7 @@ class Seen:
         self._runs.append(_run(first, hashes, np.arange(len(hashes), dtype=np.uint64)))
         while len(self._runs) > 1 and len(self._runs[-2].keys) < min(BLOCK, 2 * len(self._runs[-1].keys)):
             one, two = self._runs[-2:]
-            places = np.concatenate(
-                [_places(one.keys, one.bits), _places(two.keys, two.bits) + np.uint64(len(one.keys))]
-            )
+            places = np.concatenate([one.keys & one.mask, (two.keys & two.mask) + np.uint64(len(one.keys))])
             self._runs[-2:] = [_run(one.first, np.concatenate([one.keys, two.keys]), places)]
 
     def _hashes(self, ids: bytes) -> Keys:
@@ -115,11 +113,3 @@ def _run(first: int, hashes: Keys, places: Keys) -> _Run:
     keys = (hashes >> bits << bits) | places
     keys.sort()
     return _Run(first, keys)
-
-
-def _places(keys: Keys, bits: np.uint64) -> Keys:
-    return keys & _low(bits)
-
-
-def _low(bits: np.uint64) -> np.uint64:
-    return (np.uint64(1) << bits) - np.uint64(1)

@@ -17,9 +17,7 @@ from pldp.reports import Report
 from pldp.survey import Survey
 
 BATCH: Final = 1000
-TRIES: Final = 8
-"""How often a batch is sent before giving up: about a minute with the waits between."""
-
+TRIES: Final = 8  # how often a batch is sent before giving up: about a minute with the waits between
 _AGAIN: Final = {408, 429, 502, 503, 504, 507}
 _LONGEST_WAIT: Final = 30.0
 
@@ -29,11 +27,13 @@ class Sender:
     """Sends reports and counts the outcomes.
 
     `url` is the address of the collector, such as `http://127.0.0.1:8300`; `token` is sent along where that takes
-    reports with a token only; `wait` waits so many seconds before another try.
+    reports with a token only; `round` is the one that reports were made for, 0 for any; `wait` waits so many seconds
+    before another try.
     """
 
     url: str
     token: str = field(default="", repr=False)
+    round: int = 0
     wait: Callable[[float], None] = time.sleep
     accepted: int = 0
     rejections: Counter[str] = field(default_factory=Counter)
@@ -47,14 +47,15 @@ class Sender:
             raise UsageError("token must be one word of ASCII characters; what came is not")
 
     def send(self, reports: Iterable[Report | str | bytes]) -> Iterator[str]:
-        """Send reports (also as JSON text, one line each) and yield the receipts of those that are stored."""
+        """Send reports (also as JSON text, one line each) and yield the ids of those that are stored."""
         rest = (_line(report) for report in reports)
+        path = f"/v1/reports?round={self.round}" if self.round else "/v1/reports"
         while batch := list(islice(rest, BATCH)):
-            _, content = self._ask("POST", "/v1/reports", b"\n".join(batch))
+            _, content = self._ask("POST", path, b"\n".join(batch))
             for outcome in json.loads(content)["outcomes"]:
                 if outcome["outcome"] == "accepted":
                     self.accepted += 1
-                    yield outcome["receipt"]
+                    yield outcome["id"]
                 else:
                     self.rejections[outcome["code"]] += 1
 

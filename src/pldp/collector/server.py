@@ -40,9 +40,22 @@ def serve_app(app: Collector, settings: Settings, ready: Callable[[str], None], 
     with _listen(settings) as listener:
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        server = _Server(_config(app, settings), lambda: ready(address), stop)
         logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-        server.run([listener])
+        config = uvicorn.Config(
+            app,
+            http=type("Protocol", (Protocol,), {"patience": settings.body_seconds}),
+            ws="none",
+            lifespan="on",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            proxy_headers=bool(settings.trusted_proxy),
+            forwarded_allow_ips=settings.trusted_proxy or None,
+            limit_concurrency=settings.connections,
+            timeout_keep_alive=15,
+            timeout_graceful_shutdown=10,
+        )
+        _Server(config, lambda: ready(address), stop).run([listener])
 
 
 class _Server(uvicorn.Server):
@@ -54,31 +67,12 @@ class _Server(uvicorn.Server):
         self._stop = stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then say so."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
     async def on_tick(self, counter: int) -> bool:
-        """Say whether to end."""
         return await super().on_tick(counter) or self._stop()
-
-
-def _config(app: Collector, settings: Settings) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=type("Protocol", (Protocol,), {"patience": settings.body_seconds}),
-        ws="none",
-        lifespan="on",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-        proxy_headers=bool(settings.trusted_proxy),
-        forwarded_allow_ips=settings.trusted_proxy or None,
-        limit_concurrency=settings.connections,
-        timeout_keep_alive=15,
-        timeout_graceful_shutdown=10,
-    )
 
 
 def _listen(settings: Settings) -> socket.socket:

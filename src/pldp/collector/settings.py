@@ -60,7 +60,10 @@ class Settings:
         cls, flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ, file: str | Path | None = None
     ) -> Settings:
         """Put the settings together; flags that are `None` were not given."""
-        given = _read_file(Path(file)) if file is not None else {}
+        try:
+            given = tomllib.loads(Path(file).read_text(encoding="utf-8")) if file is not None else {}
+        except tomllib.TOMLDecodeError as error:
+            raise UsageError(f"{file}: not valid TOML: {error}") from None
         names = {each.name for each in fields(cls)}
         unknown = given.keys() - names
         if unknown:
@@ -82,13 +85,6 @@ class Settings:
         if not all(first and second for first, _, second in pairs):
             raise UsageError(f"pairs must be names such as mode+late, not {self.pairs[:40]!r}")
         return [(first.strip(), second.strip()) for first, _, second in pairs]
-
-
-def _read_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not valid TOML: {error}") from None
 
 
 def _value(setting: Any, given: object) -> Any:

@@ -1,15 +1,12 @@
 """Pages and what they load: a table of the files in `pages`, made once, so that no request can name another file."""
 
-from collections.abc import Iterator
 from hashlib import sha256
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from pldp.collector.http import Request, Response, with_etag
 
-KINDS: Final = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+KINDS: Final = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 """Media types by the ending of a file's name; other files are not served."""
 
 POLICY: Final = (
@@ -38,30 +35,16 @@ def assets() -> dict[str, Asset]:
     >>> {"/", "/pages/survey.js", "/pages/device/mechanisms/registry.js"} <= assets().keys()
     True
     """
-    pages = files("pldp.collector") / "pages"
-    found = dict(_files_in(pages))
+    pages = Path(__file__).with_name("pages")
+    folders = {pages: ""}
     if not (pages / "device").is_dir():  # a wheel has the JavaScript device there, the source tree with other clients
-        found |= _files_in(Path(__file__).parents[3] / "clients" / "js" / "src", "device/")
-    return {_path_of(name): _read(file) for name, file in found.items()}
-
-
-def _files_in(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
-    """Give every file to serve in a folder and those below it, each with its path."""
-    for entry in folder.iterdir():
-        if entry.is_dir():
-            yield from _files_in(entry, f"{prefix}{entry.name}/")
-        elif entry.name.rpartition(".")[2] in KINDS:
-            yield f"{prefix}{entry.name}", entry
-
-
-def _path_of(name: str) -> str:
-    page, _, ending = name.rpartition(".")
-    if ending != "html":
-        return f"/pages/{name}"
-    return "/" if page == "survey" else f"/{page}"
-
-
-def _read(file: Traversable) -> Asset:
-    body = file.read_bytes()
-    kind = KINDS[file.name.rpartition(".")[2]]
-    return Asset(body, f"{kind}; charset=utf-8", sha256(body).hexdigest())
+        folders[Path(__file__).parents[3] / "clients" / "js" / "src"] = "device/"
+    found: dict[str, Asset] = {}
+    for folder, prefix in folders.items():
+        for file in (each for each in folder.rglob("*") if each.suffix in KINDS):
+            path = f"/pages/{prefix}{file.relative_to(folder).as_posix()}"
+            if file.suffix == ".html":
+                path = "/" if file.stem == "survey" else f"/{file.stem}"
+            body = file.read_bytes()
+            found[path] = Asset(body, f"{KINDS[file.suffix]}; charset=utf-8", sha256(body).hexdigest())
+    return found

@@ -1,6 +1,5 @@
 """Where reports are kept: durable when acknowledged, counted once, erased when withdrawn; with rounds and budgets."""
 
-import hmac
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,32 +7,27 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from time import time
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from pldp.collector.arrivals import Arrivals
-from pldp.collector.connections import Connections
-from pldp.collector.database import Connection, Database, open_database
+from pldp.collector.database import Connection, Connections, Database, open_database
 from pldp.collector.ledger import Ledger
-from pldp.collector.packing import ID_BYTES, Packed, Packing
+from pldp.collector.packing import Packed, Packing
 from pldp.collector.report_log import ReportLog
 from pldp.collector.running import Running
 from pldp.errors import StoreError
-from pldp.reports import Rejection
+from pldp.reports import Rejection, report_id
 from pldp.survey import Survey
 from pldp.tallies import Pair, Tally
 
-STEP: Final = 1 << 20
-"""Reports that are counted in one look at the database: it is never held for long."""
+STEP: Final = 1 << 20  # reports that are counted in one look at the database: it is never held for long
 
-_MAC_BYTES: Final = 16
-
-Outcome = Rejection | None
-"""Why a report was not taken; `None`: it is stored."""
-
-NO_ROUND: Final = 0
-"""Under this number rejections are counted while no round is open."""
+Outcome = Rejection | None  # why a report was not taken; `None`: it is stored
+NO_ROUND: Final = 0  # under this number rejections are counted while no round is open
+HOURS: Final = 7 * 24  # hours whose arrivals are remembered
+_HOUR_SECONDS: Final = 3600
 
 
 @dataclass(frozen=True)
@@ -46,6 +40,52 @@ class Round:
     withdrawn: int
 
 
+class Hour(NamedTuple):
+    """Start of an hour in Unix time, and the reports stored and rejected in it."""
+
+    start: int
+    stored: int
+    rejected: int
+
+
+class Arrivals:
+    """How many reports came in each hour since the process started, the last week at most; in memory only.
+
+    Reports are stored in the order in which they came: counts per hour in the file would date each of them.
+
+    >>> now = 7205.0
+    >>> arrivals = Arrivals(clock=lambda: now)
+    >>> arrivals.add(10, 1)
+    >>> now = 14400.0
+    >>> arrivals.add(5, 0)
+    >>> arrivals.hours()
+    [Hour(start=7200, stored=10, rejected=1), Hour(start=10800, stored=0, rejected=0), \
+Hour(start=14400, stored=5, rejected=0)]
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time) -> None:
+        self._clock = clock
+        self._first = self._hour()
+        self._counts: dict[int, tuple[int, int]] = {}
+
+    def _hour(self) -> int:
+        return int(self._clock() // _HOUR_SECONDS)
+
+    def add(self, stored: int, rejected: int) -> None:
+        """Count reports that were just stored or rejected."""
+        hour = self._hour()
+        before = self._counts.get(hour, (0, 0))
+        self._counts[hour] = (before[0] + stored, before[1] + rejected)
+        for old in [each for each in self._counts if each <= hour - HOURS]:
+            del self._counts[old]
+
+    def hours(self) -> list[Hour]:
+        """Return every hour since the start, the last week at most; clocks that were set back tell nothing."""
+        counts, now = self._counts.copy(), self._hour()
+        hours = range(max(self._first, now - HOURS + 1), now + 1)
+        return [Hour(hour * _HOUR_SECONDS, *counts.get(hour, (0, 0))) for hour in hours]
+
+
 class Store:
     """The reports of one survey. One process at a time; a second one is refused.
 
@@ -56,19 +96,19 @@ class Store:
 
     def __init__(self, survey: Survey, where: str | Path | Database, *, pairs: Sequence[Pair] = ()) -> None:
         self.packing = Packing(survey)
+        self._survey = survey.hash
         self.arrivals = Arrivals()
-        self._survey = survey
         self._running = Running(self.packing, pairs)
         self._ledger = Ledger()
         self._round: int | None = None
         with ExitStack() as opened:
             self._connections = opened.enter_context(closing(Connections(open_database(where))))
             with self._connections.transaction() as writer:
-                self._check_survey(writer)
-                key = _key(writer)
+                if _keep(writer, "survey", survey.canonical) != survey.canonical:
+                    raise StoreError("the store holds reports of another survey, or of another version of it")
+                key = _keep(writer, "index_key", secrets.token_bytes(32))
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
-            self._receipts = blake2b(key=key, digest_size=_MAC_BYTES)
             secret = blake2b(key=key, digest_size=32, person=b"seen").digest()
             self._log = ReportLog(self._connections, self.packing.width, secret)
             try:
@@ -78,12 +118,6 @@ class Store:
                 raise StoreError("the store is damaged: what it holds has another form") from error
             self._log.keep_index()
             opened.pop_all()
-
-    def _check_survey(self, writer: Connection) -> None:
-        writer.execute("INSERT INTO meta VALUES ('survey', ?) ON CONFLICT DO NOTHING", (self._survey.canonical,))
-        (kept,) = writer.execute("SELECT value FROM meta WHERE name = 'survey'").fetchone()
-        if kept != self._survey.canonical:
-            raise StoreError("the store holds reports of another survey, or of another version of it")
 
     def _catch_up(self) -> None:
         """Learn what memory may not know: the log, and which round is open."""
@@ -131,11 +165,12 @@ class Store:
         fresh: dict[bytes, bytes] = {}
         owed: dict[bytes, bytes] = {}
         stored = self._log.find([report.id for report in reports])
-        for (identity, row), entry, payer in zip(reports, stored, payers, strict=True):
+        for (identity, row, number), entry, payer in zip(reports, stored, payers, strict=True):
             known = fresh.get(identity) if entry is None else entry.row
             if known is not None:
-                outcomes.append(_judge_duplicate(row, known))
-            elif self._round is None:
+                same = None if row == known else Rejection.CONFLICT
+                outcomes.append(same if any(known) else Rejection.WITHDRAWN)
+            elif self._round is None or number not in {0, self._round}:
                 outcomes.append(Rejection.CLOSED_ROUND)
             else:
                 fresh[identity] = row
@@ -154,21 +189,10 @@ class Store:
             self._ledger.mix(writer)
         return refused
 
-    def receipt(self, identity: bytes) -> str:
-        """Return what the sender of a report withdraws it with: the id and a keyed hash of it."""
-        keyed = self._receipts.copy()
-        keyed.update(identity)
-        return identity.hex() + keyed.hexdigest()
-
     def withdraw(self, receipt: str) -> bool:
-        """Erase the report of a receipt; `False` if there is none. Again is harmless."""
+        """Erase the report whose id is the hash of this receipt; `False` if there is none. Again is harmless."""
         self._catch_up()
-        try:
-            identity = bytes.fromhex(receipt)[:ID_BYTES]
-        except ValueError:
-            return False
-        if not hmac.compare_digest(self.receipt(identity).encode(), receipt.encode()):
-            return False
+        identity = bytes.fromhex(report_id(self._survey, receipt))
         (entry,) = self._log.find([identity])
         if entry is None or not any(entry.row):
             return entry is not None
@@ -245,10 +269,6 @@ class Store:
             found = reader.execute("SELECT reason, sum(count) FROM rejections GROUP BY reason").fetchall()
         return {Rejection(reason): count for reason, count in found}
 
-    def backup(self, target: str | Path) -> None:
-        """Copy everything to a file that a collector can start from, while reports keep coming."""
-        self._connections.database.backup(target)
-
     def close(self) -> None:
         """Let go of the file; what the ledger wrote is mixed before, if that is possible."""
         if self._ledger.charged:
@@ -258,17 +278,11 @@ class Store:
         self._connections.close()
 
 
-def _judge_duplicate(row: bytes, known: bytes) -> Outcome:
-    """Judge a report whose id is stored with this row."""
-    if not any(known):
-        return Rejection.WITHDRAWN
-    return None if row == known else Rejection.CONFLICT
-
-
-def _key(writer: Connection) -> bytes:
-    writer.execute("INSERT INTO meta VALUES ('receipt_key', ?) ON CONFLICT DO NOTHING", (secrets.token_bytes(32),))
-    (key,) = writer.execute("SELECT value FROM meta WHERE name = 'receipt_key'").fetchone()
-    return bytes(key)
+def _keep(writer: Connection, name: str, value: bytes) -> bytes:
+    """Store a value unless there is one of this name; return what is stored."""
+    writer.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
+    (kept,) = writer.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return bytes(kept)
 
 
 def _round(reader: Connection, number: int | None) -> tuple[int, int, bytes | None]:

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from pldp.collector.http import Problem, ProblemError
 from pldp.collector.packing import Packed
-from pldp.collector.problems import Problem, ProblemError
 from pldp.collector.store import Outcome, Store
 from pldp.errors import StoreError, StoreFullError
 from pldp.reports import Rejection

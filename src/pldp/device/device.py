@@ -1,69 +1,58 @@
-"""The person's device: perturb an answer before it leaves, remember it, and account for it."""
+"""The person's device: perturb an answer before it leaves, keep what was sent, and account for it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from pldp.budgets import micro_epsilon
-from pldp.device.explain import explain_level
+from pldp.device.explain import explain_cap, explain_level
 from pldp.device.kinds import BY_KIND
 from pldp.device.ledger import Ledger, Spend
-from pldp.device.state import DeviceState
+from pldp.device.state import DeviceState, Sent, SentAnswer
 from pldp.errors import AnswerError, DeviceStateError
-from pldp.mechanisms import LARGEST_TOTAL, Channel, RandomBytes, epsilon_text
-from pldp.reports import Answer, Report
-from pldp.survey import Question, Survey
+from pldp.mechanisms import LARGEST_TOTAL, Output, RandomBytes, epsilon_text
+from pldp.reports import Answer, Report, report_id
+from pldp.survey import ONCE, Question, Survey, charge, hash_of
 from pldp.usage import require
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-ID_BYTES = 16
 
 Value = str | Iterable[str] | float | Decimal
 """A label, several labels, or a number, as the question's kind asks."""
 
 
 class _Asked(NamedTuple):
-    """One answer on its way: indices of value and level, and the memo's keys of output and shown level."""
+    """One answer on its way: the question, and the indices of value and level."""
 
     question: Question
     value: int
     level: int
-    key: str
-    level_key: str
-    survey: str
-
-    @property
-    def channel(self) -> Channel:
-        return self.question.channels[self.level]
-
-    @property
-    def spend(self) -> Spend:
-        level = self.question.levels[self.level]
-        return Spend(self.survey, self.question.name, level.name, self.question.charge(self.level))
 
 
 class Device:
     """Answers one survey for one person.
 
-    Asking again for the same question, level and value gives the same permanent output and costs nothing more, so
-    that repeating a question reveals nothing new about an unchanged answer, also in an edited survey of the same
-    collector. A new draw is charged to the person's ledger first. (That an answer has changed does show.)
+    A question that was answered is not drawn again: in the same round the same report goes out, whatever the answer,
+    and in a later one nothing does, unless the survey's `repeat` is "fresh" or "tracked". Every draw is charged to the
+    person's ledger first.
 
     Parameters
     ----------
     survey
         What is asked.
     state
-        File that keeps secret, memo and ledger between runs; without it they live as long as this object.
+        File that keeps secret, sent reports and ledger between runs; without it they live as long as this object.
     cap
-        The most ε that this person will ever spend, over all surveys that share the state. A cap in the state file
-        can be tightened this way, never loosened.
+        The most ε that this person will ever spend on one collector: on surveys signed by one trusted key, or on all
+        others together. It can tighten what the state keeps (20 at first), never loosen it: see `change_cap`.
+    round
+        Number of the collector's round.
     random
         Source of random bytes; the operating system's generator. Anything else is for tests.
 
@@ -74,7 +63,7 @@ class Device:
     >>> report = device.answer("mode", "bike", level="strict")
     >>> report.answers[0].output in range(6)
     True
-    >>> device.answer("mode", "bike", level="strict").answers == report.answers
+    >>> device.answer("mode", "car", level="open") == report
     True
     >>> device.ledger.total
     500000
@@ -86,10 +75,14 @@ class Device:
         *,
         state: str | Path | None = None,
         cap: float | str | Decimal | None = None,
+        round: int = 1,  # noqa: A002 - the word that everybody uses
         random: RandomBytes = os.urandom,
     ) -> None:
         require(survey, Survey, "pldp.Device(survey)")
+        if type(round) is not int or round < 1:
+            raise AnswerError(f"round must be a whole number from 1 on, not {str(round)[:40]!r}")
         self.survey = survey
+        self.round = round
         self._random = random
         most = None if cap is None else micro_epsilon(cap, largest=LARGEST_TOTAL)
         self._state = DeviceState(state, cap=most, random=random)
@@ -99,19 +92,31 @@ class Device:
         """What this person has spent."""
         return self._state.ledger
 
+    def change_cap(self, cap: float | str | Decimal) -> None:
+        """Set the lifetime cap, also to more than before. Only the person may ask for that."""
+        with self._state.locked():
+            self._state.change_cap(micro_epsilon(cap, largest=LARGEST_TOTAL))
+
     @cached_property
     def asked(self) -> tuple[str, ...]:
         """Names of the questions that this person is asked: all, or as many as the survey says, picked at random.
 
-        The pick depends on the device's secret only, never on an answer, and stays the same as long as the state is
-        kept, so that nobody can draw again until a question suits them.
+        The pick depends on the device's secret only, never on an answer, and stays the same for this survey and round
+        as long as the state is kept, so that nobody can draw again until a question suits them. In another edition or
+        round it is another one.
         """
         names = [question.name for question in self.survey.questions]
         if self.survey.ask is None:
             return tuple(names)
-        order = {name: self._state.key("ask", self.survey.collector, name) for name in names}
+        order = {name: self._state.key("ask", self.survey.hash, str(self.round), name) for name in names}
         picked = set(sorted(names, key=order.__getitem__)[: self.survey.ask])
         return tuple(name for name in names if name in picked)
+
+    @property
+    def answered(self) -> tuple[str, ...]:
+        """Names of the questions that this device does not answer again, in this round or ever."""
+        with self._state.locked():
+            return tuple(each.name for each in self.survey.questions if self._find_sent(each) is not None)
 
     def answer(self, question: str, value: Value, level: str | None = None) -> Report:
         """Perturb one answer at this level (the strictest if none is named) and return the report to send."""
@@ -121,51 +126,146 @@ class Device:
     def answer_all(self, values: Mapping[str, Value], levels: Mapping[str, str | None] | str | None = None) -> Report:
         """Perturb several answers into one report; a level for each question, one for all, or the strictest.
 
-        Either every answer fits the ledger, or none is drawn.
+        Either every answer fits the ledger, or none is drawn. Questions that one report of this round has answered get
+        that report again.
         """
         if not values:
             raise AnswerError("values must answer at least one question, not none")
         with self._state.locked():
-            return self._answer_locked(values, levels)
+            asked = [self._read(name, value, levels) for name, value in values.items()]
+            self._check_round()
+            number = self._find_report([each.question for each in asked])
+            return self._report(self._send(asked) if number is None else number)
 
-    def _answer_locked(self, values: Mapping[str, Value], levels: Mapping[str, str | None] | str | None) -> Report:
-        asked = [self._asked(name, value, levels) for name, value in values.items()]
-        new = [each for each in asked if self._state.recall(each.key) is None]
-        spends = [each.spend for each in new]
-        # Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
-        self.ledger.check(*spends, survey_cap=self.survey.total_micro_epsilon)
-        drawn = {each.key: each.channel.draw(each.value, self._random) for each in new}
-        if self.survey.level_channel is not None:
-            for each in asked:
-                if self._state.recall(each.level_key) is None and each.level_key not in drawn:
-                    drawn[each.level_key] = self.survey.level_channel.draw(each.level, self._random)
-        if drawn:
-            self._state.remember(drawn, spends, survey_cap=self.survey.total_micro_epsilon)
-        return Report(self.survey.hash, self._random(ID_BYTES).hex(), tuple(map(self._recalled, asked)))
+    def receipt(self, report: Report) -> str:
+        """Return the secret that withdraws a report of this device. Whoever has it can withdraw the report."""
+        with self._state.locked():
+            for number, sent in enumerate(self._state.sent):
+                receipt = self._state.receipt(number)
+                if sent.survey == report.survey and report_id(sent.survey, receipt) == report.id:
+                    return receipt
+        raise AnswerError("report must be one that this device has made; it is not")
 
-    def _asked(self, name: str, value: Value, levels: Mapping[str, str | None] | str | None) -> _Asked:
+    def withdraw(self, question: str) -> str:
+        """Forget the report that answers a question and return its receipt, which the collector must be shown.
+
+        All its questions can then be answered again, at a new price: what was spent stays spent.
+        """
+        asked = self.survey.question(question)
+        with self._state.locked():
+            number = self._find_sent(asked)
+            if number is None:
+                raise AnswerError(f"question must be one that this device has answered, not {asked.name!r}")
+            sent = self._state.sent[number]
+            forgotten = tuple(replace(answer, output=None) for answer in sent.answers)
+            receipt = self._state.receipt(number)
+            changed = list(self._state.sent)
+            changed[number] = replace(sent, answers=forgotten, withdrawn=True)
+            self._state.change(tuple(changed), [], survey_cap=None)
+            return receipt
+
+    def _read(self, name: str, value: Value, levels: Mapping[str, str | None] | str | None) -> _Asked:
         question = self.survey.question(name)
         if name not in self.asked:
             raise AnswerError(f"question must be one that this person is asked ({', '.join(self.asked)}), not {name!r}")
         if isinstance(levels, Mapping) and name not in levels:
             raise AnswerError(f"levels must name a level for every question answered; {name!r} has none")
         index = BY_KIND[question.kind].encode(question, value)
-        level = question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels)
-        # What is asked, not the survey's hash: a new title must not renew the memo. `Decimal` also writes the integer
-        # of a set of so many labels that `str` refuses it.
-        key = self._state.key("output", self.survey.collector, question.identity(level), f"{Decimal(index):f}")
-        level_key = ""
-        if self.survey.level_channel is not None:
-            # One label per level for all questions: several would tell more about it.
-            level_key = self._state.key("label", self.survey.collector, self.survey.label_identity(level))
-        return _Asked(question, index, level, key, level_key, self.survey.hash)
+        return _Asked(question, index, question.find_level(levels.get(name) if isinstance(levels, Mapping) else levels))
 
-    def _recalled(self, asked: _Asked) -> Answer:
-        output = self._state.recall(asked.key)
-        shown = asked.level if self.survey.level_channel is None else self._state.recall(asked.level_key)
-        if output is None or not isinstance(shown, int):
-            raise DeviceStateError("the device's memo does not hold what was just stored")
-        return Answer(asked.question.name, asked.question.levels[shown].name, output)
+    def _check_round(self) -> None:
+        latest = max((sent.round for sent in self._state.sent if sent.survey == self.survey.hash), default=1)
+        if self.round < latest:
+            raise DeviceStateError(f"round must not go back to {self.round}: this device has answered in {latest}")
+
+    def _find_sent(self, question: Question) -> int | None:
+        """Return the number of the report that has answered a question for good, or for this round."""
+        found = (number for number, sent in enumerate(self._state.sent) if sent.find(question.identity))
+        return next((number for number in found if self._holds(self._state.sent[number])), None)
+
+    def _is_now(self, sent: Sent) -> bool:
+        return sent.survey == self.survey.hash and sent.round == self.round
+
+    def _holds(self, sent: Sent) -> bool:
+        """Tell whether a report still answers for this person: in its round, or for good."""
+        asked = sent.author == self.survey.author and not sent.withdrawn
+        return asked and (self.survey.repeat == ONCE or self._is_now(sent))
+
+    def _find_report(self, questions: list[Question]) -> int | None:
+        """Return the number of the report of this round that answers all these questions, `None` if none does any."""
+        found = {question.name: self._find_sent(question) for question in questions}
+        numbers = set(found.values())
+        if numbers == {None}:
+            return None
+        number = min(each for each in numbers if each is not None)
+        sent = self._state.sent[number]
+        if len(numbers) == 1 and self._is_now(sent):
+            return number
+        names = ", ".join(name for name, each in found.items() if each is not None)
+        rule = "question must be one that this device has not answered yet"
+        raise AnswerError(f"{rule}, not {names}: withdraw that answer to give another")
+
+    def _send(self, asked: list[_Asked]) -> int:
+        """Draw, charge and keep a new report; return its number."""
+        survey, state = self.survey, self._state
+        self._check_names([each.question for each in asked])
+        spends = [self._spend(each) for each in asked]
+        # Refuse before anything is drawn, so that a refusal cannot depend on the outcome.
+        state.ledger.check(*spends, survey_cap=survey.total_micro_epsilon)
+        outputs = [self._draw(each) for each in asked]
+        shown = {each.level: each.level for each in asked}
+        if survey.level_channel is not None:
+            # One label per level for all questions: several would tell more about it.
+            shown = {level: int(survey.level_channel.draw(level, self._random)) for level in shown}
+        answers = tuple(
+            SentAnswer(
+                each.question.name,
+                each.question.identity,
+                _scale(each.question),
+                each.question.levels[shown[each.level]].name,
+                output,
+            )
+            for each, output in zip(asked, outputs, strict=True)
+        )
+        sent = Sent(survey.hash, survey.author, self.round, answers)
+        state.change((*state.sent, sent), spends, survey_cap=survey.total_micro_epsilon)
+        return len(state.sent) - 1
+
+    def _check_names(self, questions: list[Question]) -> None:
+        """Refuse names that meant something else, and a second report where levels are hidden."""
+        if self.survey.level_channel is not None and any(map(self._holds, self._state.sent)):
+            raise AnswerError("all answers must go into one report where levels are hidden, and it was sent")
+        scales = {question.name: _scale(question) for question in questions}
+        for sent in self._state.sent:
+            for answer in sent.answers if sent.author == self.survey.author else ():
+                if scales.get(answer.question, answer.scale) != answer.scale:
+                    raise AnswerError(
+                        f"question {answer.question!r} had other answers to choose from when this device answered it: "
+                        "what asks something else needs another name"
+                    )
+
+    def _spend(self, asked: _Asked) -> Spend:
+        survey, question = self.survey, asked.question
+        hidden = survey.level_channel is not None
+        level = len(question.levels) - 1 if hidden else asked.level
+        name = question.levels[level].name
+        answers = (sent.find(question.identity) for sent in self._state.sent if sent.author == survey.author)
+        earlier = sum(answer is not None and answer.level == name for answer in answers)
+        cost = charge(survey.repeat, question, level, earlier)
+        return Spend(survey.hash, question.name, "" if hidden else name, cost, self.round, survey.account)
+
+    def _draw(self, asked: _Asked) -> Output:
+        question, value, level = asked
+        if not question.stages:
+            return question.channels[level].draw(value, self._random)
+        stages, parts = question.stages[level], (self.survey.author, question.identity, question.levels[level].name)
+        settled = stages.settle(value, lambda name, count: self._state.kept_bytes(count, "permanent", *parts, name))
+        return stages.renew(settled, self._random)
+
+    def _report(self, number: int) -> Report:
+        sent = self._state.sent[number]
+        answers = (Answer(each.question, each.level, each.output) for each in sent.answers if each.output is not None)
+        return Report(sent.survey, report_id(sent.survey, self._state.receipt(number)), tuple(answers))
 
     def explain(self, level: str | None = None, question: str | None = None) -> str:
         """Say in words what a level does to an answer, for both a true and an untrue reading of the report.
@@ -176,9 +276,12 @@ class Device:
         of 100 people whose answer is something else, about 27 do.
         Whatever your report says, it changes the odds between any two answers at most 2.72 times (ε = 1).
         Your report shows the level that you chose.
+        Asked again, you send the same report or none.
+        Your device stops at ε = 20 for all surveys without a signature that it trusts; 0 is spent.
         """
         asked = self.survey.questions if question is None else (self.survey.question(question),)
-        return "\n".join(explain_level(self.survey, each, each.find_level(level)) for each in asked)
+        explained = [explain_level(self.survey, each, each.find_level(level)) for each in asked]
+        return "\n".join([*explained, explain_cap(self.survey, self.ledger)])
 
     def remaining(self) -> str:
         """Say how much of the survey's total this person can still spend."""
@@ -186,3 +289,7 @@ class Device:
         if cap is None:
             return "unlimited"
         return epsilon_text(max(cap - self.ledger.spent_on(self.survey.hash), 0))
+
+
+def _scale(question: Question) -> str:
+    return hash_of([question.kind, question.scale])

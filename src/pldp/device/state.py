@@ -1,7 +1,7 @@
-"""What a device remembers: its secret, the memo of earlier answers and the ledger; in memory or in one file.
+"""What a device remembers: a secret, the reports that it has sent, and the ledger; in memory or in one file.
 
-The memo maps HMAC(secret, what was asked, value) to the output drawn the first time. Whoever reads the file without the
-secret learns no value from the keys; the secret is in the same file, so the file stays on the device.
+Of an answer it keeps what the report says and nothing else. The permanent outputs of tracked answers are derived from
+the secret and stored nowhere.
 
 Every answer holds a lock (between threads, and between processes through the file), reads the file again, and writes
 it before anything leaves, so that two programs of one person cannot spend the same budget twice.
@@ -14,10 +14,10 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pldp.device.ledger import Ledger, Spend
+from pldp.device.ledger import LIFETIME_CAP, Ledger, Spend
 from pldp.errors import DeviceStateError
 from pldp.files import OWNER_ONLY, atomic_write
 from pldp.mechanisms import Output, RandomBytes
@@ -30,33 +30,54 @@ try:
 except ImportError:  # Windows: threads are kept apart, processes are not
     fcntl = None  # type: ignore[assignment]
 
-STATE_SCHEMA: Final = 1
+STATE_SCHEMA: Final = 2
 SECRET_BYTES: Final = 32
 
 
-def _make_path(path: str | Path) -> Path:
-    from pathlib import Path  # noqa: PLC0415 - a device without a file needs none
+@dataclass(frozen=True)
+class SentAnswer:
+    """One answer as it was sent: `identity` and `scale` are hashes of the question and of its labels.
 
-    return Path(path)
+    The output of an answer that was withdrawn is forgotten.
+    """
+
+    question: str
+    identity: str
+    scale: str
+    level: str
+    output: Output | None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One report: for which survey and author, in which round; whether it was withdrawn."""
+
+    survey: str
+    author: str
+    round: int
+    answers: tuple[SentAnswer, ...]
+    withdrawn: bool = False
+
+    def find(self, identity: str) -> SentAnswer | None:
+        """Return the answer to a question."""
+        return next((answer for answer in self.answers if answer.identity == identity), None)
 
 
 class DeviceState:
-    """Secret, memo and ledger of one person, in memory only where no path is given.
+    """Secret, sent reports and ledger of one person, in memory only where no path is given.
 
-    Of lifetime caps (in micro-ε) the tightest one ever given is kept. `random` makes the secret of a new state.
+    A lifetime cap (in micro-ε) that is given can tighten the one that is kept. `random` makes the secret of a new one.
     """
 
     def __init__(self, path: str | Path | None, *, cap: int | None, random: RandomBytes) -> None:
-        self.path = None if path is None else _make_path(path)
+        self.path = None if path is None else _plain_path(path)
         self._secret = random(SECRET_BYTES)
-        self._memo: dict[str, Output] = {}
-        self.ledger = Ledger(cap=cap)
+        self.sent: tuple[Sent, ...] = ()
+        self.ledger = Ledger(cap=LIFETIME_CAP if cap is None else cap)
         self._lock = threading.RLock()
         with self.locked():
-            tightest = min((limit for limit in (self.ledger.cap, cap) if limit is not None), default=None)
-            if self.path is not None and (not self.path.exists() or tightest != self.ledger.cap):
-                self.ledger.cap = tightest
-                self._write(self.path)
+            if self.path is not None and (not self.path.exists() or (cap is not None and cap < self.ledger.cap)):
+                self._write(self.path, self.sent, Ledger(self.ledger.spends, cap=cap or LIFETIME_CAP))
 
     def locked(self) -> AbstractContextManager[Any]:
         """Keep others out, and see what they wrote before."""
@@ -77,6 +98,8 @@ class DeviceState:
 
     def _read(self, path: Path) -> None:
         if not path.exists():
+            if self.sent:
+                raise DeviceStateError(f"{path}: is gone; a new state would forget what was sent and spent")
             return
         try:
             self._from_mapping(json.loads(path.read_text(encoding="utf-8")), path)
@@ -84,44 +107,70 @@ class DeviceState:
             raise DeviceStateError(f"{path}: is not a readable device state ({type(error).__name__})") from None
 
     def _from_mapping(self, content: dict[str, Any], path: Path) -> None:
-        if content["pldp_device"] != STATE_SCHEMA:
+        if content["pldp_device"] not in {1, STATE_SCHEMA}:
             raise DeviceStateError(f"{path}: pldp_device must be {STATE_SCHEMA}")
-        memo = {key: bytes.fromhex(out) if isinstance(out, str) else int(out) for key, out in content["memo"].items()}
-        ledger = Ledger((Spend(**entry) for entry in content["ledger"]), cap=content["cap"])
-        self._secret, self._memo, self.ledger = bytes.fromhex(content["secret"]), memo, ledger
+        # What version 1 had spent is kept; its memo gave values away and is not.
+        sent = tuple(_read_sent(entry) for entry in content.get("sent", ()))
+        cap = content["cap"]
+        ledger = Ledger((Spend(**entry) for entry in content["ledger"]), cap=LIFETIME_CAP if cap is None else cap)
+        if len(sent) < len(self.sent):
+            raise DeviceStateError(f"{path}: is older than what this program has sent; put the newer state back")
+        self._secret, self.sent, self.ledger = bytes.fromhex(content["secret"]), sent, ledger
 
-    def key(self, *parts: str) -> str:
-        """Return the memo's key of what was asked and answered: an HMAC that only this device can make.
+    def key(self, *parts: str) -> bytes:
+        """Return an HMAC of texts that only this device can make.
 
         Parts are joined by a zero character, which no text of a survey can contain.
         """
-        return hmac.digest(self._secret, "\x00".join(parts).encode(), "sha256").hex()
+        return hmac.digest(self._secret, "\x00".join(parts).encode(), "sha256")
 
-    def recall(self, key: str) -> Output | None:
-        """Return the output drawn earlier under this key, if there is one."""
-        return self._memo.get(key)
+    def kept_bytes(self, count: int, *parts: str) -> bytes:
+        """Return so many bytes that are always the same for these texts, and known to nobody else."""
+        return b"".join(self.key(*parts, str(block)) for block in range(-(-count // 32)))[:count]
 
-    def remember(self, drawn: dict[str, Output], spends: list[Spend], *, survey_cap: int | None) -> None:
-        """Charge the ledger, store the memo and write the file; all or nothing, before any report is handed out."""
-        self.ledger.spend(*spends, survey_cap=survey_cap)
-        self._memo.update(drawn)
-        if self.path is None:
-            return
-        try:
-            self._write(self.path)
-        except BaseException:
-            self.ledger.take_back(len(spends))
-            for key in drawn:
-                del self._memo[key]
-            raise
+    def receipt(self, number: int) -> str:
+        """Return the secret of the so-many-th report: what withdraws it."""
+        sent = self.sent[number]
+        return self.key("receipt", sent.survey, str(sent.round), str(number)).hex()
 
-    def _write(self, path: Path) -> None:
-        content = {
-            "pldp_device": STATE_SCHEMA,
-            "secret": self._secret.hex(),
-            "cap": self.ledger.cap,
-            "ledger": [asdict(spend) for spend in self.ledger.spends],
-            "memo": {key: out.hex() if isinstance(out, bytes) else out for key, out in self._memo.items()},
-        }
-        with atomic_write(path, name=f"{path.name}.new", permissions=OWNER_ONLY, sync=True) as file:
-            file.write(json.dumps(content).encode())
+    def change(self, sent: tuple[Sent, ...], spends: list[Spend], *, survey_cap: int | None) -> None:
+        """Charge the ledger, keep what is sent and write the file; all or nothing, before anything is handed out."""
+        ledger = Ledger(self.ledger.spends, cap=self.ledger.cap)
+        ledger.spend(*spends, survey_cap=survey_cap)
+        self._write(self.path, sent, ledger)
+
+    def change_cap(self, cap: int) -> None:
+        """Keep another lifetime cap."""
+        self._write(self.path, self.sent, Ledger(self.ledger.spends, cap=cap))
+
+    def _write(self, path: Path | None, sent: tuple[Sent, ...], ledger: Ledger) -> None:
+        if path is not None:
+            content = {
+                "pldp_device": STATE_SCHEMA,
+                "secret": self._secret.hex(),
+                "cap": ledger.cap,
+                "ledger": [asdict(spend) for spend in ledger.spends],
+                "sent": [asdict(each) for each in sent],
+            }
+            with atomic_write(path, name=f"{path.name}.new", permissions=OWNER_ONLY, sync=True) as file:
+                file.write(json.dumps(content, default=bytes.hex).encode())
+        self.sent, self.ledger = sent, ledger
+
+
+def _plain_path(path: str | Path) -> Path:
+    """Refuse a symbolic link: writing replaces it, and its target would keep what was spent before."""
+    from pathlib import Path  # noqa: PLC0415 - a device without a file needs none
+
+    plain = Path(path)
+    if plain.is_symlink():
+        raise DeviceStateError(f"{plain}: the state must be a file, not a symbolic link to one")
+    return plain
+
+
+def _read_sent(entry: dict[str, Any]) -> Sent:
+    return Sent(**{**entry, "answers": tuple(map(_read_answer, entry["answers"]))})
+
+
+def _read_answer(entry: dict[str, Any]) -> SentAnswer:
+    output = entry["output"]
+    return SentAnswer(**{**entry, "output": bytes.fromhex(output) if isinstance(output, str) else output})

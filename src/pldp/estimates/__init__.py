@@ -2,17 +2,15 @@
 
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.groups import Group, group
+from pldp.estimates.kinds.choices import Sets
+from pldp.estimates.kinds.number import QUANTILES, NumberResult
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
-from pldp.estimates.numbers.number import QUANTILES, NumberResult
 from pldp.estimates.options import Options
 from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Results, Row
-from pldp.estimates.rounds.change import Change, ChangeTest, change
-from pldp.estimates.rounds.trend import Trend, trend
-from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, itemsets
-from pldp.estimates.sets.rules import Rule
-from pldp.estimates.sets.sets import Sets
+from pldp.estimates.rounds import Change, ChangeTest, Trend, change, trend
+from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
 from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.shares.hidden import HiddenReports, moments
@@ -22,8 +20,7 @@ from pldp.estimates.shares.pooling import pooled_shares, precision_weights, size
 from pldp.estimates.shares.shares import GroupShares, Shares
 from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
-from pldp.estimates.tables.table import Table
-from pldp.estimates.tables.two_way import two_way
+from pldp.estimates.tables import Table, two_way
 from pldp.estimates.verb import applies, estimate
 
 __all__ = [

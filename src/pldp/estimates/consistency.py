@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-
-FloatArray = npt.NDArray[np.float64]
+from pldp.mechanisms.arrays import FloatArray
 
 MARGIN_ERROR = 1e-12
 """Error of a row or column sum at which `with_margins` stops."""
@@ -27,10 +26,7 @@ def norm_sub(shares: npt.ArrayLike) -> FloatArray:
     array([0.6, 0.4, 0. ])
     """
     given = _checked(shares)
-    falling = np.sort(given)[::-1]
-    excess = (np.cumsum(falling) - 1) / np.arange(1, len(given) + 1)
-    kept = np.flatnonzero(falling > excess)[-1]
-    return np.asarray(np.maximum(given - excess[kept], 0.0))
+    return np.maximum(given + _row_shifts(given[None, :], np.ones(1)), 0.0)
 
 
 def norm_cut(shares: npt.ArrayLike) -> FloatArray:

@@ -8,22 +8,12 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.mechanisms import CategoricalChannel, Channel
-from pldp.mechanisms.arrays import LARGEST_DENSE, ByteArray, FloatArray, LabelArrays, Numbers, label_arrays
+from pldp.mechanisms.arrays import ByteArray, FloatArray, LabelArrays, label_arrays
 from pldp.tallies import Counts
-
-__all__ = ["LARGEST_DENSE", "FloatArray", "Group", "group"]
 
 
 class Group:
-    """Reports of one channel.
-
-    Attributes
-    ----------
-    arrays
-        The array form of the channel that made them.
-    counts
-        Their counts.
-    """
+    """Reports of one channel: its array form, and their counts."""
 
     def __init__(self, arrays: LabelArrays, counts: Counts) -> None:
         self.arrays = arrays
@@ -42,16 +32,6 @@ class Group:
         """The channel that made them."""
         return self.arrays.channel
 
-    @property
-    def separable(self) -> bool:
-        """Whether every cell belongs to one value, so that the likelihood is a sum with one term per value."""
-        return self.arrays.separable
-
-    @property
-    def has_likelihood(self) -> bool:
-        """Whether the cells are known: rows of bits may not have been kept."""
-        return self.counts.has_cells
-
     @cached_property
     def outputs(self) -> ByteArray | None:
         """The distinct rows of bits, byte by byte, so that each pass reads memory in order; `None` for integers."""
@@ -65,41 +45,13 @@ class Group:
         return self.counts.cell_counts.astype(np.float64)
 
     def _require_cells(self) -> None:
-        if not self.has_likelihood:
+        if not self.counts.has_cells:
             raise EstimateError("the likelihood of unary reports needs whole rows: tally them with patterns")
 
     @cached_property
-    def _support(self) -> FloatArray:
-        return self.arrays.support(self.counts.tallied)
-
     def support(self) -> FloatArray:
-        """Return how many reports support each value."""
-        return self._support
-
-    @property
-    def low(self) -> Numbers:
-        """L_cj where cell c does not support value j."""
-        return self.arrays.low
-
-    @property
-    def step(self) -> Numbers:
-        """What L_cj is larger where cell c supports value j."""
-        return self.arrays.step
-
-    @property
-    def truth_support(self) -> Numbers:
-        """The channel's p."""
-        return self.arrays.truth_support
-
-    @property
-    def other_support(self) -> Numbers:
-        """The channel's q."""
-        return self.arrays.other_support
-
-    @property
-    def contrast(self) -> Numbers:
-        """The channel's p − q."""
-        return self.arrays.contrast
+        """How many reports support each value."""
+        return self.arrays.support(self.counts.tallied)
 
     def support_sum(self, numbers: FloatArray) -> FloatArray:
         """Return, for every cell, the sum of the numbers of the values that it supports."""
@@ -108,14 +60,6 @@ class Group:
     def support_total(self, weights: FloatArray) -> FloatArray:
         """Return, for every value, the sum of the weights of the cells that support it."""
         return self.arrays.support_total(weights, self.outputs)
-
-    def ones(self) -> npt.NDArray[np.intp] | None:
-        """Return, for every cell, the number of supported values where the common factor of L depends on it."""
-        return self.arrays.ones(self.outputs)
-
-    def weighted_products(self, constant: FloatArray, cross: FloatArray, square: FloatArray) -> FloatArray:
-        """Return Σ_c (constant_c 11ᵀ + cross_c (1zᵀ + z1ᵀ) + square_c zzᵀ), z marking the values that c supports."""
-        return self.arrays.weighted_products(constant, cross, square, self.outputs)
 
     def forward(self, shares: FloatArray) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
@@ -147,11 +91,6 @@ class Group:
         chance[chance == 0] = 0.5 / self.reports  # an impossible output counts as half a report, not as certainty
         return self.arrays.information(self.reports / (chance * chance.sum()), None)
 
-    def chance_support(self) -> FloatArray:
-        """Return how many reports support each value by chance alone; where chance gives none, how many do at all."""
-        by_chance = self.reports * self.arrays.chance_support()
-        return np.where(by_chance > 0, by_chance, self.support())
-
     def mean_variance(self) -> float:
         """Return the mean variance of the shares at equal shares 1/k; it depends on the number of reports only."""
         return self.arrays.mean_variance / self.reports
@@ -160,7 +99,7 @@ class Group:
         """Return the unbiased shares."""
         if self.reports == 0:
             raise EstimateError("a group without reports has no shares")
-        return self.arrays.shares(self.support() / self.reports)
+        return self.arrays.shares(self.support / self.reports)
 
     def variance(self, shares: FloatArray) -> FloatArray:
         """Return the variance of the unbiased shares if these were true, for a random sample of people."""
@@ -169,11 +108,6 @@ class Group:
     def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp] | None = None) -> FloatArray:
         """Return the covariance of the unbiased shares if these were true, of all values or of the chosen ones."""
         return np.asarray(self.arrays.covariance(shares, chosen) / self.reports)
-
-    def log_likelihood(self, shares: FloatArray) -> float:
-        """Return Σ_c N_c log(L_c·f), up to a constant that does not depend on the shares."""
-        seen = self.cells > 0
-        return float(self.cells[seen] @ np.log(self.forward(shares)[seen]))
 
 
 def group(channel: Channel, counts: Counts) -> Group:

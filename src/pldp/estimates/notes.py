@@ -1,12 +1,27 @@
-"""What readers must know first, each note with a code that stays the same."""
+"""What readers must know: assumptions, which every estimate names, and notes, each with a code that stays the same."""
 
 from collections.abc import Sequence
 from typing import Final
 
-from pldp.estimates.result import Homogeneity, Note
+from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note
+from pldp.mechanisms.arrays import LARGEST_DENSE
 
-TEST_LEVEL: Final = 0.01
-"""False-alarm rate of the tests of homogeneity."""
+SAMPLE: Final = "the people who reported are a random sample of the population"
+RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
+SAME_SHARES: Final = "people of every level have the same shares (tested; see homogeneity)"
+SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item; see homogeneity)"
+SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
+ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
+BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
+UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value; with hidden levels this is not tested"
+UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
+HONEST_DEVICES: Final = (
+    "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
+)
+NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
+DISTINCT: Final = "rounds hold different people"
+NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in another: it is drawn anew, or kept"
+INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
 LEVELS_DISAGREE: Final = "levels-disagree"
 """Code of the note that says so."""
@@ -25,6 +40,7 @@ LABELS_SAY_LITTLE: Final = Note(
 IMPOSSIBLE_MIX: Final = Note(
     "impossible-mix", "the estimated mix of levels is impossible; the nearest possible mix was used, errors are rough"
 )
+NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
 
 DIFFERENT_PEOPLE: Final = Note(
@@ -36,6 +52,11 @@ WIDE_QUANTILES: Final = Note(
     "info",
 )
 REWORDED: Final = Note("reworded", "the question reads differently in these rounds")
+
+
+def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
+    """Return what must hold for errors to be right: about the people, about their levels, and the rest."""
+    return (SAMPLE if target == "population" else RESPONDENTS, levels, HONEST_DEVICES, *further)
 
 
 def other_method(method: str) -> Note:
@@ -69,11 +90,6 @@ def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:
 def no_convergence(gap: float, steps: int) -> Note:
     """Say how far a fit came."""
     return Note("no-convergence", f"the fit did not converge: gap {gap:.1e} after {steps} steps")
-
-
-def no_standard_errors(most: int) -> Note:
-    """Say that there are too many values for a covariance."""
-    return Note("no-standard-errors", f"no standard errors: more than {most:,} values")
 
 
 def search_ended_early(size: int, uncounted: int, error: float) -> Note:

@@ -11,8 +11,6 @@ Pool = Literal["precision", "size"]
 Target = Literal["population", "respondents"]
 ShareMethod = Literal["unbiased", "likelihood"]
 
-POOLS: Final[tuple[str, ...]] = get_args(Pool)
-TARGETS: Final[tuple[str, ...]] = get_args(Target)
 SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
 
 Progress = Callable[[int], None]
@@ -33,10 +31,8 @@ class Options:
         the number of reports and needs no such assumption.
     method
         How the numbers are made; each kind has its own methods.
-    confidence
-        Of the intervals.
-    progress
-        Called with the number of steps, where a kind needs a fit.
+    confidence, progress
+        Confidence of the intervals; and what is called with the number of steps, where a kind needs a fit.
     min_support, largest
         Of frequent sets: the share of people that must have all items, and the number of items of the largest sets.
     """
@@ -64,6 +60,12 @@ class GivenOptions(TypedDict, total=False):
 
 SHARED: Final = ("target", "pool", "confidence", "progress")
 """Options that every kind takes."""
+
+
+def check_pooling(pool: str, target: str) -> None:
+    """Refuse another way of pooling, or another target, than there are."""
+    one_of("pool", pool, get_args(Pool))
+    one_of("target", target, get_args(Target))
 
 
 def one_of(argument: str, given: str, known: Sequence[str]) -> None:

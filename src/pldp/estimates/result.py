@@ -5,24 +5,31 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from importlib import import_module
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc
 
 from pldp.errors import EstimateError
+from pldp.estimates.picture import plot_shares
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
 from pldp.records import Record
 from pldp.show import card, results_body, sentence, snippet
 
 if TYPE_CHECKING:
-    from pldp.estimates.rounds.change import Change
+    from pldp.estimates.rounds import Change
 
 CONFIDENCE = 0.95
 """Confidence of intervals where nobody asks for another."""
+
+TEST_LEVEL = 0.01
+"""False-alarm rate of the tests of homogeneity."""
 
 SHOWN_ROWS = 3
 """Rows that `repr` shows."""
@@ -65,47 +72,29 @@ class Note:
 
 @dataclass(frozen=True)
 class Homogeneity:
-    """Test of "the levels agree", the assumption behind pooling by precision.
-
-    Attributes
-    ----------
-    statistic, degrees
-        χ² statistic and its degrees of freedom.
-    p_value
-        Probability of a statistic this large if the assumption holds.
-    rejected
-        Whether it is below the stated level of the test.
-    """
+    """A χ² test of "the levels agree", the assumption behind pooling by precision; `rejected` at `TEST_LEVEL`."""
 
     statistic: float
     degrees: int
     p_value: float
     rejected: bool
 
+    @classmethod
+    def of(cls, statistic: float, degrees: int, tests: int = 1) -> Homogeneity:
+        """Refer a statistic, the worst of so many tests (Bonferroni), to χ²."""
+        p_value = min(1.0, float(chdtrc(degrees, statistic)) * tests)
+        return cls(statistic, degrees, p_value, p_value < TEST_LEVEL)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupReports(Record):
-    """The reports of one level, and their part in the result.
-
-    Attributes
-    ----------
-    level, mechanism, epsilon
-        The level's name, its mechanism and the true ε of its channel.
-    reports
-        Number of reports.
-    weight
-        Weight of this group in the pooled result; the weights sum to 1.
-    """
+    """The reports of one level, the true ε of its channel, and its weight in the result; the weights sum to 1."""
 
     level: str
     mechanism: str
     epsilon: float
     reports: int
     weight: float
-
-    def to_mapping(self) -> dict[str, Any]:
-        """Return level, mechanism, ε, reports and weight as plain data."""
-        return {name: getattr(self, name) for name in ("level", "mechanism", "epsilon", "reports", "weight")}
 
 
 @dataclass(frozen=True)
@@ -124,24 +113,20 @@ class Result(ABC):
 
     Attributes
     ----------
-    question, text
-        Name of the question and what people read.
-    reports
-        Number of reports behind the numbers.
+    question, text, reports
+        Name of the question, what people read, and the number of reports behind the numbers.
     method, target
         How they were made; and whether they are those of the respondents or of the population they were drawn from.
-    groups
-        What each level contributes.
-    homogeneity
-        Test whether the levels agree, where there are at least two with enough reports.
+    groups, homogeneity
+        What each level contributes, and a test whether they agree, where at least two have enough reports.
     assumptions, notes
         What must hold for the errors to be right; what a reader must know first.
     manipulation
         People that one forged report can count as, at the level where it does most harm; NaN where it is not known.
     levels
         Where levels are hidden, how many people are estimated to have chosen each.
-    confidence
-        Confidence of the intervals where a method is not given another.
+    confidence, unit
+        Confidence of the intervals where a method is not given another, and what the numbers are measured in.
     distinct
         Hash of the survey if each person answers it in one round only; empty where people may be in several.
     """
@@ -160,6 +145,7 @@ class Result(ABC):
     manipulation: float = math.nan
     levels: tuple[LevelShare, ...] = ()
     confidence: float = CONFIDENCE
+    unit: str = "share"
     distinct: str = ""
     standard_error: FloatArray
 
@@ -175,11 +161,6 @@ class Result(ABC):
     @abstractmethod
     def estimates(self) -> FloatArray:
         """The numbers, as many as labels."""
-
-    @property
-    def unit(self) -> str:
-        """What the numbers are measured in."""
-        return "share"
 
     @property
     def scale(self) -> tuple[Any, ...]:
@@ -204,7 +185,7 @@ class Result(ABC):
 
     def __sub__(self, earlier: Result) -> Change:
         """Return what changed since an earlier round."""
-        from pldp.estimates.rounds.change import change  # noqa: PLC0415 - it makes results itself
+        from pldp.estimates.rounds import change  # noqa: PLC0415 - it makes results itself
 
         return change(self, earlier) if isinstance(earlier, Result) else NotImplemented
 
@@ -243,12 +224,11 @@ class Result(ABC):
             "assumptions": list(self.assumptions),
             "manipulation": self.manipulation,
             "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
-            "groups": [group.to_mapping() for group in self.groups],
+            "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],
             "levels": [asdict(level) for level in self.levels],
             **self._extras(self._confidence(confidence)),
         }
-        mapping: dict[str, Any] = plain(content)
-        return mapping
+        return dict(plain(content))
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         """Return what only this kind of result has."""
@@ -259,15 +239,13 @@ class Result(ABC):
         """Return the rows as a pandas or Polars data frame, whichever is asked for or installed."""
         return make_frame(self.records(confidence), library)
 
-    @abstractmethod
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the result with its errors (needs the extra `plots`)."""
+        """Draw the result with its errors (needs the extra `plots`); `truth` adds what is true, where it is known."""
+        return plot_shares(self, confidence, truth=truth, axes=axes)
 
     def __eq__(self, other: object) -> bool:
         """Results are equal if they say the same."""
-        if not isinstance(other, Result):
-            return NotImplemented
-        return type(self) is type(other) and self.to_mapping() == other.to_mapping()
+        return self.to_mapping() == other.to_mapping() if isinstance(other, type(self)) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment] # it holds arrays
 
@@ -275,7 +253,9 @@ class Result(ABC):
         return sentence(self.to_mapping())
 
     def __repr__(self) -> str:
-        shown = [f"  {_join(row.label)}: {row.estimate:.4g} ± {row.standard_error:.2g}" for row in self.rows()]
+        labels = [label if isinstance(label, str) else " × ".join(label) for label in self.labels]
+        pairs = zip(labels, self.rows(), strict=True)
+        shown = [f"  {label}: {row.estimate:.4g} ± {row.standard_error:.2g}" for label, row in pairs]
         if len(shown) > SHOWN_ROWS:
             shown[SHOWN_ROWS:] = [f"  and {len(shown) - SHOWN_ROWS:,} more"]
         head = f"{type(self).__name__} {self.question}: {self.reports:,} reports, {self.method}"
@@ -290,18 +270,8 @@ class Result(ABC):
 class Results(Mapping[str, Result]):
     """The results of a whole tally, by question in the survey's order.
 
-    Attributes
-    ----------
-    survey, title
-        Hash and title of the survey.
-    reports, rejections
-        Number of reports counted, and of those rejected by reason.
-    results
-        The result of each question that has one.
-    tables
-        Two-way tables of the pairs of questions that were tallied together.
-    missing
-        Why a question, or a pair of questions, has no result.
+    `survey` is its hash; `rejections` are counted by reason; `tables` are those of pairs of questions that were tallied
+    together, and `missing` says why a question, or a pair of questions, has no result.
     """
 
     survey: str
@@ -322,9 +292,6 @@ class Results(Mapping[str, Result]):
 
     def __len__(self) -> int:
         return len(self.results)
-
-    def __contains__(self, question: object) -> bool:
-        return question in self.results
 
     @property
     def rejected(self) -> int:
@@ -351,7 +318,7 @@ class Results(Mapping[str, Result]):
 
     def __sub__(self, earlier: Results) -> Results:
         """Return what changed since an earlier round, question by question."""
-        from pldp.estimates.rounds.change import change  # noqa: PLC0415 - it makes results itself
+        from pldp.estimates.rounds import change  # noqa: PLC0415 - it makes results itself
 
         return change(self, earlier) if isinstance(earlier, Results) else NotImplemented
 
@@ -390,41 +357,24 @@ def normal_reach(confidence: float, comparisons: int = 1) -> float:
     return NormalDist().inv_cdf(1 - (1 - confidence) / 2 / comparisons)
 
 
-def normal_interval(
-    estimates: FloatArray, standard_error: FloatArray, confidence: float, comparisons: int = 1
-) -> Interval:
+def normal_interval(estimates: FloatArray, error: FloatArray, confidence: float, comparisons: int = 1) -> Interval:
     """Return estimates ± the reach of a normal interval."""
-    reach = normal_reach(confidence, comparisons) * standard_error
+    reach = normal_reach(confidence, comparisons) * error
     return Interval(estimates - reach, estimates + reach)
 
 
-def make_rows(
-    labels: Sequence[Label], estimates: FloatArray, standard_error: FloatArray, interval: Interval
-) -> list[Row]:
+def make_rows(labels: Sequence[Label], estimates: FloatArray, error: FloatArray, interval: Interval) -> list[Row]:
     """Return one row per label."""
-    columns = (np.ravel(numbers).tolist() for numbers in (estimates, standard_error, *interval))
+    columns = (np.ravel(numbers).tolist() for numbers in (estimates, error, *interval))
     return [Row(label, *numbers) for label, *numbers in zip(labels, *columns, strict=True)]
 
 
 def make_frame(records: list[dict[str, Any]], library: str | None) -> Any:
     """Return records as a pandas or Polars data frame, whichever is asked for or installed."""
-    for name in ("pandas", "polars") if library is None else (library,):
-        try:
-            if name == "pandas":
-                import pandas  # noqa: ICN001, PLC0415 - optional
-
-                return pandas.DataFrame(records)
-            if name == "polars":
-                import polars  # noqa: ICN001, PLC0415 - optional
-
-                return polars.DataFrame(records)
-        except ImportError:
-            if library is not None:
-                raise EstimateError(f"to_frame needs the package {library}, which is not installed") from None
-            continue
-        raise EstimateError(f"library must be pandas or polars, not {name!r}")
-    raise EstimateError("to_frame needs pandas or Polars, and neither is installed")
-
-
-def _join(label: Label) -> str:
-    return label if isinstance(label, str) else " × ".join(label)
+    if library not in (None, "pandas", "polars"):
+        raise EstimateError(f"library must be pandas or polars, not {library!r}")
+    for name in (library,) if library else ("pandas", "polars"):
+        with suppress(ImportError):
+            return import_module(name).DataFrame(records)
+    lacking = f"the package {library}, which is not" if library else "pandas or Polars, and neither is"
+    raise EstimateError(f"to_frame needs {lacking} installed")

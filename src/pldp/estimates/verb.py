@@ -8,10 +8,9 @@ from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.notes import other_method
 from pldp.estimates.options import GivenOptions, Options
+from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
-from pldp.estimates.rounds.overlap import distinct_people
-from pldp.estimates.tables.table import Table
-from pldp.estimates.tables.two_way import two_way
+from pldp.estimates.tables import two_way
 from pldp.survey import Question
 from pldp.tallies import Tally
 from pldp.usage import require
@@ -70,7 +69,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     results: dict[str, Result] = {}
     missing: dict[str, str] = {}
     for asked in tally.survey.questions:
-        own = {name: value for name, value in options.items() if applies(asked, name, value)}
+        own: dict[str, Any] = {name: value for name, value in options.items() if applies(asked, name, value)}
         try:
             found = _estimate(tally, asked, own)
             noted = (*found.notes, other_method(method)) if method is not None and "method" not in own else found.notes
@@ -78,20 +77,15 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         except (EstimateError, TallyError) as error:
             missing[asked.name] = str(error)
     tables = []
+    chosen = Options(**options)
     for first, second in tally.paired:
         try:
-            tables.append(_table(tally, first, second, options))
+            table = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
+            tables.append(replace(table, confidence=chosen.confidence))
         except EstimateError as error:
             missing[f"{first} × {second}"] = str(error)
-    return Results(
-        tally.survey.hash,
-        tally.survey.title,
-        tally.reports,
-        {reason.value: count for reason, count in sorted(tally.rejections.items())},
-        results,
-        tuple(tables),
-        missing,
-    )
+    rejections = {reason.value: count for reason, count in sorted(tally.rejections.items())}
+    return Results(tally.survey.hash, tally.survey.title, tally.reports, rejections, results, tuple(tables), missing)
 
 
 def applies(question: Question, option: str, value: object) -> bool:
@@ -103,12 +97,6 @@ def applies(question: Question, option: str, value: object) -> bool:
 def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
     found = BY_KIND[question.kind].estimate(tally, question, Options(**options))
     return replace(found, distinct=distinct_people(tally.survey))
-
-
-def _table(tally: Tally, first: str, second: str, options: Mapping[str, Any]) -> Table:
-    chosen = Options(**options)
-    found = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
-    return replace(found, confidence=chosen.confidence)
 
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:

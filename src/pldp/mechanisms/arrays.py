@@ -14,33 +14,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from pldp.epsilon import LARGEST_EPSILON, MICRO
 from pldp.errors import EstimateError, SimulationError
 from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
-from pldp.mechanisms.form import Bits
+from pldp.mechanisms.output import Bits
 from pldp.mechanisms.registry import build, names
 
 if TYPE_CHECKING:
-    from pldp.mechanisms.sets.arrays import SetArrays as SetArrays
-    from pldp.mechanisms.sets.arrays import WordArray as WordArray
-    from pldp.mechanisms.sets.arrays import bit_columns as bit_columns
+    from pldp.mechanisms.sets.arrays import SetArrays, bit_columns
 
-__getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "WordArray", "bit_columns")})[1]
+__getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns")})[1]
 
 FloatArray = npt.NDArray[np.float64]
 ByteArray = npt.NDArray[np.uint8]
 IntArray = npt.NDArray[np.int64]
+WordArray = npt.NDArray[np.uint64]
+Values = npt.NDArray[Any]
 Outputs = npt.NDArray[Any]
-"""One output per person: integers, or rows of packed bits, people × bytes."""
+"""One per person: integers, or rows of packed bits, people × bytes."""
+
+Cells = ByteArray | None
+"""`None` for all outputs of a channel with integers, or the distinct rows of bits that came, bytes × rows."""
 
 Numbers = float | FloatArray
 """One number for all values, or an array with one per value."""
@@ -51,9 +55,7 @@ LARGEST_DENSE: Final = 4096
 CHUNK: Final = 1 << 15
 """People drawn at a time: temporaries stay in the processor's cache."""
 
-BIT_OF_BYTE: Final[FloatArray] = np.unpackbits(
-    np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"
-).astype(np.float64)
+BIT_OF_BYTE: Final[FloatArray] = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(np.float64)
 """Row b: the eight bits of byte b, lowest first."""
 
 
@@ -100,35 +102,24 @@ class ChannelArrays(ABC):
         self.channel = channel
 
     @abstractmethod
-    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person from the same integer weights that devices use."""
 
     def draw_levels(
-        self,
-        others: list[ChannelArrays],
-        values: npt.NDArray[Any],
-        level: npt.NDArray[Any],
-        generator: np.random.Generator,
+        self, others: list[ChannelArrays], values: Values, level: Values, generator: Generator
     ) -> Outputs | None:
         """Draw for people who chose among this channel and others of its form; `None` where there is no faster way."""
-        del others, values, level, generator
         return None
 
-    def checked_values(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    def checked_values(self, values: npt.ArrayLike) -> Values:
         """Return values as an array of the smallest type; refuse what is not the index of a value."""
         size, indices = self.channel.size, np.asarray(values)
         if indices.ndim != 1 or (indices.size and indices.dtype.kind not in "iu"):
-            raise SimulationError(
-                f"values must be a flat array of integers, not {indices.dtype} of shape {indices.shape}"
-            )
+            found = f"{indices.dtype} of shape {indices.shape}"
+            raise SimulationError(f"values must be a flat array of integers, not {found}")
         if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < size:
             raise SimulationError(f"values must be indices from 0 to {size - 1}; some are not")
         return indices.astype(np.min_scalar_type(size - 1), copy=False)
-
-    @property
-    def output_type(self) -> npt.DTypeLike:
-        """The smallest type that holds an integer output."""
-        return np.min_scalar_type(self.channel.form.count - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,18 +140,8 @@ class Pieces:
     @classmethod
     def none(cls, size: int, count: int) -> Pieces:
         """Return pieces of outputs that say nothing, to be filled."""
-        places = (np.zeros(count + 1, np.intp) for _ in range(3))
-        pattern, start, stop = places
+        pattern, start, stop = np.zeros((3, count + 1), np.intp)
         return cls(np.ones(count + 1), np.ones((1, size)), pattern, start, stop, np.zeros(count + 1))
-
-    @classmethod
-    def of_matrix(cls, matrix: FloatArray) -> Pieces:
-        """Take every row of Q, outputs × values, as a pattern of its own."""
-        count, size = matrix.shape
-        plain = cls.none(size, count)
-        plain.pattern[:-1] = np.arange(1, count + 1)
-        patterns = np.concatenate([plain.patterns, matrix])
-        return cls(plain.base, patterns, plain.pattern, plain.start, plain.stop, plain.lift)
 
     def table(self) -> FloatArray:
         """Q as a matrix, outputs × values; the last row, no report, is 1."""
@@ -187,18 +168,18 @@ class PieceArrays(ChannelArrays):
     """Array forms whose outputs are integers: what fusing several services needs."""
 
     def pieces(self) -> Pieces:
-        """Describe Q(y|·) of every output."""
+        """Describe Q(y|·) of every output; unless a form knows better, every row of Q is a pattern of its own."""
         count, size = self.channel.form.count, self.channel.size
         if (count + 1) * size > LARGEST_PATTERNS:
             raise EstimateError(f"a channel of {count:,} outputs and {size:,} values is too large to fuse")
-        return Pieces.of_matrix(self.matrix())
+        found = Pieces.none(size, count)
+        found.pattern[:-1] = np.arange(1, count + 1)
+        return replace(found, patterns=np.concatenate([found.patterns, self.matrix()]))
 
     def matrix(self) -> FloatArray:
         """Q as a matrix, outputs × values."""
-        channel = self.channel
-        return np.array(
-            [[channel.probability(y, t) for t in range(channel.size)] for y in channel.outputs()], np.float64
-        )
+        rows = [[self.channel.probability(y, t) for t in range(self.channel.size)] for y in self.channel.outputs()]
+        return np.array(rows, np.float64)
 
     def unbiased(self) -> FloatArray:
         """Return the unbiased number on [−1, 1] of every output."""
@@ -208,23 +189,17 @@ class PieceArrays(ChannelArrays):
 class NumberArrays(PieceArrays):
     """Channels for numbers: an output is made from one 53-bit number per person."""
 
-    _AT_ONCE: ClassVar[int] = 1 << 16
-
     @abstractmethod
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Values:
         """Return what a device makes of the 53-bit numbers, for many people."""
 
-    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person."""
-        return self.draw_as(self.output_type, values, generator)
-
-    def draw_as(self, kind: npt.DTypeLike, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
-        """Draw one output per person as integers of this type."""
-        outputs = np.empty(len(values), kind)
-        for start in range(0, len(values), self._AT_ONCE):
-            own = values[start : start + self._AT_ONCE].astype(np.int64)
+        outputs = np.empty(len(values), np.min_scalar_type(self.channel.form.count - 1))
+        for start in range(0, len(values), CHUNK):
+            own = values[start : start + CHUNK].astype(np.int64)
             drawn = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)).astype(np.int64)
-            outputs[start : start + self._AT_ONCE] = self.outputs_of(own, drawn)
+            outputs[start : start + CHUNK] = self.outputs_of(own, drawn)
         return outputs
 
     def unbiased(self) -> FloatArray:
@@ -283,51 +258,49 @@ class LabelArrays(PieceArrays):
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
         """Return 1 where an output supports a value, outputs × values."""
 
-    @abstractmethod
     def support(self, counts: npt.NDArray[Any]) -> FloatArray:
         """Return how many reports support each value, given the counts of outputs or of bits that are 1."""
+        return counts.astype(np.float64)
 
     @abstractmethod
-    def support_sum(self, numbers: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
         """Return, for every cell, the sum of the numbers of the values that it supports."""
 
     @abstractmethod
-    def support_total(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Return, for every value, the sum of the weights of the cells that support it."""
 
     @abstractmethod
-    def pair_support(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Return, for every two values, the sum of the weights of the cells that support both, k × k."""
 
     @abstractmethod
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Return Pr(a report supports both i and j) for chosen values i ≠ j; the diagonal is ignored."""
 
-    def draw_counts(self, people: IntArray, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    def draw_counts(self, people: IntArray, generator: Generator) -> IntArray:
         """Draw how often each output comes (or each bit is 1) from so many people per value, all at once."""
-        del people, generator
         raise SimulationError(f"there is no sampler of counts for {self.channel.mechanism}")
 
-    def ones(self, cells: ByteArray | None) -> npt.NDArray[np.intp] | None:
+    def ones(self, cells: Cells) -> npt.NDArray[np.intp] | None:
         """Return, for every cell, the number of supported values where the common factor of L depends on it."""
-        del cells
         return None
 
-    def forward(self, shares: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
         return np.asarray(self.low * shares.sum() + self.step * self.support_sum(shares, cells))
 
-    def backward(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def backward(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_c w_c L_cj of every value."""
         return np.asarray(self.low * weights.sum() + self.step * self.support_total(weights, cells))
 
-    def information(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def information(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_c w_c L_c L_cᵀ, k × k."""
         products = (weights * self.low**2, weights * self.low * self.step, weights * self.step**2)
         return self.weighted_products(*products, cells)
 
     def weighted_products(
-        self, constant: FloatArray, cross: FloatArray, square: FloatArray, cells: ByteArray | None
+        self, constant: FloatArray, cross: FloatArray, square: FloatArray, cells: Cells
     ) -> FloatArray:
         """Return Σ_c (constant_c 11ᵀ + cross_c (1zᵀ + z1ᵀ) + square_c zzᵀ), z marking the values that c supports."""
         require_dense(self.channel.size)
@@ -355,8 +328,7 @@ class LabelArrays(PieceArrays):
 
     def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp] | None = None) -> FloatArray:
         """Return the covariance of the unbiased shares of one report, of all values or of the chosen ones."""
-        if chosen is None:
-            chosen = np.arange(len(shares))
+        chosen = np.arange(len(shares)) if chosen is None else chosen
         require_dense(len(chosen))
         feasible = np.clip(shares, 0.0, 1.0)
         support = np.broadcast_to(self.other_support + feasible * self.contrast, len(shares))[chosen]
@@ -380,9 +352,7 @@ class PersonalArrays(LabelArrays):
         """Return one ε per person, all above 0 and not absurd."""
         budgets = np.asarray(epsilon, np.float64)
         if budgets.shape != (people,):
-            raise EstimateError(
-                f"epsilon must hold one number per person, {people:,} in all, not shape {budgets.shape}"
-            )
+            raise EstimateError(f"epsilon must hold one number per person, {people:,} in all, not {budgets.shape}")
         # NaN fails the comparison as well.
         if people and not (float(budgets.min()) >= 1 / MICRO and float(budgets.max()) <= LARGEST_EPSILON):
             raise EstimateError(f"epsilon must be above 0 and at most {LARGEST_EPSILON} for every person; some are not")
@@ -402,7 +372,7 @@ class PersonalArrays(LabelArrays):
         return truth, other
 
     @abstractmethod
-    def draw_personal(self, values: npt.NDArray[Any], epsilon: FloatArray, generator: np.random.Generator) -> Outputs:
+    def draw_personal(self, values: Values, epsilon: FloatArray, generator: Generator) -> Outputs:
         """Draw one output per person, each with an ε of their own."""
 
     @abstractmethod
@@ -413,11 +383,11 @@ class PersonalArrays(LabelArrays):
 class ByValue(LabelArrays):
     """Array forms whose low and step belong to the value: L_cj = low_j + step_j where cell c supports j."""
 
-    def forward(self, shares: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell."""
         return np.asarray(self.low @ shares + self.support_sum(self.step * shares, cells))
 
-    def information(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def information(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_c w_c L_c L_cᵀ, k × k."""
         require_dense(self.channel.size)
         low, step = np.asarray(self.low), np.asarray(self.step)
@@ -429,6 +399,4 @@ class ByValue(LabelArrays):
 def require_dense(size: int) -> None:
     """Refuse matrices that are too large to build."""
     if size > LARGEST_DENSE:
-        raise EstimateError(
-            f"a {size:,} × {size:,} covariance is too large to build ({LARGEST_DENSE:,} values at most)"
-        )
+        raise EstimateError(f"a {size:,} × {size:,} covariance is too large to build ({LARGEST_DENSE:,} at most)")

@@ -22,15 +22,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self, cast
+from functools import cached_property
+from typing import Any, ClassVar, Literal, Self
 
-from pldp.epsilon import MICRO, Micro, micro_epsilon_of_ratio
+from pldp.epsilon import MICRO, Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.draws import RandomBytes
-from pldp.mechanisms.form import Form, Integers, Output
+from pldp.mechanisms.output import Bits, Form, Integers, Output, RandomBytes, as_int
 from pldp.records import Brief
 
 Domain = Literal["labels", "sets", "numbers"]
@@ -42,13 +42,7 @@ Odds = list[tuple[Fraction, int]]
 
 @dataclass(frozen=True, repr=False)
 class Channel(Brief, ABC):
-    """Q(output | value) of one mechanism at one ε, exact.
-
-    Attributes
-    ----------
-    size
-        Number of values that can be answered (k); of sets, the number of items.
-    """
+    """Q(output | value) of one mechanism at one ε, exact, for `size` values (of sets: for `size` items)."""
 
     size: int
 
@@ -57,20 +51,42 @@ class Channel(Brief, ABC):
 
     domain: ClassVar[Domain] = "labels"
 
+    least: ClassVar[tuple[int, str]] = (2, "values")
+    """The smallest size, and what it counts."""
+
     per_value: ClassVar[bool] = False
     """Whether it takes a budget per value (or item) and publishes its weights as lists."""
+
+    in_bits: ClassVar[bool] = False
+    """Whether a report is one bit per value (or item); most report the index of a value."""
 
     keeps_rows: ClassVar[bool] = False
     """Whether estimates need whole rows of bits, not only how often each bit was 1."""
 
-    published: ClassVar[Mapping[str, str]]
-    """The integers that define the channel: name in a survey file → attribute."""
+    def __post_init__(self) -> None:
+        if self.size < self.least[0]:
+            raise EpsilonError(f"size must be at least {self.least[0]} {self.least[1]}, not {self.size}")
 
     @classmethod
     def build(cls, size: int, budgets: Micro | Sequence[Micro]) -> Channel:
         """Build the channel for so many values with one budget in micro-ε, or with one per value."""
-        of: Any = getattr(cls, "of")  # noqa: B009 - abstract channels have none
-        return cast("Channel", of(each_budget(size, budgets)) if cls.per_value else of(size, one_budget(cls, budgets)))
+        of: Callable[..., Channel] = getattr(cls, "of")  # noqa: B009 - abstract channels have none
+        if not cls.per_value:
+            return of(size, one_budget(cls, budgets))
+        each = budgets if isinstance(budgets, Sequence) else (budgets,) * size
+        if len(each) != size:
+            raise EpsilonError(f"budgets must be {size}, one per value, not {len(each)}")
+        return of(each)
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003 - others depend on them
+        """Tell whether `auto` considers it for so many values, with levels that show or are hidden."""
+        return False
+
+    @classmethod
+    def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels, one per level, whose outputs have one form, so that the form does not show the level."""
+        yield tuple(cls.build(size, micro) for micro in micro_epsilons)
 
     @classmethod
     def ideal_variance(cls, size: int, epsilon: float) -> float:  # noqa: ARG003 - others know it
@@ -78,22 +94,28 @@ class Channel(Brief, ABC):
         raise EpsilonError(f"the variance of {cls.mechanism} as a function of epsilon is not known")
 
     @classmethod
+    def published(cls) -> dict[str, str]:
+        """Return the integers that define the channel: name in a survey file → attribute."""
+        names = sorted(each.name for each in fields(cls) if each.name != "size")
+        return {name.partition("_weight")[0]: name for name in names}
+
+    @classmethod
     def read(cls, size: int, weights: object) -> Self:
         """Rebuild the channel from the integers that a survey publishes: the inverse of `weights`."""
-        if not isinstance(weights, Mapping) or weights.keys() != cls.published.keys():
-            raise EpsilonError(f"weights of {cls.mechanism} must be exactly {', '.join(cls.published)}")
-        fields = {field: _weight(cls, size, weights[name]) for name, field in cls.published.items()}
-        return cls(size, **fields)
+        published = cls.published()
+        if not isinstance(weights, Mapping) or weights.keys() != published.keys():
+            raise EpsilonError(f"weights of {cls.mechanism} must be exactly {', '.join(published)}")
+        return cls(size, **{field: _weight(cls, size, weights[name]) for name, field in published.items()})
 
     def weights(self) -> dict[str, int | list[int]]:
         """Return the integers that define the channel: what a survey publishes and a device checks."""
-        found = {name: getattr(self, field) for name, field in self.published.items()}
+        found = {name: getattr(self, field) for name, field in self.published().items()}
         return {name: list(entry) if self.per_value else entry for name, entry in found.items()}
 
-    @property
-    @abstractmethod
+    @cached_property
     def form(self) -> Form:
         """What its outputs are."""
+        return Bits(self.size) if self.in_bits else Integers(self.size)
 
     @property
     @abstractmethod
@@ -139,7 +161,6 @@ class Channel(Brief, ABC):
 
 
 def _weight(cls: type[Channel], size: int, entry: Any) -> Any:
-    """Check the type of one published weight."""
     if not cls.per_value:
         if type(entry) is not int:
             raise EpsilonError(f"weights of {cls.mechanism} must be integers")
@@ -156,28 +177,10 @@ def one_budget(cls: type[Channel], budgets: Micro | Sequence[Micro]) -> int:
     return budgets
 
 
-def each_budget(size: int, budgets: Micro | Sequence[Micro]) -> Sequence[Micro]:
-    """Return a budget per value."""
-    each = budgets if isinstance(budgets, Sequence) else (budgets,) * size
-    if len(each) != size:
-        raise EpsilonError(f"budgets must be {size}, one per value, not {len(each)}")
-    return each
-
-
-def require_same_form(one: Channel, two: Channel) -> None:
-    """Refuse outputs that tell the channel by their form."""
-    if one.size != two.size or one.form != two.form:
-        raise EpsilonError("outputs of different form show the level: there is no finite leak")
-
-
-def check_other_weights(size: int, other_weights: tuple[int, ...]) -> None:
-    """Refuse weights of wrong answers, one per value, that are none or that protect nothing."""
-    if size < 2:
-        raise EpsilonError(f"size must be at least 2 values, not {size}")
-    if len(other_weights) != size or min(other_weights) < 0:
-        raise EpsilonError(f"other_weights must be {size} integers, none negative")
-    if not any(other_weights):
-        raise EpsilonError("budgets must protect at least one value, not none: every report would be the truth")
+def too_small(micro_epsilon: Micro, size: int, things: str = "values") -> EpsilonError:
+    """Return the error of a budget whose weights, rounded to integers, would all be alike."""
+    text = f"epsilon {epsilon_text(micro_epsilon)} is too small for {size} {things}"
+    return EpsilonError(f"{text}: integer weights cannot tell them apart")
 
 
 @dataclass(frozen=True, repr=False)
@@ -187,24 +190,27 @@ class CategoricalChannel(Channel):
     phrase: ClassVar[str] = 'says "{label}"'
     """How a person is told that a report supports a label."""
 
-    @property
-    def form(self) -> Form:
-        """Most report the index of a value."""
-        return Integers(self.size)
-
-    @classmethod
-    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003 - others depend on them
-        """Tell whether `auto` considers it for so many values, with levels that show or are hidden."""
-        return False
-
-    @classmethod
-    def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
-        """Yield channels, one per level, whose outputs have one form, so that the form does not show the level."""
-        yield tuple(cls.build(size, micro) for micro in micro_epsilons)
-
-    @abstractmethod
     def supports(self, output: Output, value: int) -> bool:
-        """Tell whether the output counts for the value."""
+        """Tell whether the output counts for the value: that which it names, or all whose bit is 1."""
+        return bool(as_int(output) >> value & 1) if self.in_bits else output == value
+
+    def _evidence(self, value: int, other: int) -> Micro:
+        """ln max Q(y|x)/Q(y|x') over outputs: how far any report can speak for a value against another one."""
+        pairs = ((self.probability(y, other), self.probability(y, value)) for y in self.outputs())
+        return max(micro_epsilon_between(*pair) for pair in pairs)
+
+    @property
+    def _extremes(self) -> Sequence[int]:
+        """Values with two among them that are the easiest to tell apart, from each other and from any other value."""
+        return range(self.size)
+
+    def _rivals(self, value: int) -> Iterator[int]:
+        return (other for other in self._extremes if other != value)
+
+    @property
+    def micro_epsilon(self) -> Micro:
+        """The largest ε between two values."""
+        return max(map(self.evidence_micro_epsilon, self._extremes))
 
     def output_micro_epsilon(self, output: Output) -> Micro:
         """ln max Q(y|x)/Q(y|x') over values, for one output y: what seeing y tells about any two values."""
@@ -213,8 +219,7 @@ class CategoricalChannel(Channel):
 
     def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """ln max Q(y|x)/Q(y|x') over outputs and both orders, for two values: what any report tells between them."""
-        pairs = ((self.probability(output, one), self.probability(output, two)) for output in self.outputs())
-        return max(micro_epsilon_between(*sorted(pair)) for pair in pairs)
+        return 0 if one == two else max(self._evidence(one, two), self._evidence(two, one))
 
     def promised(self, value: int) -> Micro:
         """A budget bounds what any report tells about a person with this value, unless the mechanism differs."""
@@ -222,30 +227,32 @@ class CategoricalChannel(Channel):
 
     def value_micro_epsilon(self, value: int) -> Micro:
         """Largest ε between this value and another one: how far any report can speak for it or against it."""
-        return max(self.pair_micro_epsilon(value, other) for other in range(self.size) if other != value)
+        return max(self.pair_micro_epsilon(value, other) for other in self._rivals(value))
 
     def evidence_micro_epsilon(self, value: int) -> Micro:
         """ln max Q(y|x)/Q(y|x') over outputs and other values, for x: how far any report can speak *for* this value."""
-        others = [other for other in range(self.size) if other != value]
-        return max(
-            micro_epsilon_between(min(self.probability(y, other) for other in others), self.probability(y, value))
-            for y in self.outputs()
-        )
+        return max(self._evidence(value, other) for other in self._rivals(value))
 
 
 @dataclass(frozen=True, repr=False)
 class SupportChannel(CategoricalChannel):
     """A channel whose outputs support each value with two probabilities of its own."""
 
-    @property
-    @abstractmethod
+    total: ClassVar[int]
+    """What weights are counted in: 2⁵³ or 2³²."""
+
+    def _shares(self, weights: str) -> tuple[Fraction, ...]:
+        return tuple(Fraction(weight, self.total) for weight in getattr(self, weights))
+
+    @cached_property
     def truth_supports(self) -> tuple[Fraction, ...]:
         """Probability that an output supports the value it was made from (p), for each value."""
+        return self._shares("truth_weights")
 
-    @property
-    @abstractmethod
+    @cached_property
     def other_supports(self) -> tuple[Fraction, ...]:
         """Probability that an output supports a value it was not made from (q), for each value."""
+        return self._shares("other_weights")
 
     @property
     def manipulation(self) -> float:
@@ -258,8 +265,7 @@ class SupportChannel(CategoricalChannel):
 class PureChannel(SupportChannel):
     """A channel whose outputs support values with the same two probabilities for all values."""
 
-    total: ClassVar[int]
-    """What weights are counted in: 2⁵³ or 2³²."""
+    _extremes = (0, 1)
 
     @classmethod
     def other_odds(cls, size: int) -> tuple[int, int]:
@@ -269,7 +275,17 @@ class PureChannel(SupportChannel):
     @classmethod
     def truth_left(cls, size: int, other: Any, total: float) -> Any:
         """Return the weight of the right answer that this weight of a wrong one leaves of the total."""
-        raise NotImplementedError
+        return total - cls.other_odds(size)[1] * other
+
+    @classmethod
+    def whole_weights(cls, size: int, micro_epsilon: int) -> tuple[int, int]:
+        """Return the weights of a right and a wrong answer, rounded towards more noise: ε is at most the given one."""
+        parts, others = cls.other_odds(size)
+        other = share_rounded_up(cls.total, exp_micro(micro_epsilon, parts), others)
+        truth = int(cls.truth_left(size, other, cls.total))
+        if truth <= other:
+            raise too_small(micro_epsilon, size)
+        return truth, other
 
     @classmethod
     def ideal_supports(cls, size: int, epsilon: float) -> tuple[float, float]:
@@ -285,15 +301,17 @@ class PureChannel(SupportChannel):
         support = q + (p - q) / size
         return size * support * (1 - support) / (p - q) ** 2
 
-    @property
-    @abstractmethod
+    @cached_property
     def truth_support(self) -> Fraction:
         """Probability that an output supports the value it was made from (p)."""
+        own: Any = self  # it has both weights, published or computed
+        return Fraction(own.truth_weight, self.total)
 
-    @property
-    @abstractmethod
+    @cached_property
     def other_support(self) -> Fraction:
         """Probability that an output supports a given value it was not made from (q)."""
+        own: Any = self
+        return Fraction(own.other_weight, self.total)
 
     @property
     def truth_supports(self) -> tuple[Fraction, ...]:
@@ -305,30 +323,35 @@ class PureChannel(SupportChannel):
         """q, for each value."""
         return (self.other_support,) * self.size
 
+    def _evidence(self, value: int, other: int) -> Micro:  # noqa: ARG002 - the same for all
+        return self.micro_epsilon
+
     def output_micro_epsilon(self, output: Output) -> Micro:
         """The channel's ε, but 0 for an output that supports all values or none."""
         kinds = {self.supports(output, value) for value in range(self.size)}
         return self.micro_epsilon if len(kinds) == 2 else 0
 
-    def pair_micro_epsilon(self, one: int, two: int) -> Micro:
-        """The channel's ε for any two values."""
-        return self.micro_epsilon if one != two else 0
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Return the largest Q(y|x)/Q'(y|x'), which is known within a family."""
+        if self.size != other.size or self.form != other.form:
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        if not isinstance(other, PureChannel) or type(other).family_odds is not type(self).family_odds:
+            return super().level_odds(other, same_value=same_value)
+        return self.family_odds(other, same_value=same_value)
 
-    def evidence_micro_epsilon(self, value: int) -> Micro:  # noqa: ARG002
-        """The channel's ε for any value."""
-        return self.micro_epsilon
+    @abstractmethod
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
+        """Return the same for a channel of one's own family."""
 
-    def variance(self, share: float, reports: int = 1) -> float:
-        """Return the variance of the unbiased estimate of a share from so many reports of a random sample.
-
-        π(1−π) / (reports·(p−q)²) with π = q + share·(p−q).
+    def variance(self, share: float) -> float:
+        """Return the variance of the unbiased estimate of a share from one report: π(1−π)/(p−q)², π = q + share·(p−q).
 
         Reference: Wang, Blocki, Li, Jha, "Locally Differentially Private Protocols for Frequency Estimation" (2017).
         """
         q = float(self.other_support)
         contrast = float(self.truth_support - self.other_support)
         support = q + share * contrast
-        return support * (1.0 - support) / (reports * contrast * contrast)
+        return support * (1.0 - support) / (contrast * contrast)
 
     @property
     def manipulation(self) -> float:

@@ -11,27 +11,17 @@ Rounding moves a number by at most half a bucket, (high − low) / (2·size) in 
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
 
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Domain
-from pldp.mechanisms.form import Form, Integers, Output
+from pldp.mechanisms.channel import Channel
+from pldp.mechanisms.output import Output
 from pldp.records import Brief
 
 
 @dataclass(frozen=True, repr=False)
 class Grid(Brief):
-    """Equal buckets between two public bounds.
+    """So many equal buckets between two public bounds, which both belong to the grid.
 
-    Attributes
-    ----------
-    low, high
-        The bounds; both belong to the grid.
-    size
-        Number of buckets.
-
-    Examples
-    --------
     >>> grid = Grid(0, 86_400, 1024)
     >>> grid.index(43_200), grid.centre(512)
     (512, 43242.1875)
@@ -67,25 +57,12 @@ class Grid(Brief):
 class NumberChannel(Channel):
     """A channel whose values are the buckets of a grid on [−1, 1] and whose outputs are integers."""
 
-    domain: ClassVar[Domain] = "numbers"
-
-    def __post_init__(self) -> None:
-        if self.size < 2:
-            raise EpsilonError(f"size must be at least 2 buckets, not {self.size}")
+    domain = "numbers"
+    least = (2, "buckets")
 
     def centre(self, value: int) -> Fraction:
         """The number that a bucket stands for, on [−1, 1]."""
         return Fraction(2 * value + 1 - self.size, self.size)
-
-    @classmethod
-    @abstractmethod
-    def of(cls, size: int, micro_epsilon: int) -> Self:
-        """Build the channel whose true ε is at most the given one."""
-
-    @property
-    def form(self) -> Form:
-        """Most report a bucket of the grid."""
-        return Integers(self.size)
 
     @property
     def manipulation(self) -> float:

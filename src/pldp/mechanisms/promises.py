@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pldp.epsilon import MICRO, Micro, epsilon_text
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import CategoricalChannel, Channel
-from pldp.mechanisms.form import Integers, Output
+from pldp.mechanisms.output import Integers, Output
 
 _LISTED = 4
 """Labels named before the rest is counted."""

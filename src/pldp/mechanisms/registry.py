@@ -13,7 +13,7 @@ from typing import Final
 
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel
+from pldp.mechanisms.channel import Channel, Domain, PureChannel, pure
 from pldp.words import suggest
 
 _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
@@ -21,7 +21,7 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "sue": ("labels", "unary.channel", "SymmetricUnaryEncoding"),
     "oue": ("labels", "unary.channel", "OptimisedUnaryEncoding"),
     "lh": ("labels", "hashing.channel", "LinearHashing"),
-    "iprr": ("labels", "response.items", "ItemResponse"),
+    "iprr": ("labels", "response.values", "ItemResponse"),
     "idue": ("labels", "unary.items", "ItemUnaryEncoding"),
     "aprr": ("labels", "response.values", "ValueResponse"),
     "prr": ("labels", "response.values", "WeightedResponse"),
@@ -84,14 +84,15 @@ def family(name: object, domain: Domain | None = None, *, per_value: bool | None
 def build(
     name: str, size: int, budgets: Micro | Sequence[Micro], *, domain: Domain = "labels", hidden: bool = False
 ) -> Channel:
-    """Build the named mechanism for so many values; `auto` picks the most accurate for the domain.
+    """Build the named mechanism for so many values; `auto` picks the one of least error.
+
+    For labels with one budget that is the least variance at equal shares 1/k (few values: k-RR; dozens: OUE; thousands:
+    LH); with a budget per value IPRR, for sets a bit per item, and for numbers the square wave.
 
     Parameters
     ----------
-    name
-        Of the mechanism, or `auto`.
-    size
-        Number of values, items or buckets.
+    name, size
+        Of the mechanism, or `auto`; number of values, items or buckets.
     budgets
         Micro-ε of the channel, or of each value; `math.inf` for a value that needs no protection.
     domain, hidden
@@ -102,29 +103,16 @@ def build(
     >>> build("auto", 100, 1_000_000).mechanism, build("auto", 5000, 1_000_000).mechanism
     ('oue', 'lh')
     """
-    if name == AUTO:
-        return automatic(size, budgets, domain=domain, hidden=hidden)
-    return family(name).build(size, budgets)
+    fixed = {"sets": "item_set", "numbers": "sw"}.get(domain, "iprr" if isinstance(budgets, Sequence) else None)
+    if name != AUTO or fixed is not None:
+        return family(fixed if name == AUTO else name).build(size, budgets)
+    built = pure([each.build(size, budgets) for each in suitable(size, hidden=hidden)])
+    return min(built, key=lambda each: each.variance(1 / size))
 
 
 def read(name: str, size: int, weights: object) -> Channel:
     """Rebuild a channel from the integers that a survey publishes (the inverse of `Channel.weights`)."""
     return family(name).read(size, weights)
-
-
-def automatic(
-    size: int, budgets: Micro | Sequence[Micro], *, domain: Domain = "labels", hidden: bool = False
-) -> Channel:
-    """Return the channel of least error for this domain and these budgets.
-
-    For labels with one budget that is the least variance at equal shares 1/k (few values: k-RR; dozens: OUE; thousands:
-    LH); with a budget per value IPRR, for sets a bit per item, and for numbers the square wave.
-    """
-    fixed = {"sets": "item_set", "numbers": "sw"}.get(domain, "iprr" if isinstance(budgets, Sequence) else None)
-    if fixed is not None:
-        return REGISTRY[fixed].build(size, budgets)
-    built = (family.build(size, budgets) for family in suitable(size, hidden=hidden))
-    return min((each for each in built if isinstance(each, PureChannel)), key=lambda each: each.variance(1 / size))
 
 
 def hideable(name: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[PureChannel, ...]]:
@@ -135,12 +123,9 @@ def hideable(name: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tu
     """
     chosen = suitable(size, hidden=True) if name == AUTO else [family(name, "labels", per_value=False)]
     for each in chosen:
-        if issubclass(each, CategoricalChannel):
-            for channels in each.hideable(size, micro_epsilons):
-                yield tuple(channel for channel in channels if isinstance(channel, PureChannel))
+        yield from map(pure, each.hideable(size, micro_epsilons))
 
 
-def suitable(size: int, *, hidden: bool = False) -> list[type[CategoricalChannel]]:
+def suitable(size: int, *, hidden: bool = False) -> list[type[Channel]]:
     """Return the mechanisms among which `auto` chooses for so many labels with one budget."""
-    found = (REGISTRY[name] for name in names("labels"))
-    return [each for each in found if issubclass(each, CategoricalChannel) and each.suits(size, hidden=hidden)]
+    return [each for each in map(REGISTRY.__getitem__, names("labels")) if each.suits(size, hidden=hidden)]

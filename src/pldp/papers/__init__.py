@@ -1,13 +1,12 @@
 """Published systems under their own names, run again, with a verdict on each claim: `pldp reproduce NAME`.
 
-A paper is a folder: `methods` (its system and its rivals, as short compositions of the core), `experiment` (what is
-measured) and `claims` (what the paper says, the rules that judge it, and what the report shows of it). `report` and
-`datasets` serve all papers and know none of them by name.
+A paper is a folder: its system and its rivals, as short compositions of the core, `experiment` (what is measured) and
+`claims` (what the paper says, the rules that judge it, and what the report shows of it). `report` and `datasets` serve
+all papers and know none of them by name.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,4 +36,5 @@ def reproduce(name: str, *, quick: bool = False, seed: int = 0, progress: Progre
     paper = load_paper(name)
     found = paper.run(quick=quick, seed=seed, progress=progress)
     result = {"experiment": name, "version": __version__, "seed": seed, "quick": quick, **found}
-    return result | {"verdicts": [asdict(verdict) for verdict in paper.judge(result)]}
+    verdicts = paper.judge(result).items()
+    return result | {"verdicts": [{"claim": claim, "holds": holds, "measured": m} for claim, (holds, m) in verdicts]}

@@ -1,19 +1,122 @@
-"""What the folder of a paper tells everybody else: its experiment, its exhibits, and a verdict on each claim."""
+"""What the folder of a paper tells everybody else: its experiment, a verdict on each claim, and what it shows.
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+Tables and figures are made again from the rows of a run.
+"""
 
-from pldp.papers.report.exhibits import Exhibit, Result
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, Final
+
+Result = Mapping[str, Any]  # what an experiment returned
+Row = Mapping[str, Any]
+
+ILLUSTRATION: Final = "an illustration without data"
+NOTATION: Final = "a list of symbols"
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What a paper claims, whether that holds in this run, and the numbers that decide."""
+class Series:
+    """One line of a figure; `ours` marks a method that the paper does not have."""
 
-    claim: str
-    holds: bool
-    measured: str
+    label: str
+    x: Sequence[float | str]
+    y: Sequence[float]
+    error: Sequence[float] = ()
+    ours: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series]
+    log: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Heads and rows of a table."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+Drawn = Sequence[Panel] | Table
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """One table or figure of a paper, under the number that the paper gives it.
+
+    `draw` makes it from a result, and may find nothing to draw (a quick run has fewer settings); where there is no
+    `draw`, `reason` says why it is not made again.
+    """
+
+    label: str
+    caption: str
+    draw: Callable[[Result], Drawn] | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Draws rows as lines: one panel per title and per column of `y`, one line per method.
+
+    `x`, `panel` and `method` tell a row's place, the title of its panel and its method; `y` has the labels of columns,
+    `methods` and `ours` those of the methods of the paper and of our own. Where a method has several rows at a place,
+    the best one is drawn. Where places are names, `order` has them in their order.
+    """
+
+    x: Callable[[Row], Any]
+    x_label: str
+    y: Mapping[str, str]
+    methods: Mapping[str, str]
+    ours: Mapping[str, str] = field(default_factory=dict)
+    panel: Callable[[Row], str] = lambda _: ""
+    where: Callable[[Row], bool] = lambda _: True
+    method: Callable[[Row], str] = itemgetter("method")
+    order: Sequence[str] = ()
+    log: bool = True
+
+    def __call__(self, result: Result) -> Sequence[Panel]:
+        """Return the panels."""
+        rows = [row for row in result["rows"] if self.where(row)]
+        if self.order:
+            rows.sort(key=lambda row: self.order.index(self.x(row)))
+        panels = []
+        for title in dict.fromkeys(map(self.panel, rows)):
+            for y, label in self.y.items():
+                here = [row for row in rows if y in row and self.panel(row) == title]
+                panels.append(Panel(words(title), self.x_label, label, list(self._lines(here, y)), self.log))
+        return panels
+
+    def _lines(self, rows: Sequence[Row], y: str) -> Iterator[Series]:
+        for method, label in {**self.methods, **self.ours}.items():
+            points: dict[Any, list[tuple[float, float | None]]] = defaultdict(list)
+            for row in rows:
+                if self.method(row) == method:
+                    points[self.x(row)].append((row[y], row.get(f"{y}_error")))
+            if points:
+                named = isinstance(next(iter(points)), str)
+                places = list(points) if named else sorted(points)
+                best = [min(points[place]) for place in places]
+                errors = [error for _, error in best if error is not None]
+                x = list(map(words, places)) if named else places
+                yield Series(label, x, [value for value, _ in best], errors, method in self.ours)
+
+
+def words(name: str) -> str:
+    """Return a name of the rows as people would write it."""
+    return name.replace("_", " ")
+
+
+Verdicts = dict[str, tuple[bool, str]]
+"""What a paper claims; whether each claim holds in this run, and the numbers that decide."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +132,7 @@ class Paper:
     citation: str
     datasets: Sequence[str]
     run: Callable[..., dict[str, Any]]
-    judge: Callable[[Result], Iterable[Verdict]]
+    judge: Callable[[Result], Verdicts]
     exhibits: Sequence[Exhibit]
     notes: Callable[[Result], Sequence[str]] = lambda _: ()
 

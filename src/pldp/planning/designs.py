@@ -12,22 +12,17 @@ from pldp.survey import Question, Survey, survey_from_mapping
 
 @dataclass(frozen=True, repr=False)
 class Design(Brief):
-    """One way to spend the total, where each person answers `ask` questions.
-
-    Attributes
-    ----------
-    split
-        `optimal` (least summed variance), `equal`, or `given` (the survey as it is).
-    budgets
-        Micro-ε of each question at its most open level.
-    squared_error
-        Σ of the variances of all shares of all questions: what the design is judged by.
-    """
+    """One way to spend the total, where each person answers `ask` questions."""
 
     ask: int
-    split: str
-    budgets: tuple[int, ...]
-    squared_error: float
+    split: str  # `optimal` (least summed variance), `equal`, or `given` (the survey as it is)
+    budgets: tuple[int, ...]  # micro-ε of each question at its most open level
+    squared_error: float  # Σ of the variances of all shares of all questions: what the design is judged by
+
+    def to_mapping(self, questions: Sequence[str]) -> dict[str, Any]:
+        """Return plain data."""
+        epsilons = {name: budget / MICRO for name, budget in zip(questions, self.budgets, strict=True)}
+        return {"ask": self.ask, "split": self.split, "epsilons": epsilons, "squared_error": self.squared_error}
 
 
 def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, float]]) -> tuple[Design, ...]:

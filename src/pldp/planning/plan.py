@@ -1,7 +1,8 @@
 """What errors to expect from a survey, and how to ask better, before anybody is asked."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -10,12 +11,11 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, RandomizedResponse, build
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, RandomizedResponse, build
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
-from pldp.planning.expected import alone, pool_levels
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.kinds.kind import SHARE, Given
+from pldp.planning.kinds.kind import SHARE, Given, OneReport
 from pldp.records import Brief, Record
 from pldp.show import Table, panel
 from pldp.survey import Question, Survey
@@ -29,18 +29,11 @@ _SHOWN = 3
 
 @dataclass(frozen=True, repr=False)
 class LevelPlan(Brief):
-    """One level of a question.
+    """One level of a question, with the standard error to expect from its reports alone.
 
-    Attributes
-    ----------
-    reports
-        Expected number of reports.
-    standard_error
-        From this level's reports alone: of a share 1/k, of the share of a label among several (root mean square), or of
-        a mean.
-    mechanisms
-        The same standard error with each mechanism, best first. For shares the first is what `auto` should be; for
-        numbers `auto` is the one that shows the distribution best, which may not be the best for the mean.
+    That is the error of a share 1/k, of the share of a label among several (root mean square), or of a mean.
+    `mechanisms` has it for each mechanism, best first. For shares the first is what `auto` should be; for numbers
+    `auto` is the one that shows the distribution best, which may not be the best for the mean.
     """
 
     level: str
@@ -58,37 +51,18 @@ class LevelPlan(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QuestionPlan(Record):
-    """What to expect of one question.
-
-    Attributes
-    ----------
-    unit, reach
-        What rows are measured in (`share`, or the unit of a number), and how far apart two values can be.
-    shares
-        The shares assumed, of labels or buckets.
-    rows
-        What is estimated (the share of each label, or the mean), with its value if those shares are true.
-    reports
-        Expected number of answers.
-    standard_error
-        Expected standard error of each row.
-    hiding_cost
-        How many times larger hiding the level makes the standard errors (root mean square) than the same fit has with
-        labels that tell the level; 1 where levels show.
-    manipulation
-        People that one forged report can count as; for a mean, how many times the largest true number.
-    """
+    """What to expect of one question: rows (the share of each label, or the mean) with their values and errors."""
 
     question: str
     kind: str
-    unit: str
-    reach: float
-    shares: FloatArray
-    rows: Mapping[str, float]
+    unit: str  # of the rows: `share`, or the unit of a number
+    reach: float  # how far apart two values can be
+    shares: FloatArray  # those assumed, of labels or buckets
+    rows: Mapping[str, float]  # what is estimated, with its value if those shares are true
     reports: float
     standard_error: FloatArray
-    hiding_cost: float
-    manipulation: float
+    hiding_cost: float  # how many times larger errors (root mean square) are than with labels that tell the level
+    manipulation: float  # people that one forged report can count as; of a mean, the largest true number, so many times
     levels: tuple[LevelPlan, ...]
 
     def interval_width(self, confidence: float = 0.95) -> FloatArray:
@@ -175,10 +149,8 @@ class Plan(Record):
             raise PlanError(f"error must be a share above 0 and below 1, not {error}")
         other = next((each for each in self.questions if each.unit != SHARE), None)
         if other is not None:
-            raise PlanError(
-                f"error must be one of shares; question {other.question!r} is a number: compare plans of different "
-                "numbers of people instead"
-            )
+            instead = "is a number: compare plans of different numbers of people instead"
+            raise PlanError(f"error must be one of shares; question {other.question!r} {instead}")
         wanted = {each.question: _z(confidence) * float(each.standard_error.max()) / error for each in self.questions}
         return {name: math.ceil(self.people * ratio**2) for name, ratio in wanted.items()}
 
@@ -189,15 +161,7 @@ class Plan(Record):
             "people": self.people,
             "confidence": confidence,
             "questions": [each.to_mapping(confidence) for each in self.questions],
-            "designs": [
-                {
-                    "ask": design.ask,
-                    "split": design.split,
-                    "epsilons": dict(zip(names, (budget / MICRO for budget in design.budgets), strict=True)),
-                    "squared_error": design.squared_error,
-                }
-                for design in self.designs
-            ],
+            "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
         }
 
@@ -215,10 +179,8 @@ class Plan(Record):
     def _repr_html_(self) -> str:
         """Show the expected errors in notebooks."""
         heads = ("question", "answers", "95 % interval", "a forged report counts as")
-        rows = [
-            (each.question, f"{each.reports:,.0f}", each.half_width(), f"{each.manipulation:.1f}")
-            for each in self.questions
-        ]
+        counts = ((each, f"{each.reports:,.0f}", f"{each.manipulation:.1f}") for each in self.questions)
+        rows = [(each.question, answers, each.half_width(), forged) for each, answers, forged in counts]
         return panel(self.survey.title, f"{self.people:,} people", Table("", heads, rows))
 
 
@@ -281,10 +243,9 @@ def _question_plan(
     reports = people * (survey.ask or len(survey.questions)) / len(survey.questions)
     shares = kind.shares(question, given)
     chosen = [place for place, share in enumerate(mix) if share > 0]
-    expected = pool_levels(question, question.channels, reports * mix, shares)
-    if survey.level_channel is None:
-        cost, variance = 1.0, expected.variance
-    else:
+    cost = 1.0
+    variance, manipulation = pool_levels(question, question.channels, reports * mix, shares)
+    if survey.level_channel is not None:
         told = RandomizedResponse.of(len(mix), LARGEST_EPSILON * MICRO)
         variance, if_told = (
             kind.hidden_variance(question, label, mix, reports, shares) for label in (survey.level_channel, told)
@@ -300,9 +261,36 @@ def _question_plan(
         reports=reports,
         standard_error=np.sqrt(variance),
         hiding_cost=cost,
-        manipulation=expected.manipulation,
+        manipulation=manipulation,
         levels=tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen),
     )
+
+
+def pool_levels(
+    question: Question, channels: Sequence[Channel], reports: FloatArray, shares: FloatArray
+) -> tuple[FloatArray, float]:
+    """Put the expected reports of a question's levels together: Σ_g w_g z_g with w_g ∝ n_g/V_g, row by row.
+
+    Return the variance of each row, Σ_g w_g² V_g/n_g, and the people that one forged report counts as, at the level
+    and in the row where it does most harm.
+    """
+    kind, people = BY_KIND[question.kind], reports.sum()
+    levels = [
+        (kind.one_report(question, channel, shares), n) for channel, n in zip(channels, reports, strict=True) if n > 0
+    ]
+    parts = list(zip(level_weights(levels), levels, strict=True))
+    variance = np.asarray(sum(weight**2 * own.variance / n for weight, (own, n) in parts))
+    return variance, max(float(np.max(weight * people / n * own.forged)) for weight, (own, n) in parts)
+
+
+def level_weights(levels: Sequence[tuple[OneReport, float]]) -> FloatArray:
+    """Return the weight of every level, given its reports, in every row of the result, or in all of them."""
+    reports = np.array([n for _, n in levels])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = np.array([n / np.atleast_1d(own.pooled_by) for own, n in levels])
+        weights = precision / precision.sum(axis=0)
+    # Where a level has no error at all, which takes values without protection that nobody or everybody has, any do.
+    return np.asarray(np.where(np.isfinite(weights), weights, (reports / reports.sum())[:, None]))
 
 
 def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict[str, float]:
@@ -310,22 +298,19 @@ def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict
     names = [level.name for level in question.levels]
     weights = np.array([1.0 if level_mix is None else float(level_mix.get(name, 0.0)) for name in names])
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-        known = ", ".join(level.name for level in survey.levels)
-        raise PlanError(
-            f"level_mix must give the levels of question {question.name!r} weights of at least 0, not all 0 ({known})"
-        )
+        rule = f"weights of at least 0, not all 0 ({', '.join(level.name for level in survey.levels)})"
+        raise PlanError(f"level_mix must give the levels of question {question.name!r} {rule}")
     return dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
 
 
 def _level_plan(question: Question, place: int, reports: float, shares: FloatArray) -> LevelPlan:
     kind, level, own = BY_KIND[question.kind], question.levels[place], question.channels[place]
-    errors = {own.mechanism: alone(kind.one_report(question, own, shares), reports)}
+    channels = {own.mechanism: own}
     for name in kind.rivals(own):
-        try:
-            rival = build(name, own.size, level.micro_epsilon)
-        except EpsilonError:  # integer weights of this mechanism cannot keep so small or so large an ε
-            continue
-        errors[name] = alone(kind.one_report(question, rival, shares), reports)
+        with suppress(EpsilonError):  # integer weights of this mechanism cannot keep so small or so large an ε
+            channels[name] = build(name, own.size, level.micro_epsilon)
+    variances = {name: kind.one_report(question, each, shares).pooled_by for name, each in channels.items()}
+    errors = {name: math.sqrt(float(np.mean(variance)) / reports) for name, variance in variances.items()}
     return LevelPlan(
         level=level.name,
         epsilon=level.epsilon,

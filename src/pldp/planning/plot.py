@@ -1,20 +1,15 @@
 """The picture of a plan: how the error of each question falls with people and with ε."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
 from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, build
-from pldp.planning.expected import pool_levels
 from pldp.planning.kinds.kind import SHARE
+from pldp.planning.plan import Plan, QuestionPlan, pool_levels
 from pldp.survey import Question
-
-if TYPE_CHECKING:
-    from pldp.planning.plan import Plan, QuestionPlan
 
 MOST_LINES: Final = 8
 """More questions than this are cut to those with the largest errors, and the title says so."""
@@ -59,30 +54,24 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
 
 
 def _label(each: QuestionPlan) -> str:
-    """Name a question, and what the error of a number is a part of."""
     return each.question[:32] if each.unit == SHARE else f"{each.question[:32]}, of {each.reach:g} {each.unit}".strip()
 
 
 def _half_width(each: QuestionPlan, confidence: float) -> float:
-    """Return half of the widest interval as a part of what a row can be: 1 for a share, all bounds for a number."""
     return float(each.interval_width(confidence).max()) / 2 / each.reach
 
 
 def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
-    """Return the error with all ε scaled, relative to the error as planned (levels shown in both).
-
-    It is no number, and the line has a gap, where the mechanism has no channel of such an ε.
-    """
+    """Return the error with all ε scaled, relative to the error as planned (levels shown in both), or no number."""
     question = plan.survey.question(each.question)
     reports = {level.level: level.reports for level in each.levels}
     counts = np.array([reports.get(level.name, 0.0) for level in question.levels])
     try:
         scaled = [_scale_channel(question, level, factor) for level in range(len(question.levels))]
-    except EpsilonError:
+    except EpsilonError:  # the mechanism has no channel of such an ε, and the line has a gap
         return float("nan")
     before, after = (
-        float(pool_levels(question, channels, counts, each.shares).variance.max())
-        for channels in (question.channels, scaled)
+        float(pool_levels(question, channels, counts, each.shares)[0].max()) for channels in (question.channels, scaled)
     )
     return float(np.sqrt(after / before))
 

@@ -22,31 +22,22 @@ from pldp.survey import SCHEMA, Question, Survey, loads
 _NAMES: Final = pa.dictionary(pa.int8(), pa.string())
 _INTEGERS: Final = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _SURVEY_KEY: Final = b"pldp.survey"
-BATCH_ROWS: Final = 1 << 18
-BATCH_BYTES: Final = 1 << 26
-"""Rows and bytes of a batch, at most: bounded memory, whatever the file."""
+BATCH_ROWS: Final = 1 << 18  # rows of a batch, at most: bounded memory, whatever the file
+BATCH_BYTES: Final = 1 << 26  # bytes of one, at most
 
 
 class Forms:
     """The forms of a question's outputs, level by level.
 
-    Attributes
-    ----------
-    bits
-        Of the levels whose outputs are packed bits, where there are any: all have one length.
-    limits
-        Number of integer outputs of each level; 0 where its outputs are bits.
+    `bits` is that of the levels whose outputs are packed bits, where there are any: all have one length. `limits` are
+    the numbers of integer outputs of each level, 0 where its outputs are bits; `integers` is the largest of them.
     """
 
     def __init__(self, question: Question) -> None:
         forms = [channel.form for channel in question.channels]
         self.bits = next((form for form in forms if isinstance(form, Bits)), None)
         self.limits = [form.count if isinstance(form, Integers) else 0 for form in forms]
-
-    @property
-    def integers(self) -> int:
-        """The largest number of integer outputs; 0 where all levels report bits."""
-        return max(self.limits)
+        self.integers = max(self.limits)
 
 
 def schema(survey: Survey) -> pa.Schema:

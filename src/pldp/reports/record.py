@@ -1,18 +1,51 @@
-"""The report: everything that leaves the device, and nothing else."""
+"""The report: everything that leaves the device, and nothing else; and why one is not counted."""
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
+from pldp.errors import PldpError
 from pldp.mechanisms import Bits, Integers, Output
 from pldp.records import Brief
-from pldp.reports.rejection import Rejection, ReportRejected
 from pldp.survey import SCHEMA, Survey
 
+ID_BYTES: Final = 16
 _ID: Final = re.compile(r"[0-9a-f]{32}")
 _REPORT_KEYS: Final = {"pldp", "survey", "id", "answers"}
 _ANSWER_KEYS: Final = {"question", "level", "output"}
+
+
+class Rejection(StrEnum):
+    """Why a report is not counted. Every reason is counted and shown in these words; none is silent."""
+
+    MALFORMED = "malformed"  #: Not JSON, not an object, or a key missing or too many.
+    WRONG_SCHEMA = "wrong_schema"  #: Another number of the report format.
+    WRONG_SURVEY = "wrong_survey"  #: Made for another survey, or another version of it.
+    BAD_ID = "bad_id"  #: The id is not 32 lower-case hexadecimal digits.
+    NO_ANSWER = "no_answer"  #: No question is answered.
+    UNKNOWN_QUESTION = "unknown_question"  #: A question that the survey does not ask.
+    REPEATED_QUESTION = "repeated_question"  #: One question answered twice in one report.
+    TOO_MANY_ANSWERS = "too_many_answers"  #: More questions answered than a person is asked.
+    UNKNOWN_LEVEL = "unknown_level"  #: A level that the question does not offer.
+    WRONG_TYPE = "wrong_type"  #: An output of another type than the channel makes.
+    WRONG_LENGTH = "wrong_length"  #: Packed bits of another length than the channel makes.
+    OUT_OF_RANGE = "out_of_range"  #: An output that the channel cannot make.
+    CONFLICT = "conflict"  #: Another report with this id is stored.
+    CLOSED_ROUND = "closed_round"  #: No round is open.
+    WITHDRAWN = "withdrawn"  #: A report with this id was withdrawn.
+    OVER_BUDGET = "over_budget"  #: The budget of the person who is enrolled does not allow it.
+    UNREADABLE = "unreadable"  #: Part of a file that cannot be read, and that was to be passed over.
+
+
+class ReportRejected(PldpError, ValueError):
+    """A report that breaks a rule; `reason` says which."""
+
+    def __init__(self, reason: Rejection, detail: str) -> None:
+        super().__init__(f"{reason.value}: {detail}")
+        self.reason = reason
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,6 +94,15 @@ class Report(Brief):
         return json.dumps(self.to_mapping(), separators=(",", ":"), ensure_ascii=False)
 
 
+def report_id(survey: str, receipt: str) -> str:
+    """Return the id of the report that a receipt belongs to: whoever knows only the id cannot find the receipt.
+
+    >>> report_id("00" * 32, "11" * 32)
+    '1f4b3702c959f05d3f26ed9961cfc638'
+    """
+    return hashlib.sha256(f"pldp receipt\x00{survey}\x00{receipt}".encode()).digest()[:ID_BYTES].hex()
+
+
 def read_report(survey: Survey, content: str | bytes | dict[str, Any]) -> Report:
     r"""Read and validate the JSON form; `ReportRejected` carries the enumerated reason.
 
@@ -69,7 +111,7 @@ def read_report(survey: Survey, content: str | bytes | dict[str, Any]) -> Report
     >>> read_report(survey, b"{}")
     Traceback (most recent call last):
     ...
-    pldp.reports.rejection.ReportRejected: malformed: a report has exactly the keys pldp, survey, id, answers
+    pldp.reports.record.ReportRejected: malformed: a report has exactly the keys pldp, survey, id, answers
     """
     entry = content if isinstance(content, dict) else _parse(content)
     if entry.keys() != _REPORT_KEYS:

@@ -9,12 +9,8 @@ from typing import Final
 
 from pldp.show.numbers import Writer
 
-WIDEST: Final = 36
-"""Letters that fit below a picture on a telephone."""
-
-_TINY: Final = 1e-9
-"""What is smaller than this part of its neighbours, or of 1, is drawn as none."""
-
+WIDEST: Final = 36  # letters that fit below a picture on a telephone
+_TINY: Final = 1e-9  # what is smaller than this part of its neighbours, or of 1, is drawn as none
 _MILLION: Final = 1_000_000
 
 

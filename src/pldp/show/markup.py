@@ -7,9 +7,8 @@ from typing import Any, Final
 
 from pldp.show.table import Table
 
-_LETTERS: Final = 24
+_LETTERS: Final = 24  # labels with more may be broken into lines
 _LONG: Final = ' class="long"'
-"""Labels with more letters than these may be broken into lines."""
 
 
 def paragraph(text: str, style: str = "") -> str:

@@ -5,9 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-MOST_DIGITS: Final = 9
-"""Decimals that are ever written."""
-
+MOST_DIGITS: Final = 9  # decimals that are ever written
 UNKNOWN: Final = "–"
 
 
@@ -20,9 +18,7 @@ class Writer:
     ('31.3 %', '−1.2 to 31.0 %', '31,200', '–')
     """
 
-    digits: int = 1
-    """Decimals; −2 rounds to hundreds."""
-
+    digits: int = 1  # −2 rounds to hundreds
     unit: str = ""
     factor: float = 1.0
 

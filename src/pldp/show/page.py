@@ -1,14 +1,16 @@
 """One self-contained page: no script, no outside resource, every text escaped; dark where the reader's system is."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
-from typing import Any
 
-from pldp.show.card import card
-from pldp.show.markup import bullets, paragraph, table
-from pldp.show.numbers import as_sentence
-from pldp.show.table import Table
+from pldp.show.kinds import BY_KIND
+from pldp.show.markup import bullets, details, paragraph, table
+from pldp.show.numbers import as_sentence, brief
+from pldp.show.sentence import footing
+from pldp.show.table import Mapped, Table, groups_table
+
+_STYLES = {"warning": "warning", "info": "note"}  # of notes, by their severity
 
 
 def style() -> str:
@@ -27,12 +29,12 @@ def page(title: str, body: Iterable[str]) -> str:
     )
 
 
-def results_page(results: Mapping[str, Any], *, introduction: Iterable[str] = (), closing: str = "") -> str:
+def results_page(results: Mapped, *, introduction: Iterable[str] = (), closing: str = "") -> str:
     """Return the page of all results of a tally, and of what has none, with the reason."""
     return page(results["title"], (*map(paragraph, introduction), results_body(results), paragraph(closing, "note")))
 
 
-def results_body(results: Mapping[str, Any]) -> str:
+def results_body(results: Mapped) -> str:
     """Return all results of a tally as markup: counts, rejections, missing questions, and a card each."""
     rejections = [(reason, f"{count:,}") for reason, count in results["rejections"].items() if count]
     missing = [f"{each['name']}: {as_sentence(each['reason'])}" for each in results["missing"]]
@@ -59,3 +61,31 @@ def panel(title: str, *content: str | Table) -> str:
     """
     parts = (paragraph(each) if isinstance(each, str) else table(each) for each in content)
     return snippet(f'<section class="card"><h2>{escape(title)}</h2>{"".join(parts)}</section>')
+
+
+def card(result: Mapped) -> str:
+    """Return one result: notes first, then the picture, the numbers and what stands behind them.
+
+    Rows that have a `true` share show it beside the estimate.
+    """
+    kind = BY_KIND[result["kind"]]
+    confidence = brief(100 * result["confidence"])
+    facts = (f"{result['reports']:,} reports", kind.phrase, result.get("method", ""), f"{confidence} % intervals")
+    picture = kind.picture(result)
+    legend = kind.legend.format(confidence=confidence)
+    if any("true" in row for row in result["rows"]):
+        legend += " The diamond is the truth."
+    levels = groups_table(result)
+    # Scripts and options use the question's name, so it stands here where the title is its text.
+    name = f"<code>{escape(result['name'])}</code> · " if result.get("text") else ""
+    return (
+        f'<section class="card"><h2>{escape(kind.title(result))}</h2>'
+        + f'<p class="note">{name}{escape(" · ".join(filter(None, facts)))}</p>'
+        + "".join(paragraph(as_sentence(note["text"]), _STYLES[note["severity"]]) for note in result.get("notes", ()))
+        + (f"<figure>{picture}<figcaption>{escape(legend)}</figcaption></figure>" if picture else "")
+        + "".join(map(table, kind.tables(result)[kind.picture_is_table :]))
+        + "".join(map(paragraph, footing(result)))
+        + details("Levels", table(levels._replace(title="")) if levels else "")
+        + details("Assumptions", bullets(map(as_sentence, result.get("assumptions", ()))))
+        + "</section>"
+    )

@@ -13,29 +13,14 @@ from pldp.show.axis import Axis, round_step
 from pldp.show.numbers import Writer, brief
 from pldp.show.table import Mapped, largest
 
-MOST_DOTS: Final = 60
-"""Rows that are drawn."""
-
-ROW: Final = 36
-FOOT: Final = 24
-HEIGHT: Final = 200
-"""Pixels of a row of dots, of the labels below, and of a curve."""
-
-FARTHEST: Final = (-1.0, 2.0)
-"""Shares that are drawn: where errors are larger than that, their lines end at the edge, and the legend says so."""
-
-SLICES: Final = 40
-"""A curve's height is the share of people in about one part of so many."""
-
-BAND: Final = 1.5
-"""A band is drawn up to so many times the top of its curve."""
-
-PANEL: Final = 116
-LEFT: Final = 0.08
-MOST_NAMES: Final = 8
-"""Pixels of a label's picture over rounds, the part at its left for the axis, and the names that have room below."""
-
-_LETTERS: Final = 44
+MOST_DOTS: Final = 60  # rows that are drawn
+ROW, FOOT, HEIGHT = 36, 24, 200  # pixels of a row of dots, of the labels below, and of a curve
+FARTHEST: Final = (-1.0, 2.0)  # shares that are drawn: lines of larger errors end at the edge, and the legend says so
+SLICES: Final = 40  # a curve's height is the share of people in about one part of so many
+BAND: Final = 1.5  # a band is drawn up to so many times the top of its curve
+PANEL, LEFT = 116, 0.08  # pixels of a label's picture over rounds, and the part at its left for the axis
+MOST_NAMES: Final = 8  # names of rounds that have room below
+_LETTERS: Final = 44  # of a label
 
 
 def dots(

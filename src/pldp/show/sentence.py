@@ -1,8 +1,8 @@
-"""What a result says in words, and what stands behind it."""
+"""What a result says in words, what stands behind it, and what a terminal shows of it."""
 
 from pldp.show.kinds import BY_KIND
 from pldp.show.numbers import brief
-from pldp.show.table import Mapped, name_of
+from pldp.show.table import Mapped, Table, groups_table, name_of
 
 
 def sentence(result: Mapped) -> str:
@@ -19,13 +19,19 @@ def sentence(result: Mapped) -> str:
 
 
 def footing(result: Mapped) -> list[str]:
-    """Say what stands behind a result: agreement of the levels, hidden levels, the fit, forged reports."""
-    found = [
-        verdict(result.get("test")),
-        _agreement(result.get("homogeneity")),
-        _hidden(result),
-        _fit(result.get("fit")),
-    ]
+    """Say what stands behind a result: a change, agreement of the levels, hidden levels, the fit, forged reports."""
+    found = [verdict(result.get("test"))]
+    if test := result.get("homogeneity"):
+        agreement = "they do NOT agree" if test["rejected"] else "no sign that they disagree"
+        degrees = "1 degree" if test["degrees"] == 1 else f"{test['degrees']:,} degrees"
+        numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom, p = {test['p_value']:.2g}"
+        found.append(f"Do people of different levels answer alike? {numbers}: {agreement}.")
+    if levels := result.get("levels"):
+        shares = ", ".join(f"{level['level']} {brief(100 * level['share'])} %" for level in levels)
+        found.append(f"Levels are hidden in reports; estimated choices: {shares}.")
+    if fit := result.get("fit"):
+        state = "converged" if fit["converged"] else "did NOT converge"
+        found.append(f"Fit {state}: gap {fit['gap']:.1e} after {fit['steps']:,} steps.")
     return [*filter(None, (*found, BY_KIND[result["kind"]].influence(result)))]
 
 
@@ -47,22 +53,12 @@ def verdict(test: Mapped | None) -> str:
     return f"Did anything change? {numbers}: {'yes' if test['rejected'] else 'no sign of it'}, {level}."
 
 
-def _agreement(test: Mapped | None) -> str:
-    if not test:
-        return ""
-    verdict = "they do NOT agree" if test["rejected"] else "no sign that they disagree"
-    degrees = "1 degree" if test["degrees"] == 1 else f"{test['degrees']:,} degrees"
-    numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom, p = {test['p_value']:.2g}"
-    return f"Do people of different levels answer alike? {numbers}: {verdict}."
+def heading(result: Mapped) -> str:
+    """Return what a result is about and what it is made from."""
+    return f"{name_of(result)}: {result['reports']:,} reports, {result['method']}"
 
 
-def _hidden(result: Mapped) -> str:
-    shares = ", ".join(f"{level['level']} {brief(100 * level['share'])} %" for level in result.get("levels") or ())
-    return f"Levels are hidden in reports; estimated choices: {shares}." if shares else ""
-
-
-def _fit(fit: Mapped | None) -> str:
-    if not fit:
-        return ""
-    state = "converged" if fit["converged"] else "did NOT converge"
-    return f"Fit {state}: gap {fit['gap']:.1e} after {fit['steps']:,} steps."
+def tables(result: Mapped) -> list[Table]:
+    """Return everything that is a table: rows, what the kind adds, bars in place of a picture, levels."""
+    kind = BY_KIND[result["kind"]]
+    return [*kind.tables(result), *filter(None, (kind.bars(result), groups_table(result)))]

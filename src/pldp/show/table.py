@@ -5,11 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from pldp.show.numbers import UNKNOWN, brief
 
-MOST_ROWS: Final = 100
-"""Rows that are shown to people."""
-
-Mapped = Mapping[str, Any]
-"""A result, or a part of one, as plain data."""
+MOST_ROWS: Final = 100  # that are shown to people
+Mapped = Mapping[str, Any]  # a result, or a part of one, as plain data
 
 
 class Table(NamedTuple):

@@ -1,26 +1,35 @@
-"""Simulated people: their values, the levels they choose, and the reports their devices would send."""
+"""Simulated people: their values, the levels they choose, and the reports their devices would send.
+
+People in partitions: each has a seed of its own, so that any machine can make it and always makes the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
-from pldp.records import Record
-from pldp.reports.columns import Forms, batch_rows, schema
+from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, Values
+from pldp.records import Brief, Record
+from pldp.reports.columns import Forms, batch_rows, schema, write_parquet
 from pldp.simulate.kinds import BY_KIND
-from pldp.simulate.kinds.kind import Values, distribution
+from pldp.simulate.kinds.kind import distribution
 from pldp.simulate.sampling import perturb
 from pldp.survey import SCHEMA, Question, Survey
 from pldp.usage import require
 
 LevelMix = Mapping[str, float] | Mapping[str, Mapping[str, float]] | None
 """Weight of each level; or, per label, such weights (a choice that depends on the value); or equal weights."""
+
+PARTITION_PEOPLE = 1 << 20
+"""People of a partition where nobody says how many partitions there are."""
 
 Shares = Mapping[str, Sequence[float] | Mapping[str, float]]
 """Per question the share of each value, in their order or by label."""
@@ -40,7 +49,7 @@ class Population(Record):
     """
 
     values: Mapping[str, Values]
-    levels: Mapping[str, npt.NDArray[Any]]
+    levels: Mapping[str, Values]
 
     def __post_init__(self) -> None:
         sizes = {len(array) for array in (*self.values.values(), *self.levels.values())}
@@ -52,11 +61,11 @@ class Population(Record):
         """Number of people."""
         return len(next(iter(self.values.values()))) if self.values else 0
 
-    def counts(self, question: Question) -> npt.NDArray[np.int64]:
+    def counts(self, question: Question) -> IntArray:
         """Return how many of these people have each of a question's labels or buckets."""
         return BY_KIND[question.kind].count(question, self.values[question.name])
 
-    def shares(self, question: Question) -> npt.NDArray[np.float64]:
+    def shares(self, question: Question) -> FloatArray:
         """Return the true shares of a question's values (labels, or buckets of a number) among these people."""
         return np.asarray(self.counts(question) / max(1, self.size))
 
@@ -71,9 +80,9 @@ class Population(Record):
     ) -> Population:
         """Make exactly so many people of each value, in random order; several questions are independent."""
         generator = np.random.default_rng([seed, 1])
-        questions = [survey.question(name) for name in counts]
-        people = ((each.name, BY_KIND[each.kind].repeat(each, counts[each.name])) for each in questions)
-        values = {name: generator.permutation(array) for name, array in people}
+        questions = map(survey.question, counts)
+        people = {each.name: BY_KIND[each.kind].repeat(each, counts[each.name]) for each in questions}
+        values = {name: generator.permutation(array) for name, array in people.items()}
         return cls._choosing(survey, values, level_mix, generator)
 
     @classmethod
@@ -88,19 +97,13 @@ class Population(Record):
         array([0.66666667, 0.33333333])
         """
         generator = np.random.default_rng([seed, 1])
-        questions = [survey.question(name) for name in values]
+        questions = map(survey.question, values)
         encoded = {each.name: BY_KIND[each.kind].encode(each, values[each.name]) for each in questions}
         return cls._choosing(survey, encoded, level_mix, generator)
 
     @classmethod
     def of_shares(
-        cls,
-        survey: Survey,
-        people: int,
-        shares: Shares | None = None,
-        *,
-        level_mix: LevelMix = None,
-        seed: int = 0,
+        cls, survey: Survey, people: int, shares: Shares | None = None, *, level_mix: LevelMix = None, seed: int = 0
     ) -> Population:
         """Draw people at random from the shares of each question (a falling 1/rank pattern where none are given).
 
@@ -127,12 +130,7 @@ class Population(Record):
 
 
 def simulate(
-    survey: Survey,
-    people: int,
-    *,
-    shares: Shares | None = None,
-    level_mix: LevelMix = None,
-    seed: int = 0,
+    survey: Survey, people: int, *, shares: Shares | None = None, level_mix: LevelMix = None, seed: int = 0
 ) -> pa.Table:
     """Return the reports that so many simulated people would send, as an Arrow table that `pldp.tally` takes.
 
@@ -165,18 +163,16 @@ def simulate(
     return pa.Table.from_batches(simulate_reports(survey, population, seed=seed), schema(survey))
 
 
-def truth_mapping(survey: Survey, shares: Mapping[str, npt.NDArray[np.float64]]) -> list[dict[str, Any]]:
+def truth_mapping(survey: Survey, shares: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
     """Return what the collector does not see, as plain data: the truth behind the shares of each question.
 
     >>> from pldp import Survey
     >>> truth_mapping(Survey.load("examples/commute.toml"), {"late": np.array([0.25, 0.75])})[0]["rows"][0]
     {'label': 'yes', 'true': 0.25}
     """
-    questions = [survey.question(name) for name in shares]
-    return [
-        {"name": each.name, "kind": each.kind, **BY_KIND[each.kind].truth(each, shares[each.name])}
-        for each in questions
-    ]
+    questions = map(survey.question, shares)
+    found = ((each, BY_KIND[each.kind].truth(each, shares[each.name])) for each in questions)
+    return [{"name": each.name, "kind": each.kind, **truth} for each, truth in found]
 
 
 def simulate_reports(
@@ -188,10 +184,9 @@ def simulate_reports(
     """
     rows = rows or batch_rows(schema(survey))
     seeds = np.random.SeedSequence([seed, 2]).spawn(-(-population.size // rows))
-    for number, child in enumerate(seeds):
-        generator = np.random.default_rng(child)
-        part = slice(number * rows, min((number + 1) * rows, population.size))
-        yield _batch(survey, population, part, generator)
+    for start, child in zip(range(0, population.size, rows), seeds, strict=True):
+        part = slice(start, min(start + rows, population.size))
+        yield _batch(survey, population, part, np.random.default_rng(child))
 
 
 def _batch(survey: Survey, population: Population, part: slice, generator: np.random.Generator) -> pa.RecordBatch:
@@ -202,7 +197,6 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
         "survey": pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [survey.hash]),
         "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(ids)]),
     }
-    fields = schema(survey)
     asked = _asked(survey, rows, generator)
     for place, question in enumerate(survey.questions):
         if question.name in population.values:
@@ -214,6 +208,7 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
             some = _question_columns(survey, question, values[own], level[own], generator)
             spread = pa.array(np.cumsum(own) - 1, mask=~own)  # their places, and nulls elsewhere
             columns |= {name: array.take(spread) for name, array in some.items()}
+    fields = schema(survey)
     filled = [
         columns[field.name].cast(field.type) if field.name in columns else pa.nulls(rows, field.type)
         for field in fields
@@ -227,20 +222,18 @@ def _asked(survey: Survey, rows: int, generator: np.random.Generator) -> npt.NDA
         return None
     order = generator.random((rows, len(survey.questions)), np.float32)
     asked = np.zeros(order.shape, bool)
-    picked = np.argpartition(order, survey.ask - 1, axis=1)[:, : survey.ask]
-    np.put_along_axis(asked, picked, values=True, axis=1)
+    np.put_along_axis(asked, np.argpartition(order, survey.ask - 1, axis=1)[:, : survey.ask], values=True, axis=1)
     return asked
 
 
 def _question_columns(
-    survey: Survey, question: Question, values: Values, level: npt.NDArray[Any], generator: np.random.Generator
+    survey: Survey, question: Question, values: Values, level: Values, generator: np.random.Generator
 ) -> dict[str, pa.Array]:
     shown = level if survey.level_channel is None else perturb(survey.level_channel, level, generator)
     names = [each.name for each in question.levels]
     columns = {f"{question.name}.level": pa.DictionaryArray.from_arrays(shown.astype(np.int8), names)}
     forms = Forms(question)
-    bits = forms.bits
-    if bits is None:
+    if (bits := forms.bits) is None:
         outputs = perturb(question.channels, values, generator, level=level)
         return {**columns, f"{question.name}.output": pa.array(outputs)}
     is_bits = (np.array(forms.limits) == 0)[level]
@@ -258,9 +251,7 @@ def _question_columns(
     return columns
 
 
-def _choose_levels(
-    question: Question, values: Values, mix: LevelMix, generator: np.random.Generator
-) -> npt.NDArray[np.uint8]:
+def _choose_levels(question: Question, values: Values, mix: LevelMix, generator: np.random.Generator) -> ByteArray:
     offered = np.arange(len(question.levels), dtype=np.uint8)
     if mix is None:
         return generator.integers(0, len(offered), len(values), dtype=np.uint8)
@@ -272,8 +263,82 @@ def _choose_levels(
     return levels
 
 
-def _level_weights(question: Question, mix: Mapping[str, Any]) -> npt.NDArray[np.float64]:
+def _level_weights(question: Question, mix: Mapping[str, Any]) -> FloatArray:
     weights = np.zeros(len(question.levels))
     for name, weight in mix.items():
         weights[question.find_level(name)] = weight
     return distribution(weights, len(weights), "level_mix")
+
+
+class Written(NamedTuple):
+    """What was written: how many reports, and of how many people each value is true. Parts add up."""
+
+    reports: int
+    people: Mapping[str, IntArray]
+
+    @property
+    def shares(self) -> dict[str, FloatArray]:
+        """True shares of each question's values."""
+        return {name: people / max(1, self.reports) for name, people in self.people.items()}
+
+    @staticmethod
+    def merge(parts: Sequence[Written]) -> Written:
+        """Add up what was written in several places."""
+        sums = {name: np.sum([part.people[name] for part in parts], axis=0) for name in parts[0].people}
+        return Written(sum(part.reports for part in parts), sums)
+
+
+@dataclass(frozen=True, repr=False)
+class Partitions(Brief):
+    """Simulated people, some at a time: each of `number` partitions draws from a seed of its own.
+
+    `people` says how many they are, with shares that fall like 1/rank, or how many have each value, by question.
+
+    >>> from pldp import Survey
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> parts = Partitions(survey, 1000, number=3)
+    >>> [parts.population(place).size for place in range(3)]
+    [334, 333, 333]
+    """
+
+    survey: Survey
+    people: int | Mapping[str, Mapping[str, int]]
+    number: int | None = None
+    level_mix: LevelMix = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise SimulationError(f"there must be at least one partition, not {self.count}")
+        self.population(self.count - 1)  # refuses what makes no sense where the user is, on a small part
+
+    @property
+    def count(self) -> int:
+        """Number of partitions."""
+        if self.number is not None:
+            return self.number
+        counts = [{"": self.people}] if isinstance(self.people, int) else self.people.values()
+        return max(1, -(-sum(sum(each.values()) for each in counts) // PARTITION_PEOPLE))
+
+    def population(self, place: int) -> Population:
+        """Return the people of one partition."""
+        seed = self.seed_of(place)
+        if isinstance(self.people, int):
+            size = len(range(place, self.people, self.count))
+            return Population.of_shares(self.survey, size, level_mix=self.level_mix, seed=seed)
+        counts = {}
+        for name, given in self.people.items():  # people stand in a row, and every so-many-th is in this partition
+            before = [len(range(place, end, self.count)) for end in (0, *accumulate(given.values()))]
+            counts[name] = {value: end - start for value, (start, end) in zip(given, pairwise(before), strict=True)}
+        return Population.of_counts(self.survey, counts, level_mix=self.level_mix, seed=seed)
+
+    def seed_of(self, place: int) -> int:
+        """Return the seed of one partition."""
+        return int(np.random.SeedSequence([self.seed, 3, place]).generate_state(1, np.uint64)[0])
+
+    def write(self, folder: Path, place: int) -> Written:
+        """Write the reports of one partition to its own file in the folder, whole or not at all."""
+        people = self.population(place)
+        batches = simulate_reports(self.survey, people, seed=self.seed_of(place))
+        reports = write_parquet(folder / f"part-{place:05}.parquet", self.survey, batches)
+        return Written(reports, {name: people.counts(self.survey.question(name)) for name in people.values})

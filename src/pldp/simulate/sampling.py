@@ -1,14 +1,19 @@
 """Draw many outputs, or the counts of all of them, at once from the same integer weights that devices use."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.mechanisms import Bits, Channel
-from pldp.mechanisms.arrays import ChannelArrays, Outputs, arrays, label_arrays, personal_arrays
+from pldp.mechanisms import Bits, Channel, Grid, ItemSet, item_places, places_of
+from pldp.mechanisms.arrays import ByteArray, ChannelArrays, FloatArray, Outputs, arrays, label_arrays, personal_arrays
+from pldp.mechanisms.continuous import CONTINUOUS
 from pldp.tallies import BitCounts, Counts, OutputCounts
+
+PACKED = 1 << 14
+"""Baskets packed at a time."""
 
 
 def perturb(
@@ -93,3 +98,83 @@ def perturb_counts(channel: Channel, people: npt.ArrayLike, generator: np.random
         raise SimulationError(f"people must be {channel.size} whole numbers, none negative")
     drawn = label_arrays(channel).draw_counts(numbers.astype(np.int64), generator)
     return BitCounts(int(numbers.sum()), drawn) if isinstance(channel.form, Bits) else OutputCounts(drawn)
+
+
+def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
+    """Return the bucket of each number; numbers outside the bounds are refused.
+
+    >>> to_buckets(Grid(0, 1, 4), [0.0, 0.3, 1.0])
+    array([0, 1, 3], dtype=int32)
+    """
+    array = np.asarray(numbers, np.float64)
+    outside = int(array.size - ((array >= grid.low) & (array <= grid.high)).sum())
+    if outside:
+        raise SimulationError(f"numbers must lie between {grid.low:g} and {grid.high:g}; {outside:,} do not")
+    return np.minimum((array - grid.low) / grid.width, grid.size - 1).astype(np.int32)
+
+
+def perturb_numbers(channel: Channel, values: npt.ArrayLike, generator: np.random.Generator) -> npt.NDArray[np.int32]:
+    """Draw one output per person, whose values are buckets 0 … size−1, from the integer weights of the channel.
+
+    >>> from pldp.mechanisms import build
+    >>> perturb_numbers(build("sr", 64, 1_000_000), [0, 63], np.random.default_rng(1)).dtype
+    dtype('int32')
+    """
+    return perturb(channel, values, generator).astype(np.int32)
+
+
+def perturb_continuously(
+    mechanism: str, epsilon: float, values: npt.ArrayLike, generator: np.random.Generator
+) -> FloatArray:
+    """Draw one output per person of a mechanism as its paper defines it (`pldp.mechanisms.continuous`).
+
+    >>> outputs = perturb_continuously("pm", 1.0, np.zeros(1000), np.random.default_rng(1))
+    >>> bool(abs(outputs).max() <= 4.09)
+    True
+    """
+    if mechanism not in CONTINUOUS:
+        raise SimulationError(f"mechanism must be one of {', '.join(CONTINUOUS)}, not {mechanism!r}")
+    made = CONTINUOUS[mechanism](epsilon)
+    numbers = np.asarray(values, np.float64)
+    if numbers.size and not made.domain[0] <= numbers.min() <= numbers.max() <= made.domain[1]:
+        raise SimulationError(f"values must lie in {list(made.domain)}; some do not")
+    return made.draw_many(numbers, generator)
+
+
+def pack_baskets(baskets: Iterable[Iterable[str]], items: Sequence[str]) -> ByteArray:
+    """Return baskets as packed bits, baskets × bytes; bit i of a row is item i.
+
+    >>> pack_baskets([["milk", "beer"], []], ["beer", "bread", "milk"]).tolist()
+    [[5], [0]]
+    """
+    places, length = item_places(items), -(-len(items) // 8)
+    source = iter(baskets)
+    parts = [np.zeros((0, length), np.uint8)]
+    while part := [list(own) if not isinstance(own, str) else own for own in islice(source, PACKED)]:
+        parts.append(_packed(part, places, length))
+    return np.concatenate(parts)
+
+
+def _packed(baskets: Sequence[Sequence[str]], places: Mapping[str, int], length: int) -> ByteArray:
+    """Add up the powers of two of each byte: as many ones come out as went in if and only if no item came twice."""
+    sizes = [len(own) for own in baskets]
+    which = np.fromiter((places.get(name, -1) for name in chain.from_iterable(baskets)), np.int64, sum(sizes))
+    cells = np.repeat(np.arange(len(baskets)) * length, sizes) + (which >> 3)
+    sums = np.bincount(np.maximum(cells, 0), weights=1 << (which & 7), minlength=len(baskets) * length)
+    rows = sums.astype(np.uint8).reshape(-1, length)
+    right = which.min(initial=0) >= 0 and sums.max() < 256 and int(np.unpackbits(rows).sum()) == len(which)
+    if not right or any(isinstance(own, str) for own in baskets):
+        for own in baskets:
+            places_of(own, places)  # raises for the first bad one
+    return rows
+
+
+def perturb_item_sets(channel: ItemSet, rows: ByteArray, generator: np.random.Generator) -> ByteArray:
+    """Draw one report per set (packed bits as of `pack_baskets`): every bit with the weights that devices use.
+
+    >>> import math
+    >>> rows = pack_baskets([["a", "c"]] * 3, ["a", "b", "c"])
+    >>> perturb_item_sets(ItemSet.of([math.inf] * 3), rows, np.random.default_rng(1)).tolist()
+    [[5], [5], [5]]
+    """
+    return perturb(channel, rows, generator)

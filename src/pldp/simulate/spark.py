@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pldp.simulate.partitions import Partitions, Written
+from pldp.simulate.population import Partitions, Written
 from pldp.tallies.spark import sum_tasks
 
 

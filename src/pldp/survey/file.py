@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +46,7 @@ from pldp.survey.reading import (
     read_text,
     strictest_first,
 )
+from pldp.survey.repeat import ONCE, RULES, TRACKED
 from pldp.survey.signature import Signature, verify
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ KEYS: Final[Mapping[str, Schema]] = {
     "total_epsilon": {"$ref": "#/$defs/total", "description": "the most that one person may spend on this survey"},
     "ask": {"type": "integer", "minimum": 1, "description": "questions that each person is asked, picked at random"},
     "hide_level": {"$ref": "#/$defs/hide_level"},
+    "repeat": {"enum": list(RULES), "description": "what happens when the same person is asked again"},
     "questions": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/question"}},
 }
 """Keys of a survey file with their JSON Schema."""
@@ -105,9 +108,9 @@ def survey_from_document(document: object, *, trusted_key: str | None = None) ->
         signature = Signature.from_mapping(document["signature"])
         document = document.get("survey")
     survey = survey_from_mapping(document)
-    if signature is not None or trusted_key is not None:
-        verify(survey, signature, trusted_key=trusted_key)
-    return survey
+    if signature is None and trusted_key is None:
+        return survey
+    return replace(survey, signer=verify(survey, signature, trusted_key=trusted_key), trusted=trusted_key is not None)
 
 
 def _parse_json(text: str) -> Any:
@@ -147,11 +150,19 @@ def survey_from_mapping(document: object) -> Survey:
     levels = _levels(survey["levels"], LARGEST_TOTAL if in_all else LARGEST_EPSILON)
     ask = _ask(survey.get("ask"), len(entries))
     hiding = read_hiding(survey.get("hide_level"), levels, ask or len(entries))
+    repeat = survey.get("repeat", ONCE)
+    check_known(repeat, "repeat", RULES)
+    if hiding is not None and repeat == TRACKED:
+        raise SurveyError(
+            "hide_level: levels cannot be hidden where answers are tracked, as every report would tell about the level "
+            'again; ask with repeat = "once" or "fresh", or let reports show the level'
+        )
     questions = tuple(
-        _read_question(entry, f"questions[{index}]", levels, hiding) for index, entry in enumerate(entries)
+        _read_question(entry, f"questions[{index}]", levels, hiding, tracked=repeat == TRACKED)
+        for index, entry in enumerate(entries)
     )
     check_distinct([question.name for question in questions], "questions", "names")
-    total = _total(survey.get("total_epsilon"), questions, ask)
+    total = _total(survey.get("total_epsilon"), questions, ask, hidden=hiding is not None)
     level_micro, level_channel = (None, None) if hiding is None else label_channel(hiding, levels, questions)
     return Survey(
         title=read_text(survey["title"], "title", LONGEST_TEXT),
@@ -163,10 +174,13 @@ def survey_from_mapping(document: object) -> Survey:
         level_channel=level_channel,
         level_micro_epsilon=level_micro,
         leak_cap=None if hiding is None else hiding.leak_cap,
+        repeat=repeat,
     )
 
 
-def _read_question(entry: object, key: str, survey_levels: tuple[Level, ...], hiding: Hiding | None) -> Question:
+def _read_question(
+    entry: object, key: str, survey_levels: tuple[Level, ...], hiding: Hiding | None, *, tracked: bool
+) -> Question:
     table = entry if isinstance(entry, dict) else read_table(entry, key, ())
     kind = table.get("kind", DEFAULT_KIND)
     check_known(kind, f"{key}.kind", KINDS)
@@ -178,7 +192,7 @@ def _read_question(entry: object, key: str, survey_levels: tuple[Level, ...], hi
     levels = read_levels(table.get("levels"), f"{key}.levels", survey_levels)
     if hiding is not None:
         check_offer(key, levels, survey_levels)
-    return made.read(Entry(table, key, name, text, levels, hiding))
+    return made.read(Entry(table, key, name, text, levels, hiding, tracked))
 
 
 def _levels(entry: object, largest: int) -> tuple[Level, ...]:
@@ -206,13 +220,15 @@ def _ask(entry: object, questions: int) -> int | None:
     return entry if entry < questions else None
 
 
-def _total(entry: object, questions: tuple[Question, ...], ask: int | None) -> int | None:
+def _total(entry: object, questions: tuple[Question, ...], ask: int | None, *, hidden: bool) -> int | None:
     if entry is None:
         return None
     total = read_epsilon(entry, "total_epsilon", largest=LARGEST_TOTAL)
-    charges = sorted(question.charge(0) for question in questions)
+    # Where levels are hidden, every answer is charged what the dearest level costs.
+    charges = sorted(question.charge(len(question.levels) - 1 if hidden else 0) for question in questions)
     # Whoever is asked the dearest questions must be able to answer them.
     least, what = (charges[0], "at least one answer") if ask is None else (sum(charges[-ask:]), f"any {ask} answers")
     if total < least:
-        fail("total_epsilon", f"must allow {what} at the strictest level ({epsilon_text(least)})", entry)
+        level = "dearest level, as levels are hidden" if hidden else "strictest level"
+        fail("total_epsilon", f"must allow {what} at the {level} ({epsilon_text(least)})", entry)
     return total

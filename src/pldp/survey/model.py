@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, CallError
 from pldp.mechanisms import Micro, PureChannel, level_leak, value_and_level_epsilon
-from pldp.survey.question import Question, canonical, hash_of
+from pldp.survey.question import Question, canonical
 from pldp.words import unknown
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Survey:
         The channel that perturbs the chosen level itself, or `None` if reports show the level.
     level_micro_epsilon, leak_cap
         The ε promised for that label, and the cap on the whole leak about the level, where they are set.
+    repeat
+        What happens when the same person is asked again: one of the rules in `pldp.survey.repeat`.
+    signer, trusted
+        The public key that signed the file (empty: nobody), and whether whoever read it named that key before.
     """
 
     title: str
@@ -53,6 +57,9 @@ class Survey:
     level_channel: PureChannel | None = None
     level_micro_epsilon: int | None = None
     leak_cap: int | None = None
+    repeat: str = "once"
+    signer: str = field(default="", compare=False)
+    trusted: bool = field(default=False, compare=False)
 
     @staticmethod
     def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
@@ -119,6 +126,8 @@ class Survey:
             }
             if self.leak_cap is not None:
                 document["hide_level"]["leak_cap"] = epsilon_text(self.leak_cap)
+        if self.repeat != "once":
+            document["repeat"] = self.repeat
         return document
 
     def level_leak(self, question: str | None = None) -> Micro | None:
@@ -139,16 +148,15 @@ class Survey:
             return None
         return value_and_level_epsilon(self.question(question).channels, self.level_channel.micro_epsilon)
 
-    def label_identity(self, level: int) -> str:
-        """Return what a device's memo knows the label of a hidden level by: the levels, the channel, the level."""
-        return self._label_identities[level]
+    @property
+    def author(self) -> str:
+        """Who asks, as far as a device can know: the key that signed the survey, or else this very survey."""
+        return self.signer or self.hash
 
-    @cached_property
-    def _label_identities(self) -> list[str]:
-        if self.level_channel is None:
-            return []
-        names = [level.name for level in self.levels]
-        return [hash_of([names, self.level_channel.mechanism, self.level_channel.weights(), name]) for name in names]
+    @property
+    def account(self) -> str:
+        """Whose account on the device pays: that of a key that the person's program trusts, or else one for all."""
+        return self.signer if self.trusted else ""
 
     @cached_property
     def canonical(self) -> bytes:

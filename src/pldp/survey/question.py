@@ -6,17 +6,18 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from pldp.budgets import Cost, Level, epsilon_text
 from pldp.errors import AnswerError, SurveyError
 from pldp.mechanisms import AUTO, Channel, Domain, Micro, build, family, read
-from pldp.survey.reading import LONGEST_TEXT, fail, naming, read_per_level
+from pldp.survey.reading import LONGEST_TEXT, fail, naming, read_epsilon, read_per_level
 from pldp.words import unknown
 
 if TYPE_CHECKING:
+    from pldp.mechanisms import Stages
     from pldp.survey.hiding import Hiding
 
 Budgets = tuple[Micro, ...]
@@ -38,6 +39,7 @@ class Entry(NamedTuple):
     text: str
     levels: tuple[Level, ...]
     hiding: Hiding | None
+    tracked: bool = False
 
     def mechanisms(self) -> Mapping[str, str]:
         """Return the mechanism that the file names for each level."""
@@ -57,13 +59,15 @@ class Question(ABC):
     """One question with the channel that each level uses; its kind says what an answer is.
 
     `name` is short, for files and results, `text` is what the person reads. `levels` are those on offer, strictest
-    first, each with its ε for this question; `channels` has the channel of each in the same order.
+    first, each with its ε for this question; `channels` has the channel of each in the same order, and `stages` the
+    two that make it where answers are tracked.
     """
 
     name: str
     text: str
     levels: tuple[Level, ...]
     channels: tuple[Channel, ...]
+    stages: tuple[Stages, ...] = field(default=(), kw_only=True)
 
     kind: ClassVar[str]
     """Name in survey files."""
@@ -92,6 +96,22 @@ class Question(ABC):
             "type": "object",
             "description": "per level, the integers that define the channel; checked against the promised ε",
             "additionalProperties": {"$ref": "#/$defs/weights"},
+        },
+        "permanent": {
+            "description": "where answers are tracked: ε of an answer that never changes, for all levels or per level",
+            "anyOf": [
+                {"$ref": "#/$defs/epsilon"},
+                {"type": "object", "additionalProperties": {"$ref": "#/$defs/epsilon"}},
+            ],
+        },
+        "stages": {
+            "type": "object",
+            "description": "spelled out: per level the weights of the permanent and of the instant draw",
+            "additionalProperties": {
+                "type": "object",
+                "required": ["permanent", "instant"],
+                "additionalProperties": {"$ref": "#/$defs/weights"},
+            },
         },
     }
     """Its keys in survey files with their JSON Schema; here those of every kind."""
@@ -153,6 +173,18 @@ class Question(ABC):
         """Return in micro-ε what an answer costs."""
         return self.levels[level].micro_epsilon
 
+    def price(self, channel: Channel) -> int:
+        """Return in micro-ε what a draw from one of its channels costs."""
+        return int(channel.micro_epsilon)
+
+    def permanent_charge(self, level: int) -> int:
+        """Return in micro-ε what a tracked answer costs that never changes, however often it is asked."""
+        return self.price(self.stages[level].permanent)
+
+    def instant_charge(self, level: int) -> int:
+        """Return in micro-ε what a report tells about the permanent output of a tracked answer."""
+        return self.price(self.stages[level].instant)
+
     @cached_property
     def level_index(self) -> Mapping[str, int]:
         """Place of each level's name in `levels`."""
@@ -167,23 +199,15 @@ class Question(ABC):
             raise AnswerError(unknown("level", name, self.level_index, f"question {self.name!r}"))
         return index
 
-    def identity(self, level: int) -> str:
-        """Return what a device's memo knows an answer by: question, labels, level and the channel's weights.
-
-        It is made of nothing but published text and integers, so that a client in any language finds the same.
-        """
-        return self._identities[level]
-
     @cached_property
-    def _identities(self) -> list[str]:
-        return [
-            hash_of([self.name, self.kind, self.scale, level.name, channel.mechanism, channel.weights()])
-            for level, channel in zip(self.levels, self.channels, strict=True)
-        ]
+    def identity(self) -> str:
+        """What a device knows the question by: name, text, labels, levels and weights, in one hash."""
+        return hash_of(self.document())
 
     def document(self) -> dict[str, Any]:
         """Return the question as plain data with everything spelled out."""
         named = [(level.name, channel) for level, channel in zip(self.levels, self.channels, strict=True)]
+        stages = {level.name: each.weights() for level, each in zip(self.levels, self.stages, strict=False)}
         return {
             "name": self.name,
             "text": self.text,
@@ -192,6 +216,7 @@ class Question(ABC):
             "levels": {level.name: epsilon_text(level.micro_epsilon) for level in self.levels},
             "mechanism": {name: channel.mechanism for name, channel in named},
             "weights": {name: dict(channel.weights()) for name, channel in named},
+            **({"stages": stages} if stages else {}),
         }
 
     def __repr__(self) -> str:
@@ -225,6 +250,38 @@ def read_channels(
                 build(mechanism, size, budget, domain=domain) if published is None else read(mechanism, size, published)
             )
     return tuple(channels)
+
+
+def read_two_stages(
+    entry: Entry, domain: Domain, size: int, budgets: Sequence[Micro | Budgets] = ()
+) -> tuple[Stages, ...]:
+    """Build both stages of each level where answers are tracked."""
+    for key in ("permanent", "stages"):
+        if key in entry.table and not entry.tracked:
+            fail(f"{entry.key}.{key}", 'must not be there unless repeat = "tracked"', entry.table[key])
+    if not entry.tracked:
+        return ()
+    from pldp.mechanisms import build_stages, read_stages  # noqa: PLC0415 - other surveys need none
+
+    mechanisms, weights = entry.mechanisms(), entry.weights()
+    spelled = read_per_level(entry.table.get("stages", {}), f"{entry.key}.stages", entry.levels, default=None)
+    asked = entry.table.get("permanent", {})
+    if not isinstance(asked, dict):
+        asked = dict.fromkeys((level.name for level in entry.levels), asked)
+    permanent = read_per_level(asked, f"{entry.key}.permanent", entry.levels, default=None)
+    found = []
+    for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
+        name, where = level.name, f"{entry.key}, level {level.name}"
+        with naming(where):
+            if spelled[name] is not None:
+                stages = read_stages(mechanisms[name], size, spelled[name])
+            else:
+                limit = None if permanent[name] is None else read_epsilon(permanent[name], f"{where}: permanent")
+                stages = build_stages(mechanisms[name], size, budget, domain=domain, permanent=limit)
+        if weights[name] is not None and weights[name] != stages.channel.weights():
+            fail(f"{where}: weights", "must be those that both stages make together", weights[name])
+        found.append(stages)
+    return tuple(found)
 
 
 def canonical(content: object) -> bytes:

@@ -68,8 +68,8 @@ def sign(survey: Survey, private_key: str) -> str:
     return json.dumps({"survey": survey.document, "signature": table}, indent=1, ensure_ascii=False) + "\n"
 
 
-def verify(survey: Survey, signature: Signature | None, *, trusted_key: str | None = None) -> None:
-    """Raise `SignatureError` unless the signature is good and, where a key is trusted, made with that key."""
+def verify(survey: Survey, signature: Signature | None, *, trusted_key: str | None = None) -> str:
+    """Return the key of a good signature; refuse others and, where a key is trusted, those made with another key."""
     if signature is None:
         raise SignatureError("signature: is missing, but a trusted key was given")
     if trusted_key is not None and _hex(trusted_key, "trusted_key", 32) != signature.public_key:
@@ -81,6 +81,7 @@ def verify(survey: Survey, signature: Signature | None, *, trusted_key: str | No
         key.verify(bytes.fromhex(signature.signature), survey.canonical)
     except InvalidSignature:
         raise SignatureError("signature: does not fit the survey; the file was changed after signing") from None
+    return signature.public_key
 
 
 def _hex(entry: object, key: str, length: int) -> str:

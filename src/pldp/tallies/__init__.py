@@ -1,11 +1,10 @@
 """Sufficient statistics of reports: counts per question and level, which merge by `+`."""
 
-from pldp.tallies.counts import BitCounts, Counts, OutputCounts
+from pldp.tallies.counts import BitCounts, Counts, OutputCounts, Pair, PairCounts
 from pldp.tallies.fusion import ABSENT, Fused, Service, Source, fused_of
 from pldp.tallies.joining import fuse
 from pldp.tallies.kernel import tally
-from pldp.tallies.pairs import Pair, PairCounts
-from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, PatternCounts, patterns_of
+from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, patterns_of
 from pldp.tallies.tally import Tally, unreadable_reports
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "OutputCounts",
     "Pair",
     "PairCounts",
-    "PatternCounts",
     "Service",
     "Source",
     "Tally",

@@ -1,4 +1,4 @@
-"""Counts of the outputs of one channel; two sets of counts merge by addition."""
+"""Counts of the outputs of one channel, and of two questions together; counts of parts merge by addition."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form, Integers
-from pldp.mechanisms.arrays import BIT_OF_BYTE, ByteArray, IntArray
+from pldp.mechanisms.arrays import BIT_OF_BYTE, ByteArray, IntArray, LabelArrays, arrays, label_arrays
 from pldp.records import Record
+from pldp.survey import Survey
 
-LARGEST_TABLE: Final = 2**27
-"""Outputs that are counted one by one, at most."""
+LARGEST_TABLE: Final = 2**27  # outputs that are counted one by one, at most
+LARGEST_PAIR: Final = 1 << 22  # cells of a two-way table, at most
+Pair = tuple[str, str]  #: Names of two questions.
+PairCell = tuple[tuple[str, str], tuple[str, str]]  # (question, level) of both
+_ROWS_AT_ONCE: Final = 1 << 13
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,9 +36,8 @@ class Additive(Record):
 
     def without(self, part: Any) -> Self:
         """Take counts out again that were added before."""
-        return replace(
-            self, **{each.name: getattr(self, each.name) - getattr(part, each.name) for each in fields(self)}
-        )
+        rest = {each.name: getattr(self, each.name) - getattr(part, each.name) for each in fields(self)}
+        return replace(self, **rest)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the arrays to store."""
@@ -48,11 +51,9 @@ class OutputCounts(Additive):
 
     counts: IntArray
 
-    has_cells: ClassVar[bool] = True
-    """Whether the distinct outputs are known: what a likelihood needs."""
+    has_cells: ClassVar[bool] = True  #: Whether the distinct outputs are known: what a likelihood needs.
 
-    cell_rows: ClassVar[None] = None
-    """Cells are all outputs, in their order."""
+    cell_rows: ClassVar[None] = None  #: Cells are all outputs, in their order.
 
     @property
     def form(self) -> Form:
@@ -135,28 +136,24 @@ class BitCounts(Additive):
         """Add the counts; rows stay only if every part with reports has them."""
         if len(parts) == 1:
             return parts[0]
-        reports = sum(part.reports for part in parts)
-        ones = reduce(add, (part.ones for part in parts))
+        sums = (sum(part.reports for part in parts), reduce(add, (part.ones for part in parts)))
         filled = [part for part in parts if part.reports] or parts[:1]
-        rows = [part.patterns for part in filled if part.patterns is not None]
-        row_counts = [part.pattern_counts for part in filled if part.pattern_counts is not None]
-        if len(rows) < len(filled):
-            return cls(reports, ones)
-        return cls(reports, ones, *_distinct(np.concatenate(rows), np.concatenate(row_counts)))
+        if not all(part.has_cells for part in filled):
+            return cls(*sums)
+        rows = np.concatenate([part.patterns for part in filled])
+        return cls(*sums, *_distinct(rows, np.concatenate([part.cell_counts for part in filled])))
 
     def without(self, part: Any) -> Self:
         """Take counts out again that were added before."""
         left = (self.reports - part.reports, self.ones - part.ones)
-        if self.patterns is None or part.patterns is None or self.pattern_counts is None:
+        if self.patterns is None or part.patterns is None:
             return type(self)(*left)
-        rows, counts = _distinct(
-            np.concatenate([self.patterns, part.patterns]), np.concatenate([self.pattern_counts, -part.pattern_counts])
-        )
+        both = np.concatenate([self.patterns, part.patterns])
+        rows, counts = _distinct(both, np.concatenate([self.cell_counts, -part.cell_counts]))
         return type(self)(*left, rows[counts > 0], counts[counts > 0])
 
 
-Counts = OutputCounts | BitCounts
-"""What a tally keeps of one question and level."""
+Counts = OutputCounts | BitCounts  #: What a tally keeps of one question and level.
 
 
 def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
@@ -174,8 +171,7 @@ def _distinct(rows: ByteArray, counts: IntArray) -> tuple[ByteArray, IntArray]:
     """Return the distinct rows in one fixed order with their summed counts, so that equal tallies are equal arrays."""
     if len(rows) == 0:
         return rows, counts
-    width = -(-rows.shape[1] // 8) * 8
-    padded = np.zeros((len(rows), width), np.uint8)
+    padded = np.zeros((len(rows), -(-rows.shape[1] // 8) * 8), np.uint8)
     padded[:, : rows.shape[1]] = rows
     order = np.lexsort(padded.view("<u8").T)
     ordered = padded.view("<u8")[order]
@@ -204,3 +200,66 @@ def counts_from_arrays(channel: Channel, arrays: Mapping[str, npt.NDArray[Any]])
 def _require(fits: bool) -> None:  # noqa: FBT001 - reads as a sentence
     if not fits:
         raise TallyError("stored counts do not fit the survey's channels")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairCounts(Additive):
+    """Reports that answer both questions at one pair of levels."""
+
+    reports: int
+    first: IntArray  #: How many support each value of the first question.
+    second: IntArray  #: How many support each value of the second.
+    both: IntArray  #: How many support a value of the first and a value of the second, first × second.
+
+    @classmethod
+    def none(cls, first: Channel, second: Channel) -> PairCounts:
+        """Return zero counts."""
+        return cls(0, *(np.zeros(shape, np.int64) for shape in (first.size, second.size, (first.size, second.size))))
+
+    @classmethod
+    def of_outputs(
+        cls, first: Channel, second: Channel, first_outputs: npt.NDArray[Any], second_outputs: npt.NDArray[Any]
+    ) -> PairCounts:
+        """Count the outputs of the same people: integers, or rows of packed bits."""
+        parts, forms = [cls.none(first, second)], (label_arrays(first), label_arrays(second))
+        for start in range(0, len(first_outputs), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            one, two = forms[0].supported(first_outputs[part]), forms[1].supported(second_outputs[part])
+            # Sums of at most 2¹³ ones are exact in single precision.
+            sums = (one.sum(axis=0), two.sum(axis=0), one.T @ two)
+            parts = [cls.merge([*parts, cls(len(one), *(np.asarray(array, np.int64) for array in sums))])]
+        return parts[0]
+
+    @classmethod
+    def from_arrays(cls, first: Channel, second: Channel, arrays: Mapping[str, npt.NDArray[Any]]) -> PairCounts:
+        """Rebuild stored counts and refuse what does not fit the channels."""
+        one, two, both = (arrays[name].astype(np.int64) for name in ("first", "second", "both"))
+        reports = int(arrays["reports"])
+        fits = one.shape == (first.size,) and two.shape == (second.size,) and both.shape == (first.size, second.size)
+        within = fits and bool((both >= 0).all() and (both <= np.minimum.outer(one, two)).all())
+        if not within or max(one.max(), two.max()) > reports:
+            raise TallyError("stored counts of two questions do not fit the survey's channels")
+        return cls(reports, one, two, both)
+
+
+def pair_cells(survey: Survey, pairs: Sequence[Pair]) -> dict[PairCell, tuple[Channel, Channel]]:
+    """Return every pair of (question, level) of these pairs of questions, with their channels."""
+    cells: dict[PairCell, tuple[Channel, Channel]] = {}
+    for first, second in pairs:
+        one, two = survey.question(first), survey.question(second)
+        if first == second:
+            raise TallyError(f"pairs must name two different questions, not {first!r} twice")
+        if survey.level_channel is not None:
+            raise TallyError("pairs need levels that show: two-way tables of hidden levels are not known")
+        if survey.ask == 1:
+            raise TallyError("pairs need people who answer both questions; this survey asks each person one")
+        for each in (one, two):
+            if not all(isinstance(arrays(channel), LabelArrays) for channel in each.channels):
+                raise TallyError(f"pairs must be choices of one label; question {each.name!r} is of kind {each.kind}")
+        rows, columns = one.channels[0].size, two.channels[0].size
+        if rows * columns > LARGEST_PAIR:
+            raise TallyError(f"pairs must have at most {LARGEST_PAIR:,} cells, not {rows:,} × {columns:,}")
+        for level, channel in zip(one.levels, one.channels, strict=True):
+            for other_level, other in zip(two.levels, two.channels, strict=True):
+                cells[(first, level.name), (second, other_level.name)] = (channel, other)
+    return cells

@@ -45,12 +45,8 @@ def _with_types(survey: Survey, table: pa.Table) -> pa.Table:
         if pa.types.is_null(column.type):
             table = table.set_column(place, field.name, pa.nulls(len(column), field.type))
         elif pa.types.is_floating(column.type) and pa.types.is_integer(field.type):
-            table = table.set_column(place, field.name, _whole(column, field.name))
+            try:
+                table = table.set_column(place, field.name, column.cast(pa.int64()))
+            except pa.ArrowInvalid:
+                raise ReportError(f"column {field.name} must hold integers; some are not whole numbers") from None
     return table
-
-
-def _whole(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        raise ReportError(f"column {name} must hold integers; some are not whole numbers") from None

@@ -27,41 +27,27 @@ from pldp.tallies.tally import Tally
 
 IntArray = npt.NDArray[np.int64]
 CellArray = npt.NDArray[np.int32]
+Bounds = tuple[float, float]
 
 ABSENT: Final = -1
 """In a cell: this service has no report of these people."""
 
-_COUNTED: Final = 1 << 26
-_SORTED: Final = 1 << 62
-"""Numbers of possible tuples up to which they are counted in a table, or numbered in 64 bits."""
+_COUNTED: Final = 1 << 26  # possible tuples up to which they are counted in a table
+_SORTED: Final = 1 << 62  # … and up to which they are numbered in 64 bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Service(Record):
-    """The reports of one service: a key and an output per person.
-
-    Attributes
-    ----------
-    channel
-        The channel that all its reports come from.
-    keys
-        One key per report, unique within the service: integers or text, NumPy or Arrow.
-    outputs
-        One integer output per report; missing ones are counted and treated like impossible ones.
-    bounds
-        The numbers that the first and the last bucket end at; all services must share them.
-    """
+    """The reports of one service: a key and an output per person, all of them from one channel."""
 
     name: str
     channel: Channel
-    keys: Any = field(repr=False)
-    outputs: Any = field(repr=False)
-    bounds: tuple[float, float] = (-1.0, 1.0)
+    keys: Any = field(repr=False)  #: One per report, unique within the service: integers or text, NumPy or Arrow.
+    outputs: Any = field(repr=False)  #: One integer per report; missing ones are treated like impossible ones.
+    bounds: Bounds = (-1.0, 1.0)  #: Where the first and the last bucket end; all services must share them.
 
     @classmethod
-    def of_table(
-        cls, name: str, channel: Channel, table: pa.Table, *, bounds: tuple[float, float] = (-1.0, 1.0)
-    ) -> Service:
+    def of_table(cls, name: str, channel: Channel, table: pa.Table, *, bounds: Bounds = (-1.0, 1.0)) -> Service:
         """Read the columns `key` and `output`; `mechanism` and `epsilon`, where present, must be the channel's."""
         for column in stated_columns(name, "table", table.column_names):
             require_stated(name, channel, column, pc.unique(table[column]).to_pylist())
@@ -69,13 +55,7 @@ class Service(Record):
 
     @classmethod
     def of_numbers(
-        cls,
-        name: str,
-        channel: Channel,
-        keys: Any,
-        numbers: npt.ArrayLike,
-        *,
-        bounds: tuple[float, float] = (-1.0, 1.0),
+        cls, name: str, channel: Channel, keys: Any, numbers: npt.ArrayLike, *, bounds: Bounds = (-1.0, 1.0)
     ) -> Service:
         """Put the outputs of a continuous mechanism on the grid of its channel; what lies outside becomes impossible.
 
@@ -122,22 +102,12 @@ class Source(Brief):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fused(Record):
-    """Counts of tuples of outputs.
-
-    Attributes
-    ----------
-    bounds
-        The numbers that the grid's ends stand for.
-    cells
-        Distinct tuples of outputs, tuples × sources; `ABSENT` where people gave nothing to a service.
-    counts
-        Number of people of each tuple.
-    """
+    """Counts of tuples of outputs."""
 
     sources: tuple[Source, ...]
-    bounds: tuple[float, float]
-    cells: CellArray
-    counts: IntArray
+    bounds: Bounds  #: The numbers that the grid's ends stand for.
+    cells: CellArray  #: Distinct tuples, tuples × sources; `ABSENT` where people gave nothing to a service.
+    counts: IntArray  #: Number of people of each tuple.
 
     @property
     def people(self) -> int:
@@ -154,9 +124,8 @@ class Fused(Record):
         """Number of people by the services that they gave to."""
         flags = (self.cells != ABSENT) @ (1 << np.arange(len(self.sources)))
         people = np.bincount(flags, weights=self.counts, minlength=1 << len(self.sources))
-        names = [source.name for source in self.sources]
         return {
-            tuple(name for place, name in enumerate(names) if subset >> place & 1): int(people[subset])
+            tuple(source.name for place, source in enumerate(self.sources) if subset >> place & 1): int(people[subset])
             for subset in np.flatnonzero(people)
         }
 
@@ -175,7 +144,6 @@ class Fused(Record):
         return self if step <= 1 else replace(self, cells=self.cells[::step], counts=self.counts[::step])
 
     def __add__(self, other: object) -> Fused:
-        """Add the tally of other people about the same services."""
         if not isinstance(other, Fused):
             return NotImplemented
         names, others = ([(each.name, each.channel) for each in fused.sources] for fused in (self, other))
@@ -183,9 +151,8 @@ class Fused(Record):
             raise TallyError("fused tallies to add must have the same services, channels and bounds, in one order")
         sources = []
         for ours, theirs in zip(self.sources, other.sources, strict=True):
-            skipped = Counter(ours.skipped) + Counter(theirs.skipped)
-            reports = ours.reports + theirs.reports
-            sources.append(replace(ours, reports=reports, skipped=dict(sorted(skipped.items()))))
+            skipped = sorted((Counter(ours.skipped) + Counter(theirs.skipped)).items())
+            sources.append(replace(ours, reports=ours.reports + theirs.reports, skipped=dict(skipped)))
         cells, counts = np.concatenate([self.cells, other.cells]), np.concatenate([self.counts, other.counts])
         return Fused(tuple(sources), self.bounds, *recount(cells, [source.channel for source in sources], counts))
 
@@ -218,10 +185,7 @@ def fused_of(tally: Tally, question: str) -> Fused:
     if not sources:
         raise TallyError(f"question {question!r} has no reports, so there is nothing to estimate")
     table = np.full((sum(map(len, cells)), len(sources)), ABSENT, np.int32)
-    start = 0
-    for place, outputs in enumerate(cells):
-        table[start : start + len(outputs), place] = outputs
-        start += len(outputs)
+    table[np.arange(len(table)), np.repeat(np.arange(len(cells)), [*map(len, cells)])] = np.concatenate(cells)
     return Fused(tuple(sources), (asked.grid.low, asked.grid.high), table, np.concatenate(counts))
 
 

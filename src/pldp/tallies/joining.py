@@ -20,9 +20,7 @@ from pldp.mechanisms import Bits, Channel
 from pldp.tallies.fusion import CellArray, Fused, IntArray, Service, Source, distinct, recount
 from pldp.usage import require
 
-OUTSIDE: Final = ("refuse", "skip", "clip")
-"""What `fuse` may do with outputs that the channel cannot make."""
-
+OUTSIDE: Final = ("refuse", "skip", "clip")  # what `fuse` may do with outputs that the channel cannot make
 _SPARSE: Final = 4
 """Integer keys whose range is at most so many times the number of reports are numbered without hashing."""
 
@@ -53,13 +51,11 @@ def fuse(services: Sequence[Service], *, outside: str = "refuse") -> Fused:
         require(service, Service, "pldp.fuse([service, …])")
         keys, outputs = _array(service.keys), _array(service.outputs)
         if len(keys) != len(outputs):
-            raise TallyError(
-                f"service {service.name!r}: there must be one key per output, not {len(keys):,} for {len(outputs):,}"
-            )
+            numbers = f"{len(keys):,} for {len(outputs):,}"
+            raise TallyError(f"service {service.name!r}: there must be one key per output, not {numbers}")
         columns.append((keys, outputs))
     design = Design.of(services, outside)
-    types = [tuple(array.type for array in pair) for pair in columns]
-    design.require_types(*zip(*types, strict=True))
+    design.require_types(*zip(*((keys.type, outputs.type) for keys, outputs in columns), strict=True))
     return design.finish(design.part(columns))
 
 
@@ -130,11 +126,9 @@ class Design:
         places, people = _numbered([keys for keys, _, _ in checked])
         seen, joined = [], []
         for (_, outputs, found), place in zip(checked, places, strict=True):
-            here = np.zeros(people, np.bool_)
-            here[place] = True
-            seen.append(found._replace(repeated=len(place) - int(here.sum())))
             column = np.zeros(people, np.int32)
             column[place] = outputs + 1
+            seen.append(found._replace(repeated=len(place) - int(np.count_nonzero(column))))
             joined.append(column)
         return FusedPart(tuple(seen), *distinct(joined, self.channels, None))
 
@@ -167,18 +161,16 @@ class Design:
 
     def finish(self, part: FusedPart) -> Fused:
         """Return the tally of all people; refuse what any of their reports broke."""
-        services = zip(self.names, self.channels, part.seen, strict=True)
-        sources = [
-            Source(name, channel, seen.kept, self._skipped(name, channel, seen)) for name, channel, seen in services
-        ]
-        for name, seen in zip(self.names, part.seen, strict=True):
+        services = list(zip(self.names, self.channels, part.seen, strict=True))
+        sources = tuple(Source(*each[:2], each[2].kept, self._skipped(*each)) for each in services)
+        for name, _, seen in services:
             if seen.keyless:
                 raise TallyError(f"service {name!r}: every report must have a key; {seen.keyless:,} have none")
-        for name, seen in zip(self.names, part.seen, strict=True):
+        for name, _, seen in services:
             if seen.repeated:
                 some = f"{seen.repeated:,} of {seen.kept:,} reports"
                 raise TallyError(f"service {name!r}: keys must be unique; {some} repeat an earlier key")
-        return Fused(tuple(sources), self.bounds, part.cells, part.counts)
+        return Fused(sources, self.bounds, part.cells, part.counts)
 
     def _skipped(self, name: str, channel: Channel, seen: Seen) -> dict[str, int]:
         """Return how many reports of a service did not count as they are, and why; refuse what must not happen."""
@@ -186,13 +178,12 @@ class Design:
             raise TallyError(f"service {name!r}: there must be at least one report, not none")
         if seen.broken:
             raise TallyError(f"service {name!r}: outputs must be integers; {seen.broken:,} of {seen.reports:,} are not")
-        counted = {"missing": seen.missing, "impossible": seen.impossible}
-        counted = {reason: count for reason, count in counted.items() if count}
+        counts = {"missing": seen.missing, "impossible": seen.impossible}
+        counted = {reason: count for reason, count in counts.items() if count}
         if counted and self.outside == "refuse":
             some = " and ".join(f"{count:,} {reason}" for reason, count in counted.items())
-            raise TallyError(
-                f"service {name!r}: outputs must be below {channel.form.count}; {some} of {seen.reports:,}"
-            )
+            most = f"outputs must be below {channel.form.count}"
+            raise TallyError(f"service {name!r}: {most}; {some} of {seen.reports:,}")
         if not seen.kept:
             none = f"none of {seen.reports:,} is"
             raise TallyError(f"service {name!r}: there must be at least one possible output; {none}")

@@ -18,33 +18,19 @@ from pldp.errors import ReportError
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import ByteArray
 from pldp.reports import Rejection, Report, ReportRejected, read_report
-from pldp.reports.columns import (
-    BATCH_ROWS,
-    Forms,
-    parquet_files,
-    read_row_groups,
-    schema,
-    to_batch,
-)
+from pldp.reports.columns import BATCH_ROWS, Forms, parquet_files, read_row_groups, schema, to_batch
 from pldp.survey import SCHEMA, Question, Survey
-from pldp.tallies.counts import BitCounts, Counts, OutputCounts
+from pldp.tallies.counts import BitCounts, Counts, OutputCounts, Pair, PairCounts, pair_cells
 from pldp.tallies.frames import frame_table
-from pldp.tallies.pairs import Pair, PairCounts, pair_cells
 from pldp.tallies.tally import Cell, Tally
 from pldp.usage import require
 
 Reports = Any
 """An iterable of `Report`, JSON text or parsed JSON; Arrow data; a pandas or Polars data frame; a Parquet path."""
 
-Progress = Callable[[int], None]
-"""Called with the number of rows read so far."""
-
-MERGE_EVERY = 64
-"""Batches counted before their tallies are merged: keeps sorting of rows rare."""
-
-PENDING_COUNTERS = 1 << 24
-"""Counters in tallies that wait to be merged, at most (or those of one tally): bounds memory."""
-
+Progress = Callable[[int], None]  # called with the number of rows read so far
+MERGE_EVERY = 64  # batches counted before their tallies are merged: keeps sorting of rows rare
+PENDING_COUNTERS = 1 << 24  # counters in tallies that wait to be merged, at most (or those of one tally): bounds memory
 ID_BYTES = 16
 RECORDS_AT_ONCE = 65_536
 
@@ -135,14 +121,12 @@ def _parts(survey: Survey, reports: Reports, count: Callable[[pa.RecordBatch], T
 
 def read_share(survey: Survey, file: str | Path, place: int = 0, of: int = 1) -> Iterator[pa.RecordBatch]:
     """Read the survey's columns of a share of a Parquet file; name the file if one is missing or of a wrong type."""
-    checked = False
-    for batch in read_row_groups(file, schema(survey).names, place, of):
-        if not checked:
+    for number, batch in enumerate(read_row_groups(file, schema(survey).names, place, of)):
+        if number == 0:
             try:
                 tally_batch(survey, batch.slice(0, 0))
             except ReportError as error:
                 raise ReportError(f"{file}: {error}") from None
-            checked = True
         yield batch
 
 
@@ -190,7 +174,11 @@ def accepted_rows(survey: Survey, batch: pa.RecordBatch, question: str) -> dict[
 
 def _checked(survey: Survey, batch: pa.RecordBatch) -> tuple[list[_QuestionColumns], npt.NDArray[np.uint8]]:
     """Return the columns of every question, and per row the code of the reason to reject it or `_ACCEPTED`."""
-    reasons = _check_envelope(survey, batch)
+    reasons = np.full(batch.num_rows, _ACCEPTED, np.uint8)
+    schemas, valid = _integers(batch, "schema")
+    _reject(reasons, (schemas != SCHEMA) | ~valid, Rejection.WRONG_SCHEMA)
+    _reject(reasons, _codes(batch, "survey", [survey.hash]) != 0, Rejection.WRONG_SURVEY)
+    _reject(reasons, ~_good_ids(_column(batch, "id")), Rejection.BAD_ID)
     read = [_QuestionColumns(question, batch, reasons) for question in survey.questions]
     answered = np.zeros(batch.num_rows, np.uint16)
     for columns in read:
@@ -199,17 +187,6 @@ def _checked(survey: Survey, batch: pa.RecordBatch) -> tuple[list[_QuestionColum
     if survey.ask is not None:
         _reject(reasons, answered > survey.ask, Rejection.TOO_MANY_ANSWERS)
     return read, reasons
-
-
-def _check_envelope(survey: Survey, batch: pa.RecordBatch) -> npt.NDArray[np.uint8]:
-    """Return per row the code of the first reason to reject it, `_ACCEPTED` so far."""
-    reasons = np.full(batch.num_rows, _ACCEPTED, np.uint8)
-    schemas, valid = _integers(batch, "schema")
-    _reject(reasons, (schemas != SCHEMA) | ~valid, Rejection.WRONG_SCHEMA)
-    codes = _codes(batch, "survey", [survey.hash])
-    _reject(reasons, codes != 0, Rejection.WRONG_SURVEY)
-    _reject(reasons, ~_good_ids(_column(batch, "id")), Rejection.BAD_ID)
-    return reasons
 
 
 def _good_ids(column: pa.Array) -> npt.NDArray[np.bool_]:
@@ -226,8 +203,7 @@ class _QuestionColumns:
 
     def __init__(self, question: Question, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
         self.question = question
-        names = [level.name for level in question.levels]
-        self.level = _codes(batch, f"{question.name}.level", names)
+        self.level = _codes(batch, f"{question.name}.level", [level.name for level in question.levels])
         self.answered = self.level != _NO_TEXT
         _reject(reasons, self.level == _UNKNOWN, Rejection.UNKNOWN_LEVEL)
         self.level = np.maximum(self.level, np.int16(-1))
@@ -242,9 +218,7 @@ class _QuestionColumns:
 
     def _takes(self, kind: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Rows whose level has a channel of this kind (a truth value per level)."""
-        if kind.all():
-            return self.level >= 0
-        return np.append(kind, False)[self.level]
+        return self.level >= 0 if kind.all() else np.append(kind, False)[self.level]
 
     def _check_integers(self, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
         self.output, valid = _integers(batch, f"{self.question.name}.output")
@@ -266,7 +240,6 @@ class _QuestionColumns:
             _reject(reasons, wanted & (self.rows[:, -1] >= 1 << (8 - spare)), Rejection.OUT_OF_RANGE)
 
     def chose(self, level: str) -> npt.NDArray[np.bool_]:
-        """Tell which rows show this level."""
         return np.asarray(self.level == self.question.level_index[level])
 
     def outputs(self, channel: Channel, rows: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
@@ -275,7 +248,6 @@ class _QuestionColumns:
         return np.zeros(0, np.uint8) if column is None else column[rows]
 
     def count(self, accepted: npt.NDArray[np.bool_], *, patterns: bool) -> dict[Cell, Counts]:
-        """Count the accepted rows of each level."""
         level = self.level if accepted.all() else np.where(accepted, self.level, -1)
         table = self._integer_table(level)
         counts: dict[Cell, Counts] = {}
@@ -308,9 +280,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def _valid(column: pa.Array) -> npt.NDArray[np.bool_]:
-    if column.null_count == 0:
-        return np.ones(len(column), bool)
-    return np.asarray(column.is_valid())
+    return np.asarray(column.is_valid()) if column.null_count else np.ones(len(column), bool)
 
 
 def _integers(batch: pa.RecordBatch, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
@@ -360,8 +330,7 @@ def _packed_rows(column: pa.Array, name: str, length: int) -> tuple[ByteArray, n
     if right.all():
         return _bytes_of(column, length), right
     rows = np.zeros((len(column), length), np.uint8)
-    if right.any():
-        rows[right] = _bytes_of(column.filter(pa.array(right)), length)
+    rows[right] = _bytes_of(column.filter(pa.array(right)), length)
     return rows, right
 
 

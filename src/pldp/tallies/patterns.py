@@ -22,8 +22,7 @@ from pldp.records import Record
 LARGEST_SET = 16
 """Items of one set at most: its patterns are a table of 2^m counts."""
 
-_BLOCK_WORDS = 1 << 17
-"""Words that are combined at a time: a megabyte stays in the processor's cache."""
+_BLOCK_WORDS = 1 << 17  # words that are combined at a time: a megabyte stays in the processor's cache
 
 
 class Columns(Protocol):
@@ -40,24 +39,16 @@ class Columns(Protocol):
     def joint_counts(self, sets: IntArray) -> IntArray:
         """Return how many reports have all items of each set (sets × items)."""
 
-    def pattern_counts(self, sets: IntArray) -> PatternCounts:
-        """Return how often the items of each set show each pattern."""
+    def pattern_counts(self, sets: IntArray) -> IntArray:
+        """Return how often the items of each set show each pattern: sets × 2^items, bit j of a column for item j."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemColumns(Record):
-    """Reports of sets as one packed bit vector per item: what any question about items that come together needs.
-
-    Attributes
-    ----------
-    reports
-        Number of reports.
-    bits
-        Items × words of 64 reports; unused bits of the last word are 0.
-    """
+    """Reports of sets as one packed bit vector per item: what any question about items that come together needs."""
 
     reports: int
-    bits: WordArray
+    bits: WordArray  #: Items × words of 64 reports; unused bits of the last word are 0.
 
     @classmethod
     def of_rows(cls, rows: ByteArray, size: int) -> ItemColumns:
@@ -88,9 +79,20 @@ class ItemColumns(Record):
                 counts[first:last] = _ones(np.bitwise_and(columns, common, out=columns))
         return counts
 
-    def pattern_counts(self, sets: Sequence[Sequence[int]] | IntArray) -> PatternCounts:
-        """Return how often the items of each set (all of one size) show each pattern."""
-        return PatternCounts.of_columns(self, sets)
+    def pattern_counts(self, sets: Sequence[Sequence[int]] | IntArray) -> IntArray:
+        """Return how often the items of each set (all of one size, items rising) show each pattern.
+
+        The result is sets × 2^items; bit j of a column's number is item j of the set. Counts of parts of the reports
+        add up to those of the whole.
+
+        >>> rows = np.array([[0b101], [0b100], [0b111]], np.uint8)
+        >>> ItemColumns.of_rows(rows, 3).pattern_counts([[0, 2]]).tolist()
+        [[0, 0, 1, 2]]
+        """
+        chosen = checked_sets(sets, self.size)
+        size = chosen.shape[1]
+        subsets = ([item for item in range(size) if mask >> item & 1] for mask in range(1 << size))
+        return np.asarray(patterns_of(np.stack([self.joint_counts(chosen[:, items]) for items in subsets], axis=1)))
 
 
 def _ones_by_table(words: WordArray) -> IntArray:
@@ -107,15 +109,6 @@ _ONES_OF_HALF = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8)
 _ones: Callable[[WordArray], IntArray] = _ones_by_processor if hasattr(np, "bitwise_count") else _ones_by_table
 
 
-def subset_masks(size: int) -> list[list[int]]:
-    """Return the items of every subset of so many items, the subset with bit j having item j.
-
-    >>> subset_masks(2)
-    [[], [0], [1], [0, 1]]
-    """
-    return [[item for item in range(size) if mask >> item & 1] for mask in range(1 << size)]
-
-
 def patterns_of(joint: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Turn counts of "at least these items" into counts of "exactly these items" (Möbius inversion).
 
@@ -130,47 +123,6 @@ def patterns_of(joint: npt.NDArray[Any]) -> npt.NDArray[Any]:
         table = patterns.reshape(len(joint), 1 << size - 1 - item, 2, 1 << item)
         table[:, :, 0] -= table[:, :, 1]
     return patterns
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PatternCounts(Record):
-    """How often the items of fixed sets show each pattern: a tally, counts of parts add up to those of the whole.
-
-    Attributes
-    ----------
-    sets
-        Sets × items, the items of a set rising.
-    counts
-        Sets × 2^items; bit j of a column's number is item j of the set.
-    """
-
-    sets: IntArray
-    counts: IntArray
-
-    @classmethod
-    def of_columns(cls, columns: ItemColumns, sets: Sequence[Sequence[int]] | IntArray) -> PatternCounts:
-        """Count the patterns of sets of one size.
-
-        >>> rows = np.array([[0b101], [0b100], [0b111]], np.uint8)
-        >>> part = PatternCounts.of_columns(ItemColumns.of_rows(rows, 3), [[0, 2]])
-        >>> part.counts.tolist(), (part + part).reports
-        ([[0, 0, 1, 2]], 6)
-        """
-        chosen = checked_sets(sets, columns.size)
-        joint = [columns.joint_counts(chosen[:, items]) for items in subset_masks(chosen.shape[1])]
-        return cls(chosen, patterns_of(np.stack(joint, axis=1)))
-
-    @property
-    def reports(self) -> int:
-        """Number of reports counted."""
-        return int(self.counts[0].sum())
-
-    def __add__(self, other: object) -> PatternCounts:
-        if not isinstance(other, PatternCounts):
-            return NotImplemented
-        if not np.array_equal(self.sets, other.sets):
-            raise TallyError("pattern counts to add must be of the same sets of items")
-        return PatternCounts(self.sets, self.counts + other.counts)
 
 
 def checked_sets(sets: Sequence[Sequence[int]] | IntArray, size: int) -> IntArray:

@@ -17,23 +17,20 @@ import numpy as np
 from pldp.errors import SurveyError, TallyError
 from pldp.files import atomic_write
 from pldp.mechanisms import Channel
+from pldp.records import Record
 from pldp.reports import Rejection
 from pldp.show import Table, panel
 from pldp.survey import Survey, loads
-from pldp.tallies.counts import Additive, Counts, counts_from_arrays, no_counts
-from pldp.tallies.pairs import Pair, PairCell, PairCounts, pair_cells
+from pldp.tallies.counts import Counts, Pair, PairCell, PairCounts, counts_from_arrays, no_counts, pair_cells
 
 TALLY_SCHEMA: Final = 1
 
-_SHOWN: Final = 3
-"""Questions in the short form of a tally."""
-
-Cell = tuple[str, str]
-"""Question and level (as the report shows it)."""
+_SHOWN: Final = 3  # questions in the short form of a tally
+Cell = tuple[str, str]  # question and level (as the report shows it)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tally:
+class Tally(Record):
     """Counts per (question, level), the number of reports, and how many were rejected for which reason.
 
     `pairs` holds counts of two questions together, where they were asked for.
@@ -84,27 +81,12 @@ class Tally:
     def __add__(self, other: object) -> Tally:
         return Tally.merge([self, other]) if isinstance(other, Tally) else NotImplemented
 
-    def __eq__(self, other: object) -> bool:
-        """Exact equality of every count."""
-        if not isinstance(other, Tally):
-            return NotImplemented
-        return (
-            self.survey.hash == other.survey.hash
-            and (self.reports, self.rejections) == (other.reports, other.rejections)
-            and all(_equal(self.counts[cell], other.counts[cell]) for cell in self.counts)
-            and self.pairs.keys() == other.pairs.keys()
-            and all(_equal(self.pairs[cell], other.pairs[cell]) for cell in self.pairs)
-        )
-
-    __hash__ = None  # type: ignore[assignment] # it holds arrays
-
     @property
     def rejected(self) -> int:
         """Number of reports that were not counted."""
         return sum(self.rejections.values())
 
     def _repr_html_(self) -> str:
-        """Show what was counted in notebooks."""
         cells = [(question, level, f"{counts.reports:,}") for (question, level), counts in self.counts.items()]
         rejections = [(reason.value, f"{count:,}") for reason, count in sorted(self.rejections.items())]
         return panel(
@@ -127,9 +109,9 @@ class Tally:
     def __repr__(self) -> str:
         rejected = f", {self.rejected:,} rejected" if self.rejected else ""
         lines = [f"Tally of {self.survey.title!r}: {self.reports:,} reports{rejected}"]
-        answered = self.answered
-        lines += [f"  {name}: {answers:,} answers" for name, answers in list(answered.items())[:_SHOWN]]
-        return "\n".join([*lines, *([f"  … and {len(answered) - _SHOWN} more"] if len(answered) > _SHOWN else [])])
+        answered = [f"  {name}: {answers:,} answers" for name, answers in self.answered.items()]
+        more = [f"  … and {len(answered) - _SHOWN} more"] if len(answered) > _SHOWN else []
+        return "\n".join([*lines, *answered[:_SHOWN], *more])
 
     @property
     def answered(self) -> dict[str, int]:
@@ -219,7 +201,6 @@ def unreadable_reports(survey: Survey, number: int) -> Tally:
 
 
 def _cells(survey: Survey) -> dict[Cell, Channel]:
-    """Return the channel of each question and level."""
     return {
         (question.name, level.name): channel
         for question in survey.questions
@@ -240,8 +221,3 @@ def _merge_pairs(tallies: Sequence[Tally]) -> dict[PairCell, PairCounts]:
 
 def _merge(parts: Sequence[Any]) -> Any:
     return type(parts[0]).merge(parts)
-
-
-def _equal(one: Additive, other: Additive) -> bool:
-    ours, theirs = one.arrays(), other.arrays()
-    return ours.keys() == theirs.keys() and all(np.array_equal(ours[name], theirs[name]) for name in ours)

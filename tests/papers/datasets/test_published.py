@@ -15,8 +15,16 @@ import pytest
 from pldp.cli import main
 from pldp.errors import DatasetError, UsageError
 from pldp.papers import PAPERS, load_paper
-from pldp.papers.datasets import DATASETS, PUBLISHED, content_sha256, data_file, download, load_counts
-from pldp.papers.datasets.published import ADULT_COLUMNS, BASKET_ITEMS
+from pldp.papers.datasets import (
+    ADULT_COLUMNS,
+    BASKET_ITEMS,
+    DATASETS,
+    PUBLISHED,
+    content_sha256,
+    data_file,
+    download,
+    load_counts,
+)
 
 NUMERIC = [["39", "State-gov", "1", "B", "2", "C", "D", "E", "F", "G", "3", "4", "40", "US", "<=50K"]] * 3
 
@@ -127,7 +135,7 @@ def test_endless_files_are_cut_off(
     publisher: tuple[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     publisher[1]["/basket.txt"] = b"x" * 200_000
-    monkeypatch.setattr("pldp.papers.datasets.published.MOST_BYTES", 100_000)
+    monkeypatch.setattr("pldp.papers.datasets.MOST_BYTES", 100_000)
     with pytest.raises(DatasetError, match="more than 100,000 bytes"):
         download("basket", tmp_path, address=f"{publisher[0]}/basket.txt")
 

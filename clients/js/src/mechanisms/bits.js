@@ -2,7 +2,7 @@ import { toHex } from "../bytes.js";
 
 export const BIT_TOTAL = 2n ** 32n;
 
-const bytesFor = (bits) => Math.ceil(bits / 8);
+export const bytesFor = (bits) => Math.ceil(bits / 8);
 
 /** Bits that are 1 where 32 random digits are below the threshold, compared from the lowest on. */
 export const drawBits = (size, noise, thresholdOf) => {

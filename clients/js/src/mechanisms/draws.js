@@ -3,11 +3,12 @@ import { littleEndian } from "../bytes.js";
 import { microOfRatio } from "../epsilon.js";
 
 export const TOTAL = 2n ** 53n;
+export const NOISE_BYTES = 7;
 
 /** Reports are integers below `count`. */
 export const integers = (count, pick) => ({
 	form: { integers: Number(count) },
-	draw: (value, random) => Number(pick(BigInt(value), littleEndian(random(7)) >> 3n)),
+	draw: (value, random) => Number(pick(BigInt(value), littleEndian(random(NOISE_BYTES)) >> 3n)),
 });
 
 /** The same ε for every value. */

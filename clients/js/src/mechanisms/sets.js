@@ -11,6 +11,8 @@ export const item_set = (sure, size, kept, raised) => {
 	};
 	return {
 		...bits(size, 0, bitsOf),
+		kept,
+		raised,
 		promised: (place) => promise([kept[place], raised[place]], [total - raised[place], total - kept[place]])(),
 		chances: (place) => chancesOf(total, kept[place], raised[place])(),
 	};

@@ -11,20 +11,11 @@ from pldp.survey import Question
 
 Q = TypeVar("Q", bound=Question)
 
-LABELS: Final = ["a", "b", "c", "d"]
-"""Of the questions that a mechanism is audited with."""
+LABELS: Final = ["a", "b", "c", "d"]  # of the questions that a mechanism is audited with
 
 
 class Comparison(NamedTuple):
-    """Answers to compare.
-
-    Attributes
-    ----------
-    claims
-        ε that is claimed between any two of them.
-    timed
-        Places of the answers that a device should take the same time for.
-    """
+    """Answers to compare, ε that is claimed between any two of them, and those that should take the same time."""
 
     answers: list[Any]
     claims: list[list[float]]
@@ -34,8 +25,7 @@ class Comparison(NamedTuple):
 class AuditedKind(ABC, Generic[Q]):
     """The promises of a question of one kind."""
 
-    domain: ClassVar[Domain]
-    """What the values of its channels are."""
+    domain: ClassVar[Domain]  # what the values of its channels are
 
     @abstractmethod
     def compare(self, question: Q, level: int) -> Comparison:

@@ -2,11 +2,11 @@
 import { databaseStore } from "./device/index.js";
 import { openStore } from "./device/state.js";
 
-const isGood = ({ pldp_invitation, token }) => pldp_invitation === 1 && typeof token === "string";
+const understand = (content) => content.pldp_invitation === 1 && typeof content.token === "string" && content;
 
 /** Take the token out of the address and keep it; give a fetch that shows it, and what its person has spent. */
 export const openInvitation = async (collector) => {
-	const kept = openStore(databaseStore("pldp invitation"), { pldp_invitation: 1, token: "" }, isGood);
+	const kept = openStore(databaseStore("pldp invitation"), { pldp_invitation: 1, token: "" }, understand);
 	const [, given] = /^#([\w-]{20,})$/.exec(location.hash) ?? [];
 	await kept.change((content) => [null, given && { ...content, token: given }]);
 	if (given) history.replaceState(null, "", location.pathname + location.search);

@@ -1,5 +1,6 @@
 /** The choice of a level, strictest first and preselected. */
 import { epsilonText } from "./device/epsilon.js";
+import { pricesOf } from "./device/repeat.js";
 import { make } from "./dom.js";
 import { KINDS } from "./kinds/registry.js";
 import { oddsOf } from "./odds.js";
@@ -17,18 +18,31 @@ const offered = (survey, questions, chosen) =>
 		return name === null ? [] : [{ question, level: question.levels.find((level) => level.name === name) }];
 	});
 
-const wordsOf = (answers, most) => {
+/** What answering everything costs at most, by the survey's rule for repeats; a hidden level costs as the dearest does. */
+const costOf = ({ repeat, hiding }, answers, cap) => {
+	const paid = answers.map(({ question, level }) => (hiding ? question.levels.at(-1) : level));
+	const prices = paid.map((level) => pricesOf(repeat, level).map(([, micro]) => micro));
+	const [first, ...more] = prices[0].map((_, place) => epsilonText(prices.reduce((sum, each) => sum + each[place], 0)));
+	const words = {
+		once: `ε = ${first}, however often you are asked.`,
+		fresh: `ε = ${first} in every round.`,
+		tracked: `ε = ${first} for one report; ε = ${more[0]} for answers that never change, however often you are asked; ` +
+			`ε = ${more[1]} for every round in which two life stories differ. Your device stops at ε = ${epsilonText(cap)}.`,
+	};
+	return `Answering everything costs at most ${words[repeat]}`;
+};
+
+const wordsOf = (survey, answers, most, cap) => {
 	const promised = new Set(["an answer", ...answers.map(({ question }) => KINDS[question.kind].protects)]);
 	const bare = answers.some(({ level }) => level.unprotected);
-	const all = answers.reduce((sum, { level }) => sum + level.charge, 0);
 	return [
 		`ε = ${epsilonText(most)} for ${[...promised].join(" or ")}.`,
 		bare && "Some answers are not protected: a report can prove them. The questions say which.",
-		`Answering everything costs at most ε = ${epsilonText(all)}.`,
+		costOf(survey, answers, cap),
 	].filter(Boolean).join(" ");
 };
 
-const card = (answers, { name, text }, place) => {
+const card = (survey, answers, { name, text }, place, cap) => {
 	const most = Math.max(...answers.map(({ level }) => level.micro));
 	const id = `level-${place}`;
 	const input = make("input", { type: "radio", name: "level", value: name, id, checked: place === 0 });
@@ -36,12 +50,12 @@ const card = (answers, { name, text }, place) => {
 	return make("div", { className: "level" },
 		make("div", { className: "head" }, input, make("label", { htmlFor: id }, make("strong", {}, name), text && ` – ${text}`)),
 		make("div", { id: `${id}-odds` }, oddsOf(most),
-			make("p", { className: "muted small" }, wordsOf(answers, most))));
+			make("p", { className: "muted small" }, wordsOf(survey, answers, most, cap))));
 };
 
-export const showLevels = (place, survey, questions) =>
+export const showLevels = (place, survey, questions, cap) =>
 	place.replaceChildren(
 		...survey.levels
 			.map((level) => [offered(survey, questions, level.name), level])
 			.filter(([answers]) => answers.length)
-			.map(([answers, level], index) => card(answers, level, index)));
+			.map(([answers, level], index) => card(survey, answers, level, index, cap)));

@@ -6,6 +6,11 @@ import { announce, failed, on, say } from "./status.js";
 
 const STATES = { waiting: "waits to be sent", sent: "sent", refused: "refused by the collector", withdrawn: "withdrawn" };
 
+const REFUSALS = {
+	bad_token: "The collector takes reports only with an invitation; open your link again",
+	closed_round: "The round has ended, and the collector no longer takes this report",
+};
+
 const receiptOf = ({ day, questions, state, receipt, code }, takeBack) => {
 	const line = make("p", {}, `${day}: ${questions.join(", ")} – ${STATES[state]}${code ? ` (${code})` : ""}`);
 	if (state !== "sent" || !receipt) return make("li", {}, line);
@@ -17,7 +22,17 @@ const receiptOf = ({ day, questions, state, receipt, code }, takeBack) => {
 		make("p", { className: "code receipt" }, receipt), make("div", { className: "buttons" }, copy, erase));
 };
 
-export const openSending = async (survey, collector) => {
+/** The name of a question that the report of this receipt answers, if it still answers any. */
+const answeredBy = async (device, receipt) => {
+	for (const name of await device.answered()) {
+		const { report } = await device.sent(name);
+		if ((await device.receipt(report)) === receipt) return name;
+	}
+	return null;
+};
+
+/** `update` shows what became of reports; `restart` also asks again what was withdrawn. */
+export const openSending = async (survey, device, collector, update, restart) => {
 	const reports = await openReports(collector);
 	let timer = null;
 
@@ -27,11 +42,18 @@ export const openSending = async (survey, collector) => {
 	};
 
 	const takeBack = async (receipt) => {
+		const entry = reports.all().find((each) => each.receipt === receipt);
+		if (entry?.state === "waiting") throw new PldpError("This report waits to be sent; withdraw it after that");
+		const name = await answeredBy(device, receipt);
 		const { outcome, code } = await reports.withdraw(receipt);
-		showReceipts();
 		if (outcome === "kept") throw new PldpError("The collector cannot be reached now; please try again later");
-		if (code === "unknown_receipt") throw new PldpError("No stored report has this receipt");
-		if (outcome === "dropped") throw new PldpError(`The collector refuses this (${code})`);
+		// A report of this device that the collector does not have was never sent, or is erased already.
+		const gone = outcome === "sent" || (code === "unknown_receipt" && name !== null);
+		if (!gone && code === "unknown_receipt") throw new PldpError("No stored report has this receipt");
+		if (!gone) throw new PldpError(`The collector refuses this (${code})`);
+		if (name !== null) await device.withdraw(name);
+		showReceipts();
+		await restart();
 		announce("Withdrawn: the report is erased, and estimates are made without it.");
 	};
 
@@ -45,6 +67,7 @@ export const openSending = async (survey, collector) => {
 	const follow = async (flushing) => {
 		const { results, waiting, due } = await flushing;
 		showReceipts();
+		await update();
 		await showAccount();
 		clearTimeout(timer);
 		if (waiting) timer = setTimeout(flush, Math.max(due - Date.now(), 1000));
@@ -59,13 +82,14 @@ export const openSending = async (survey, collector) => {
 		target.reset();
 	});
 	addEventListener("online", flush);
-	flush();
 
-	return async (report) => {
-		const results = await follow(reports.send(report));
+	const send = async (report) => {
+		const results = await follow(reports.send(report, await device.receipt(report), device.round));
 		const refused = results.find(({ id, outcome }) => id === report.id && outcome === "dropped");
-		if (refused?.code === "bad_token") throw new PldpError("The collector takes reports only with an invitation; open your link again");
-		if (refused) throw new PldpError(`The collector refused the report (${refused.code ?? refused.reason})`);
+		if (refused) throw new PldpError(REFUSALS[refused.code] ?? `The collector refused the report (${refused.code ?? refused.reason})`);
 		byId("status").focus();
 	};
+
+	const stateOf = (report) => reports.all().find(({ id }) => id === report)?.state;
+	return { flush, send, stateOf, takeBack };
 };

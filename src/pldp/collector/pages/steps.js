@@ -27,10 +27,9 @@ const showReport = (survey, report, cost) => {
 		"otherwise one could draw again until a report looks right.";
 };
 
-export const openSteps = (survey, device, send) => {
-	const asked = device.asked.map((name) => survey.question(name));
-	let [fields, report] = [[], null];
-	showLevels(byId("levels"), survey, asked);
+/** Return what begins anew with the questions that can still be answered. */
+export const openSteps = (survey, device, sending, changed) => {
+	let [asked, fields, report] = [[], [], null];
 
 	on(byId("choosing"), "submit", ({ target }) => {
 		const chosen = new FormData(target).get("level");
@@ -59,11 +58,19 @@ export const openSteps = (survey, device, send) => {
 
 	on(byId("send"), "click", () => {
 		show("preview", false);
-		return send(report);
+		return sending.send(report);
 	});
 
-	on(byId("keep"), "click", () => {
+	on(byId("keep"), "click", async () => {
 		show("preview", false);
-		announce("Not sent. To answer again, open this page again.");
+		await changed();
+		announce("Not sent. The report stays on this device.");
 	});
+
+	return (questions) => {
+		asked = questions;
+		showLevels(byId("levels"), survey, asked, device.ledger().cap);
+		for (const step of ["answering", "preview"]) show(step, false);
+		show("choosing", asked.length > 0);
+	};
 };

@@ -1,4 +1,5 @@
 /** The survey page: answers are perturbed here, by the device, and only reports leave. */
+import { showAnswered } from "./answered.js";
 import { databaseStore, openDevice, PldpError, readSurvey } from "./device/index.js";
 import { byId } from "./dom.js";
 import { showLedger } from "./ledger.js";
@@ -10,11 +11,15 @@ const metaOf = (name) => document.querySelector(`meta[name="${name}"]`).content;
 const collector = new URL(metaOf("pldp-collector"), document.baseURI);
 const trustedKey = metaOf("pldp-trusted-key");
 
-const fetchText = async () => {
-	const response = await fetch(new URL("v1/survey", collector), { credentials: "omit" }).catch(() => null);
+const fetchText = async (path, missing) => {
+	const response = await fetch(new URL(path, collector), { credentials: "omit" }).catch(() => null);
+	if (response?.status === 404 && missing) return missing;
 	if (!response?.ok) throw new PldpError("The survey cannot be loaded now; please try again later");
 	return response.text();
 };
+
+/** Collectors that know no rounds have one, and it is open. */
+const fetchRound = async () => JSON.parse(await fetchText("v1/round", '{"round":1,"open":true}'));
 
 const short = (key) => `${key.slice(0, 16)}…`;
 
@@ -24,29 +29,48 @@ const aboutSignature = (key) => {
 		`read your answers. ${key ? `The survey's signature fits it (key ${short(key)}).` : "The survey is not signed."}`;
 };
 
-const introduce = (survey, key) => {
+const introduce = (survey) => {
 	document.title = survey.title;
 	byId("title").textContent = survey.title;
 	byId("collector").textContent = survey.collector && `A survey of ${survey.collector}`;
 	byId("shown").textContent = survey.hiding ? "Your report hides the level, too." : "Your report shows the level that you chose.";
-	byId("signature").textContent = aboutSignature(key);
+	byId("signature").textContent = aboutSignature(survey.signer);
 	byId("hash").textContent = survey.hash;
 };
 
 const start = async () => {
-	const text = await fetchText();
+	const [text, { round, open }] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
-	const store = databaseStore("pldp");
-	const device = await openDevice(survey, { store });
+	const device = await openDevice(survey, { store: databaseStore("pldp"), round });
+	/** Show what was spent and answered. */
+	const update = async () => {
+		showLedger(survey, device);
+		await showAnswered(survey, device, sending, open);
+	};
+	/** Offer what is left, too; where levels are hidden, everything goes into one report. */
+	const restart = async () => {
+		await update();
+		const answered = await device.answered();
+		const left = device.asked.filter((name) => !answered.includes(name));
+		const none = !open || (survey.hiding && answered.length);
+		offer(none ? [] : left.map((name) => survey.question(name)));
+	};
+	const sending = await openSending(survey, device, collector, update, restart);
+	const offer = openSteps(survey, device, sending, update);
 	on(byId("limiting"), "submit", async ({ target }) => {
-		showLedger(survey, await openDevice(survey, { store, cap: byId("cap").value.trim() }));
+		const before = device.ledger().cap;
+		await device.changeCap(byId("cap").value.trim());
 		target.reset();
-		announce("Your limit is set.");
+		await update();
+		announce(device.ledger().cap > before
+			? "Your limit is higher now: those who ask can learn more about you than before."
+			: "Your limit is set.");
 	});
-	introduce(survey, JSON.parse(text).signature?.public_key);
-	showLedger(survey, device);
-	openSteps(survey, device, await openSending(survey, collector));
-	for (const id of ["promise", "choosing", "reports", "ledger", "about"]) show(id);
+	introduce(survey);
+	await restart();
+	show("closed", !open);
+	for (const id of ["promise", "reports", "ledger", "about"]) show(id);
+	sending.flush();
 };
 
 start().catch(failed);

@@ -8,8 +8,6 @@ from pldp.estimates.options import Options
 from pldp.estimates.result import Result
 from pldp.tallies import Tally
 
-__all__ = ["BY_KIND", "EstimateKind"]
-
 
 class EstimateKind(Protocol):
     """What the module of a kind offers."""

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Final, cast
 
 from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
+from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import Result
-from pldp.estimates.rounds.overlap import distinct_people
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.survey import Choice
 from pldp.tallies import Tally

@@ -1,24 +1,72 @@
-"""A choice of several labels: the support of each item, and the frequent sets."""
+"""A choice of several labels: the share of people who have each item, and the frequent sets."""
 
-from dataclasses import replace
-from typing import Final
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.notes import uncertain_items
 from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports, Result
+from pldp.estimates.result import GroupReports, PersonWeights, Result
 from pldp.estimates.sets.groups import ItemGroups
-from pldp.estimates.sets.itemsets import search_sets
-from pldp.estimates.sets.sets import Sets
-from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports
+from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
+from pldp.estimates.sets.supports import HOPELESS, SetSupports, baskets_of, item_supports
+from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import Choices
 from pldp.tallies import Tally
 
 OPTIONS: Final = (*SHARED, "min_support", "largest")
 
 METHODS: Final = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Sets(Result):
+    """The unbiased `support` of every single item of `values`, and the frequent `sets` with theirs.
+
+    `by_size` are the supports of the items pooled by size, present where the levels do not agree; `weights` those of
+    each level in the support of every item (levels × items).
+    """
+
+    kind: ClassVar[str] = "choices"
+
+    values: tuple[str, ...]
+    support: FloatArray
+    sets: Itemsets
+    by_size: SetSupports | None = None
+    weights: FloatArray
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The items."""
+        return self.values
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The supports of the items."""
+        return self.support
+
+    def person_weights(self) -> PersonWeights:
+        """Return the weight of each person in the support of every item."""
+        people = np.array([group.reports for group in self.groups])
+        return PersonWeights(people, self.weights / people[:, None])
+
+    def rules(self, min_confidence: float = 0.5) -> list[Rule]:
+        """Return association rules within the frequent sets whose estimated confidence is at least this, best first."""
+        return self.sets.rules(min_confidence)
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        rows = [row._asdict() for row in self.sets.rows(confidence)]
+        extras: dict[str, Any] = {
+            "sets": [{"items": row.pop("label"), **row} for row in rows],
+            "rules": [asdict(rule) for rule in self.rules()],
+            "min_support": self.sets.min_support,
+            "promise": self.sets.promise,
+        }
+        if self.by_size is not None:
+            rows = [row._asdict() for row in self.by_size.rows(confidence)]
+            extras["by_size"] = [{**row, "label": item} for item, row in zip(self.values, rows, strict=True)]
+        return extras
 
 
 def estimate(tally: Tally, question: Choices, options: Options) -> Result:
@@ -28,9 +76,9 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     found = item_supports(together, items)
     frequent = search_sets(together, items, options.min_support, options.largest)
     differ = found.homogeneity is not None and found.homogeneity.rejected
-    by_size = item_supports(replace(together, pool="size"), items) if differ and options.pool == "precision" else None
-    weights = together.weights(np.arange(len(items))[:, None])
     worst = float(found.standard_error.max())
+    weights = together.weights(np.arange(len(items))[:, None])
+    levels = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
     return Sets(
         question=question.name,
         text=question.text,
@@ -38,24 +86,20 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
         support=found.support,
         standard_error=found.standard_error,
         sets=frequent,
-        by_size=by_size,
+        by_size=item_supports(replace(together, pool="size"), items)
+        if differ and options.pool == "precision"
+        else None,
         reports=found.reports,
         method=f"unbiased, pooled by {options.pool}",
         target=found.target,
-        groups=_groups(tally, question, together, weights),
         weights=weights,
+        groups=tuple(  # the weight of a level is its mean weight in the supports of the items
+            GroupReports(name, own.channel.mechanism, own.channel.epsilon, own.reports, weight)
+            for name, own, weight in zip(levels, together.groups, weights.mean(axis=1).tolist(), strict=True)
+        ),
         homogeneity=found.homogeneity,
         assumptions=found.assumptions,
         notes=(*frequent.notes, *((uncertain_items(worst),) if worst > HOPELESS else ())),
         manipulation=found.manipulation,
         confidence=options.confidence,
-    )
-
-
-def _groups(tally: Tally, question: Choices, together: ItemGroups, weights: FloatArray) -> tuple[GroupReports, ...]:
-    """Return the levels with reports; the weight of a level is its mean weight in the supports of the items."""
-    names = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
-    return tuple(
-        GroupReports(name, own.channel.mechanism, own.channel.epsilon, own.reports, weight)
-        for name, own, weight in zip(names, together.groups, weights.mean(axis=1).tolist(), strict=True)
     )

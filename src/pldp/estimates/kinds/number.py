@@ -1,18 +1,19 @@
 """A number: its mean, quantiles and density."""
 
-from typing import Final, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.notes import CURVE_POOLS, CURVE_UNFINISHED, HEAPED, levels_disagree
 from pldp.estimates.numbers.density import Density, density
-from pldp.estimates.numbers.means import Mean, MeanMethod, forged_reach, level_weights, mean
-from pldp.estimates.numbers.number import NumberResult, quantile_errors
-from pldp.estimates.options import SHARED, Options, Pool
-from pldp.estimates.result import GroupReports, Note, Result
+from pldp.estimates.numbers.means import Mean, MeanMethod, mean
+from pldp.estimates.options import SHARED, Options
+from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result, check_confidence
+from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.survey import Number
-from pldp.tallies import Fused, Tally, fused_of
+from pldp.tallies import Tally, fused_of
 
 OPTIONS: Final = (*SHARED, "method")
 
@@ -24,26 +25,124 @@ METHODS: Final = {
 }
 """How means are made, in words."""
 
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Shares of people below the quantiles that a result lists."""
+
+ONE_ERROR: Final = 0.6826894921370859
+"""Confidence of an interval that reaches one standard error to both sides."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class NumberResult(Result):
+    """Mean and quantiles of a number, with the density that the quantiles come from.
+
+    The standard error of a quantile is half the width of its 68 % interval. `moves` is how far one forged report moves
+    the mean at most, and `by_size` the mean pooled by size, present where the levels do not agree.
+    """
+
+    kind: ClassVar[str] = "number"
+
+    mean: Mean
+    density: Density
+    moves: float
+    by_size: Mean | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Mean and quantiles."""
+        return ("mean", *(f"{share * 100:g} %" for share in QUANTILES))
+
+    @property
+    def estimates(self) -> FloatArray:
+        """Mean and quantiles."""
+        return np.array([self.mean.value, *(self.quantile(share)[0] for share in QUANTILES)])
+
+    @property
+    def scale(self) -> tuple[Any, ...]:
+        """Bounds and unit of the number."""
+        return (*self.density.bounds, self.unit)
+
+    @property
+    def has_normal_error(self) -> npt.NDArray[np.bool_]:
+        """Whether a number is the mean: ends of quantiles are where curves cross."""
+        return np.array([True] + [False] * len(QUANTILES))
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
+        return None if self.mean.method == "fitted" else super().person_weights()
+
+    def covariance_of_values(self, other: Result) -> Interval:
+        """Return the least and the largest covariance of a person's numbers in two rounds (Bhatia–Davis)."""
+        low, high = self.density.bounds
+        one, two = (np.clip(each.estimates, low, high) for each in (self, other))
+        most = np.sqrt((one - low) * (high - one) * (two - low) * (high - two))
+        return Interval(-most, most)
+
+    def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:
+        """Return the number below which this share of people lies, and the ends of its interval."""
+        return self.density.quantile(share, self._confidence(confidence))
+
+    def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
+        """Return an interval for the mean (normal) and for each quantile (where the moved cumulative curve crosses)."""
+        wanted = self._confidence(confidence)
+        check_confidence(wanted)
+        if simultaneous:
+            wanted = 1 - (1 - wanted) / (1 + len(QUANTILES))
+        ends = [self.mean.interval(wanted), *(self.quantile(share, wanted)[1:] for share in QUANTILES)]
+        return Interval(*np.array(ends).T)
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        fitted, (low, high) = self.density, self.density.band(confidence)
+        by_size = {} if self.by_size is None else {"by_size": [self.by_size.row(confidence)._asdict()]}
+        curve = {
+            "edges": fitted.edges,
+            "shares": fitted.shares,
+            "low": low * fitted.width,
+            "high": high * fitted.width,
+            "roughness": fitted.roughness,
+            "converged": fitted.converged,
+        }
+        return {"moves": self.moves, "density": curve, **by_size}
+
+    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the density with both bands (needs the extra `plots`); `truth` adds true shares of the buckets."""
+        axes = self.density.plot(self._confidence(confidence), truth=truth, axes=axes)
+        axes.set_title(f"{self.question}: {axes.get_title(loc='left')}", loc="left", fontsize=11)
+        axes.set_xlabel(self.unit)
+        return axes
+
 
 def estimate(tally: Tally, question: Number, options: Options) -> Result:
     """Return mean, quantiles and density."""
     fused = fused_of(tally, question.name)
     method = cast("MeanMethod", options.method or "weights")
     found = mean(fused, method=method, target=options.target, pool=options.pool)
-    weights = _weights(fused, found, "size" if method in {"average", "posterior"} else options.pool)
+    reports = np.array([source.reports for source in fused.sources])
+    weights = reports / reports.sum()
+    if options.pool == "precision" and method not in {"average", "posterior"}:
+        # Weights by precision follow from the errors for the population.
+        population = found if found.target == "population" else mean(fused)
+        precision = np.array([error for _, error in population.services.values()]) ** -2
+        weights = precision / precision.sum()
+    # A report of level g counts for w_g/n_g times its unbiased number on [−1, 1].
+    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
+    moves = float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
     progress = options.progress
     fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
     by_size = None
     if found.by_size is not None and options.pool == "precision":
         by_size = mean(fused, method=method, target=options.target, pool="size")
+    quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
+    disagree = levels_disagree(found.homogeneity, options.pool)
+    others = {CURVE_POOLS: disagree, HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
     return NumberResult(
         question=question.name,
         text=question.text,
         mean=found,
         density=fitted,
-        number_unit=question.unit,
-        standard_error=np.array([found.standard_error, *quantile_errors(fitted)]),
-        moves=forged_reach(fused, weights),
+        unit=question.unit,
+        standard_error=np.array([found.standard_error, *(np.diff(quantiles)[:, 0] / 2)]),
+        moves=moves,
         by_size=by_size,
         reports=found.people,
         method=METHODS[method].format(pool=options.pool),
@@ -54,22 +153,6 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
         ),
         homogeneity=found.homogeneity,
         assumptions=found.assumptions,
-        notes=_notes(found, fitted, options),
+        notes=(*disagree, *(note for note, holds in others.items() if holds)),
         confidence=options.confidence,
     )
-
-
-def _weights(fused: Fused, found: Mean, pool: Pool) -> FloatArray:
-    """Return the weight of each level; by precision it follows from the errors for the population."""
-    return level_weights(fused, found if found.target == "population" else mean(fused), pool)
-
-
-def _notes(found: Mean, fitted: Density, options: Options) -> tuple[Note, ...]:
-    notes = list(levels_disagree(found.homogeneity, options.pool))
-    if notes:
-        notes.append(CURVE_POOLS)
-    if fitted.roughness:
-        notes.append(HEAPED)
-    if not fitted.converged:
-        notes.append(CURVE_UNFINISHED)
-    return tuple(notes)

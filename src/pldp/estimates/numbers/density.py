@@ -13,8 +13,9 @@ Sun, Loader, "Simultaneous Confidence Bands for Linear Regression and Smoothing"
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -22,10 +23,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pldp.errors import EstimateError
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.fusion import FusedLikelihood, em
 from pldp.estimates.numbers.log_density import DensityProgress, LogDensity
+from pldp.estimates.picture import plot_density
 from pldp.estimates.result import CONFIDENCE, Interval, normal_reach
+from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 from pldp.tallies import Fused
 
@@ -39,19 +41,15 @@ _DOUBT: Final = 2.0
 
 _START_STEPS: Final = 20
 
+_evidence = attrgetter("evidence")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Density(Record):
-    """A fitted distribution over the buckets, with errors.
+    """A fitted distribution over the buckets of a grid between these bounds, with errors.
 
     Attributes
     ----------
-    bounds
-        The numbers that the ends of the grid stand for.
-    shares
-        Share of each bucket; positive, sums to 1.
-    people
-        Number of people behind it.
     splines, smoothness, roughness
         What was chosen: number of splines, λ and √v, the standard deviation of log-shares around the smooth curve; 0
         where the curve is enough.
@@ -113,11 +111,8 @@ class Density(Record):
         """Standard error of `cumulative`."""
         if self.smooth is not None:
             return self.smooth.cumulative_standard_error
-        return np.concatenate([[0.0], np.linalg.norm(self._share_root.cumsum(axis=0), axis=1)])
-
-    @property
-    def _share_root(self) -> FloatArray:
-        return np.asarray(self.shares[:, None] * self._error_root)
+        share_root = self.shares[:, None] * self._error_root
+        return np.concatenate([[0.0], np.linalg.norm(share_root.cumsum(axis=0), axis=1)])
 
     def band(self, confidence: float = CONFIDENCE, *, simultaneous: bool = False) -> Interval:
         """Return a band around `density`: for each bucket, or with `simultaneous` for the whole curve.
@@ -152,14 +147,11 @@ class Density(Record):
         """
         if not 0 < share < 1:
             raise EstimateError(f"share must be between 0 and 1, not {share}")
-        if self.smooth is not None:
-            found = float(np.interp(share, self.cumulative, self.edges))
-            _, low, high = self.smooth.quantile(share, confidence)
-            return found, min(low, found), max(high, found)
+        base = self.smooth or self
         reach = normal_reach(confidence) * self.cumulative_standard_error
-        ends = (self.cumulative, self.cumulative + reach, self.cumulative - reach)
-        middle, low, high = (float(np.interp(share, np.maximum.accumulate(curve), self.edges)) for curve in ends)
-        return middle, low, high
+        curves = (self.cumulative, base.cumulative + reach, base.cumulative - reach)
+        found, low, high = (float(np.interp(share, np.maximum.accumulate(curve), self.edges)) for curve in curves)
+        return found, min(low, found), max(high, found)
 
     @property
     def mean(self) -> float:
@@ -175,14 +167,12 @@ class Density(Record):
         """
         if self.smooth is not None:
             return self.smooth.mean_standard_error
-        total = float(np.sum((self.centres @ self._share_root) ** 2))
+        total = float(np.sum((self.centres @ (self.shares[:, None] * self._error_root)) ** 2))
         spread = float(self.shares @ self.centres**2) - self.mean**2
         return float(np.sqrt(max(total - spread / self.people, 0.0)))
 
     def plot(self, confidence: float = CONFIDENCE, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the density with both bands (needs the extra `plots`); `truth` adds true shares of the buckets."""
-        from pldp.estimates.numbers.plot import plot_density  # noqa: PLC0415 - matplotlib is optional
-
         return plot_density(self, confidence, truth=truth, axes=axes)
 
 
@@ -193,8 +183,6 @@ def density(
 
     Parameters
     ----------
-    fused
-        The tally.
     splines
         The number of splines of a smooth density; this and roughness are chosen from the data if it is not given.
     progress
@@ -219,7 +207,7 @@ def density(
     if splines is not None and splines < 4:
         raise EstimateError(f"splines must be at least 4, not {splines}")
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
-    return _Search(model, progress).found(splines)
+    return _Search(model, progress).run(splines)
 
 
 class _Search:
@@ -232,7 +220,7 @@ class _Search:
         self.rough: list[LogDensity] = []
         self.steps = 0
 
-    def found(self, splines: int | None) -> Density:
+    def run(self, splines: int | None) -> Density:
         """Try so many splines, or all that may be best, and return the best density."""
         if splines is not None:
             self._try_smooth(splines)
@@ -243,12 +231,12 @@ class _Search:
         for number in few:
             self._try_smooth(number)
         for fit in self._best.roughened(self.start):
-            self._climb(fit)
+            self.steps = fit.climb(self.steps, self.progress)
             if not fit.given_up:
                 self.rough.append(fit)
         rough = max(self.rough, key=_evidence, default=None)
         if rough is not None and rough.evidence > self._best.evidence + _DOUBT:
-            return self._rough_result(rough)
+            return self._result(rough, self._result(self._best))
         for number in tried[len(few) :]:
             if self._best is self.smooth[-1]:
                 self._try_smooth(number)
@@ -260,39 +248,21 @@ class _Search:
 
     def _try_smooth(self, splines: int) -> None:
         fit = LogDensity(self.model, splines, self.start, self._best if self.smooth else None)
-        self._climb(fit)
+        self.steps = fit.climb(self.steps, self.progress)
         self.smooth.append(fit)
 
-    def _climb(self, fit: LogDensity) -> None:
-        self.steps = fit.climb(self.steps, self.progress)
-
-    def _result(self, fit: LogDensity) -> Density:
+    def _result(self, fit: LogDensity, smooth: Density | None = None) -> Density:
         return Density(
             self.model.bounds,
             fit.shares,
             self.model.people,
             fit.splines,
             fit.smoothness,
-            0.0,
+            math.sqrt(fit.variance),
             {each.splines: each.evidence for each in self.smooth},
             max(map(_evidence, self.rough), default=None),
             fit.converged,
             self.steps,
-            fit.error_root(),
-        )
-
-    def _rough_result(self, fit: LogDensity) -> Density:
-        smooth = self._result(self._best)
-        return replace(
+            self._best.error_root,
             smooth,
-            shares=fit.shares,
-            splines=fit.splines,
-            smoothness=fit.smoothness,
-            roughness=math.sqrt(fit.variance),
-            converged=fit.converged,
-            smooth=smooth,
         )
-
-
-def _evidence(fit: LogDensity) -> float:
-    return fit.evidence

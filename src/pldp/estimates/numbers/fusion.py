@@ -25,7 +25,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
-from pldp.estimates.solver.likelihood import GAP, MOST_STEPS, Fit, FitProgress, Product, maximise, minus_log, ratio
+from pldp.estimates.solver.likelihood import Fit, FitProgress, Product, maximise, minus_log, ratio
 from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces, piecewise_arrays
 from pldp.tallies import Fused
 
@@ -39,6 +39,9 @@ _FEW_COLUMNS: Final = 32
 _UNSEEN: Final = 1e-14
 """Eigenvalues of the information, relative to the largest, that are rounding errors."""
 
+_EM_CHANGE: Final = 1e-3
+"""Log-likelihood, of all people together, at whose change EM stops."""
+
 _SAMPLED_CELLS: Final = 100_000
 """Tuples that the observed information is computed from where there are more."""
 
@@ -51,14 +54,7 @@ def centres(size: int) -> FloatArray:
 class FusedLikelihood:
     """The likelihood of the distribution over the buckets, for `maximise` and for anything else that climbs it.
 
-    Attributes
-    ----------
-    weights
-        Share of the people in each tuple.
-    people
-        Number of people.
-    order
-        Which tuple of the tally stands at each place.
+    `weights` are the shares of the people in each tuple, and `order` says which tuple of the tally stands where.
     """
 
     def __init__(self, fused: Fused) -> None:
@@ -66,7 +62,7 @@ class FusedLikelihood:
         self.size = fused.size
         self.bounds = fused.bounds
         self.blocks = (slice(0, self.size),)
-        self.people = fused.people
+        self.people = self.reports = fused.people
         rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
         group, self.patterns = _patterns(fused, rows)
         # Tuples with one pattern stand together: their prefix sums stay in the processor's cache.
@@ -162,11 +158,9 @@ class FusedLikelihood:
 def _patterns(fused: Fused, rows: list[Pieces]) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Return the pattern of every tuple and the table of patterns, products over the services."""
     code = np.zeros(len(fused.counts), np.int64)
-    used: list[tuple[Pieces, int]] = []
-    for place, each in enumerate(rows):
-        if len(each.patterns) > 1:
-            code = code * len(each.patterns) + each.pattern[fused.cells[:, place]]
-            used.append((each, place))
+    used = [(each, place) for place, each in enumerate(rows) if len(each.patterns) > 1]
+    for each, place in used:
+        code = code * len(each.patterns) + each.pattern[fused.cells[:, place]]
     found, first, group = np.unique(code, return_index=True, return_inverse=True)
     if len(found) * fused.size > LARGEST_PATTERNS:
         raise EstimateError(
@@ -223,31 +217,19 @@ def _prefix_matrix(
     return csr_array((np.concatenate(data), np.concatenate(indices), ends), shape=shape)
 
 
-def likelihood_fit(
-    fused: Fused | FusedLikelihood,
-    *,
-    gap: float = GAP,
-    most_steps: int = MOST_STEPS,
-    progress: FitProgress | None = None,
-) -> Fit:
+def likelihood_fit(fused: Fused | FusedLikelihood, *, progress: FitProgress | None = None) -> Fit:
     """Fit the distribution over the buckets by maximum likelihood, to a certified gap (ULE, accelerated).
 
     Without smoothing it over-fits: it puts all weight on a few buckets. See `density` for the default.
     """
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
-    found = maximise(model, model.uniform, gap=gap, most_steps=most_steps, progress=progress)
-    return found.fit(model.blocks[0], model.people)
+    return maximise(model, model.uniform.copy(), progress=progress)
 
 
 def em(
-    fused: Fused | FusedLikelihood,
-    *,
-    smoothing: bool,
-    tolerance: float = 1e-3,
-    most_steps: int = 10_000,
-    progress: FitProgress | None = None,
+    fused: Fused | FusedLikelihood, *, smoothing: bool, most_steps: int = 10_000, progress: FitProgress | None = None
 ) -> Fit:
-    """Run EM from equal shares until the log-likelihood changes by less than the tolerance.
+    """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
 
     With `smoothing`, shares are averaged with their neighbours by (1, 2, 1)/4 after each step (EMS); that climbs no
     likelihood, and `converged` says only that the rule stopped it.
@@ -272,7 +254,7 @@ def em(
             progress(steps, remaining)
         # It is concave: slopes at both ends bound its change, and logarithms are only for where that is too wide.
         move = model.people * (shares - before)
-        if float(scores @ move) < tolerance and float(slopes @ move) > -tolerance:
-            converged = model.people * abs(model.objective(shares) - model.objective(before)) < tolerance
+        if float(scores @ move) < _EM_CHANGE and float(slopes @ move) > -_EM_CHANGE:
+            converged = model.people * abs(model.objective(shares) - model.objective(before)) < _EM_CHANGE
     value = -model.people * model.objective(shares)
     return Fit(shares, remaining, steps, converged, value, slope=model.people * (scores - 1))

@@ -35,8 +35,8 @@ from scipy.interpolate import BSpline
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.numbers.fusion import FusedLikelihood
+from pldp.mechanisms.arrays import FloatArray
 
 _ORDER: Final = 3
 _RATE: Final = 0.02
@@ -83,17 +83,7 @@ def spline_basis(size: int, splines: int) -> FloatArray:
 
 
 class LogDensity:
-    """One number of splines, with or without roughness: the climb to the best β, r, λ and v.
-
-    Attributes
-    ----------
-    splines, smoothness, variance
-        Number of splines, λ and v.
-    shares
-        The shares of the buckets.
-    converged
-        Whether the maximum was reached.
-    """
+    """One number of splines, with or without roughness: the climb to the best β (`curve`), r (`rough`), λ and v."""
 
     def __init__(self, model: FusedLikelihood, splines: int, start: FloatArray, like: LogDensity | None) -> None:
         """Start at these shares; or at those of another fit, and about as smooth as that."""
@@ -127,14 +117,10 @@ class LogDensity:
         local = _Quadratic(looked)
         smooth = local.evidence(self.smoothness, 0.0)
         hints = [local.evidence(self.smoothness, each**2) + _ROUGH_RATE * each - smooth for each in _ROUGHNESS]
-        if max(hints) < _HINT:
-            return []
-        made = []
-        for deviation in _STARTS:
-            fit = LogDensity(self.model, self.splines, start, None)
+        fits = [LogDensity(self.model, self.splines, start, None) for _ in _STARTS] if max(hints) >= _HINT else []
+        for fit, deviation in zip(fits, _STARTS, strict=False):
             fit.root, fit.variance = looked.root, deviation**2
-            made.append(fit)
-        return made
+        return fits
 
     @property
     def given_up(self) -> bool:
@@ -161,7 +147,7 @@ class LogDensity:
             if own % _FRESH_STEPS == _FRESH_STEPS - 1:
                 self._look_again()
             local = _Quadratic(self)
-            before = self._logs()
+            before = np.log([self.smoothness, self.variance or 1.0])
             best = local.best(before, held=own < _HELD_STEPS)
             settled = local.evidence(*self.choices(best)) - local.evidence(*self.choices(before)) < _SETTLED
             # Steps and choices answer each other: where they turn around they go on with half the change, and later
@@ -178,9 +164,6 @@ class LogDensity:
                 break
         self._look_again()
         return steps
-
-    def _logs(self) -> FloatArray:
-        return np.log([self.smoothness, self.variance or 1.0])
 
     def choices(self, logs: FloatArray) -> tuple[float, float]:
         """Return λ and v; v stays 0 where it is."""
@@ -229,16 +212,14 @@ class LogDensity:
             - 0.5 * local.log_determinant(self.smoothness, self.variance)
         )
 
+    @cached_property
     def error_root(self) -> FloatArray:
-        """Return W with WWᵀ the covariance of the log-shares of a smooth fit, size × splines."""
-        local = _Quadratic(self)
-        return local.slopes(self.basis) @ np.linalg.cholesky(self._curve_covariance(local))
+        """W with WWᵀ the covariance of the log-shares of a smooth fit, size × splines.
 
-    def _curve_covariance(self, local: _Quadratic) -> FloatArray:
-        """Return the covariance of β around the fit, averaged over the λ that the data leave possible.
-
-        Around the maximum the likelihood is a parabola: every λ then has its own β(λ), covariance and evidence.
+        It is averaged over the λ that the data leave possible: around the maximum the likelihood is a parabola, and
+        every λ then has its own β(λ), covariance and evidence.
         """
+        local = _Quadratic(self)
         target = local.precision(self.smoothness, 0.0) @ self.curve
         evidences, covariances = [], []
         for smoothness in self.smoothness * np.exp(_LOG_SMOOTHNESS):
@@ -254,18 +235,14 @@ class LogDensity:
             covariances.append(covariance + np.outer(away, away))
         weights = np.exp(np.array(evidences) - max(evidences))
         mixed = np.tensordot(weights / weights.sum(), covariances, axes=1)
-        return np.asarray((mixed + mixed.T) / 2)
+        return local.slopes(self.basis) @ np.linalg.cholesky((mixed + mixed.T) / 2)
 
 
 class _Quadratic:
     """The likelihood around a fit as a parabola in η, −½ηᵀHη + bᵀη, with the rough part in the directions of H.
 
-    Attributes
-    ----------
-    downhill
-        Slopes of minus the log-likelihood with respect to η.
-    strength, directions, along
-        Λ, Uᵀ and UᵀB of the directions that r is seen in; empty for a fit that is not rough.
+    `downhill` are the slopes of minus the log-likelihood along η; `strength`, `directions` and `along` are Λ, Uᵀ and
+    UᵀB of the directions that r is seen in, none for a fit that is not rough.
     """
 
     def __init__(self, fit: LogDensity) -> None:

@@ -11,30 +11,24 @@ numbers are combined as Σ_j w_j z_j with Σ w = 1; the ways differ in the weigh
 | `"fitted"` | none: the mean of the fitted density |
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
-from scipy import stats
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.notes import TEST_LEVEL
+from pldp.estimates.notes import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
-from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.options import Pool, Target, check_pooling, one_of
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Row, normal_reach
-from pldp.mechanisms.arrays import Pieces, piecewise_arrays
+from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
 
 MeanMethod = Literal["weights", "average", "posterior", "fitted"]
-MEAN_METHODS: Final[tuple[str, ...]] = get_args(MeanMethod)
-"""Names that `mean` takes."""
 
 _POPULATION_TUPLES: Final = 50_000
 """Tuples that the population behind the weights is estimated from."""
@@ -46,27 +40,15 @@ _SPLINES: Final = 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mean(Record):
-    """A mean with its error.
+    """A mean with its error, in the units of the bounds.
 
     Attributes
     ----------
-    value, standard_error
-        In the units of the bounds.
-    people
-        Number of people behind it.
-    method, target
-        How it was made; and whether the error is that of the mean of these people (`"respondents"`) or of the
-        population that they were drawn from.
-    services
-        Mean and standard error of each service on its own.
-    weights
-        Weight of each service for a person who gave to all.
-    homogeneity
-        Test whether people who gave to different services have the same mean, where they did.
-    by_size
-        The mean pooled by size where that test rejects.
-    assumptions
-        What must hold for the error to be right.
+    services, weights
+        Mean and standard error of each service on its own; and its weight for a person who gave to all.
+    homogeneity, by_size
+        Test whether people who gave to different services have the same mean, where they did; and the mean pooled by
+        size where that test rejects.
     """
 
     value: float
@@ -100,7 +82,7 @@ def mean(
     fused
         The tally; all services must have channels for numbers.
     method
-        One of `MEAN_METHODS`.
+        `"weights"`, `"average"`, `"posterior"` or `"fitted"`: how a person's services are weighted.
     target
         `"population"`: the error includes that these people are a random sample. `"respondents"`: the mean of exactly
         these people.
@@ -121,23 +103,21 @@ def mean(
     >>> abs(found.value - 48.5) < 4 * found.standard_error, round(found.standard_error, 2)
     (True, 0.46)
     """
-    one_of("method", method, MEAN_METHODS)
-    one_of("target", target, TARGETS)
-    one_of("pool", pool, POOLS)
+    one_of("method", method, get_args(MeanMethod))
+    check_pooling(pool, target)
     if pool == "size" and method == "fitted":
         raise EstimateError("pool must be precision for the mean of a fitted density, which cannot pool by size")
     fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
     tables = _Tables(fused, fitted)
     chosen, error, by_size, homogeneity = _combined(tables, method, target, pool)
-    assumptions = [SAMPLE] if target == "population" else []
-    assumptions.append(SAME_MEAN if pool == "precision" and method in {"weights", "fitted"} else ANY_SUBSET)
+    people = (SAMPLE,) if target == "population" else ()
+    levels = SAME_MEAN if pool == "precision" and method in {"weights", "fitted"} else ANY_SUBSET
     scale = (fused.bounds[1] - fused.bounds[0]) / 2
 
     def place(number: float) -> float:
         return fused.bounds[0] + (number + 1) * scale
 
-    precision = 1 / tables.variances
-    equal = np.full(len(precision), 1 / len(precision))
+    weights = np.ones(len(tables.names)) if method == "average" else 1 / tables.variances
     return Mean(
         place(chosen),
         scale * error,
@@ -145,10 +125,10 @@ def mean(
         method,
         target,
         {name: (place(value), scale * error) for name, value, error in tables.single(target)},
-        dict(zip(tables.names, (equal if method == "average" else precision / precision.sum()).tolist(), strict=True)),
+        dict(zip(tables.names, (weights / weights.sum()).tolist(), strict=True)),
         homogeneity,
         None if by_size is None else place(by_size),
-        (*assumptions, HONEST_DEVICES),
+        (*people, levels, HONEST_DEVICES),
     )
 
 
@@ -163,27 +143,21 @@ class _Tables:
         middle = centres(fused.size)
         self.by_value = np.array([row.expectation(z**2) - middle**2 for row, z in zip(rows, self.numbers, strict=True)])
         if fitted is None:
-            fitted = density(_simplest(fused, rows).thin(_POPULATION_TUPLES), splines=_SPLINES)
+            # Services with many patterns (Laplace) are left out if there are others: weights need no exact population.
+            few = [name for name, row in zip(self.names, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
+            simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
+            fitted = density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES)
         population = fitted.shares
         self.variances: FloatArray = self.by_value @ population
         self.spread = float(population @ middle**2 - (population @ middle) ** 2)
-        self.people = fused.people
 
-    def single(self, target: str) -> list[tuple[str, float, float]]:
-        """Mean and standard error of each service alone."""
-        found = []
-        for place, (name, z) in enumerate(zip(self.names, self.numbers, strict=True)):
-            outputs = self.fused.cells[:, place]
+    def single(self, target: str) -> Iterator[tuple[str, float, float]]:
+        """Yield name, mean and standard error of each service alone."""
+        for name, z, outputs, own in zip(self.names, self.numbers, self.fused.cells.T, self.variances, strict=True):
             counts = np.bincount(outputs + 1, weights=self.fused.counts, minlength=len(z) + 1)[1:]
             reports = counts.sum()
-            variance = self.variances[place] + (self.spread if target == "population" else 0)
-            found.append((name, float(counts @ z / reports), float(np.sqrt(variance / reports))))
-        return found
-
-    def subsets(self) -> npt.NDArray[np.intp]:
-        """Number of the subset of services of each tuple."""
-        flags = (self.fused.cells != ABSENT) @ (1 << np.arange(len(self.names)))
-        return np.asarray(np.unique(flags, return_inverse=True)[1])
+            variance = own + (self.spread if target == "population" else 0)
+            yield name, float(counts @ z / reports), float(np.sqrt(variance / reports))
 
     def per_tuple(self, weights: FloatArray) -> FloatArray:
         """Return Σ w z / Σ w over the services of each tuple; weights are services, or tuples × services."""
@@ -200,17 +174,11 @@ class _Tables:
         return result
 
 
-def _simplest(fused: Fused, rows: list[Pieces]) -> Fused:
-    """Leave services with many patterns (Laplace) out where there are others: the weights need no exact population."""
-    names = [source.name for source, row in zip(fused.sources, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
-    return fused.only(*names) if 0 < len(names) < len(rows) else fused
-
-
 def _combined(
     tables: _Tables, method: str, target: str, pool: str
 ) -> tuple[float, float, float | None, Homogeneity | None]:
     """Return value and standard error on [−1, 1], the mean pooled by size where it matters, and the test."""
-    counts, people = tables.fused.counts, tables.people
+    counts, people = tables.fused.counts, tables.fused.people
     sampling = tables.spread / people if target == "population" else 0.0
     if tables.fitted is not None:
         fitted = tables.fitted
@@ -223,13 +191,14 @@ def _combined(
         total = float(counts @ (numbers - value) ** 2 / people)
         return value, float(np.sqrt(max(total - tables.spread, 0) / people + sampling)), None, None
     weights = np.ones(len(tables.names)) if method == "average" else 1 / tables.variances
-    numbers, subset = tables.per_tuple(weights), tables.subsets()
+    numbers = tables.per_tuple(weights)
+    # People are put together by the subset of services that they gave to.
+    flags = (tables.fused.cells != ABSENT) @ (1 << np.arange(len(weights)))
+    _, first, subset = np.unique(flags, return_index=True, return_inverse=True)
     sizes = np.bincount(subset, weights=counts)
     sums = np.bincount(subset, weights=counts * numbers)
-    first = np.unique(subset, return_index=True)[1]
     given = tables.fused.cells[first] != ABSENT
     noise = (given * weights**2) @ tables.variances / (given @ weights) ** 2
-    by_size = float(sums.sum() / people)
     share = sizes / people
     if method == "weights" and pool == "precision":
         precision = sizes / (noise + tables.spread)
@@ -240,9 +209,8 @@ def _combined(
     if len(sizes) < 2:
         return value, float(np.sqrt(variance)), None, None
     statistic = float((((sums / sizes) - value) ** 2 * sizes / (noise + tables.spread)).sum())
-    chance = float(stats.chi2.sf(statistic, len(sizes) - 1))
-    test = Homogeneity(statistic, len(sizes) - 1, chance, chance < TEST_LEVEL)
-    return value, float(np.sqrt(variance)), by_size if test.rejected else None, test
+    test = Homogeneity.of(statistic, len(sizes) - 1)
+    return value, float(np.sqrt(variance)), float(sums.sum() / people) if test.rejected else None, test
 
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
@@ -253,25 +221,6 @@ def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
     for place, variance in enumerate(variances):
         weights[model.order, place] = evidence / model.forward(model.uniform * variance)
     return weights
-
-
-def level_weights(fused: Fused, found: Mean, pool: Pool) -> FloatArray:
-    """Return the weight of each level in a mean whose errors are those of the population, every person having one."""
-    reports = np.array([source.reports for source in fused.sources])
-    if pool == "size":
-        return np.asarray(reports / reports.sum())
-    errors = np.array([error for _, error in found.services.values()])
-    return np.asarray(errors**-2 / (errors**-2).sum())
-
-
-def forged_reach(fused: Fused, weights: FloatArray) -> float:
-    """Return how far one forged report moves the mean of a number at most, in its unit.
-
-    A report of level g counts for w_g/n_g times its unbiased number.
-    """
-    reports = np.array([source.reports for source in fused.sources])
-    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
-    return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
 
 
 def mean_bound(fused: Fused, shares: FloatArray, *, target: Target = "population", splines: int = 48) -> float:

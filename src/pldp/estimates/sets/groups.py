@@ -10,30 +10,23 @@ second moment needs the same contraction with w² in the place of w.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from pldp.errors import EstimateError
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.notes import TEST_LEVEL
-from pldp.estimates.options import POOLS, TARGETS, Pool, Target, one_of
+from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.result import Homogeneity
 from pldp.mechanisms import ItemSet
-from pldp.mechanisms.arrays import ByteArray, IntArray, SetArrays
+from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, SetArrays
 from pldp.records import Record
 from pldp.tallies import Columns, ItemColumns
 
-
-class Supports(NamedTuple):
-    """Estimated support of each set and its variance."""
-
-    support: FloatArray
-    variance: FloatArray
+Arrays = Sequence[npt.NDArray[Any]]
+Places = Sequence[int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,19 +62,9 @@ class ItemGroup(Record):
 class ItemGroups(Record):
     """All groups of people, and how they are put together.
 
-    Attributes
-    ----------
-    groups
-        One per channel; at least one.
-    pool
-        Weights by `precision` (inverse variance at the pooled supports of the items, items taken as independent, so
-        that a set's weights hardly depend on its own noise) or by `size`.
-    target
-        Supports among the `respondents` themselves, or in the `population` they are a random sample of.
-    own_supports
-        Unbiased support of every item (columns) in every group (rows).
-    columns
-        The reports of each group, for counting; no estimate from counts needs them.
+    Weights by `precision` are inverse variances at the pooled supports of the items, items taken as independent, so
+    that a set's weights hardly depend on its own noise. `own_supports` are unbiased, of every item (columns) in every
+    group (rows); `columns` are the reports of each group, for counting: no estimate from counts needs them.
     """
 
     groups: tuple[ItemGroup, ...]
@@ -95,25 +78,21 @@ class ItemGroups(Record):
         cls, groups: Sequence[tuple[ItemSet, ByteArray | Columns]], size: int, pool: Pool, target: Target
     ) -> ItemGroups:
         """Pair channels with columns; groups without reports are left out."""
-        one_of("pool", pool, POOLS)
-        one_of("target", target, TARGETS)
+        check_pooling(pool, target)
         for channel, _ in groups:
             if channel.size != size:
                 raise EstimateError(f"items must be as many as the channel has bits ({channel.size}), not {size}")
-        every = (
-            (channel, ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows)
-            for channel, rows in groups
-        )
-        filled = [(channel, columns) for channel, columns in every if columns.reports]
-        if not filled:
+        every = [ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows for _, rows in groups]
+        pairs = zip((channel for channel, _ in groups), every, strict=True)
+        made = tuple(ItemGroup(channel, own.reports) for channel, own in pairs if own.reports)
+        if not made:
             raise EstimateError("groups must hold at least one report, not none")
-        made = tuple(ItemGroup(channel, columns.reports) for channel, columns in filled)
-        columns = tuple(columns for _, columns in filled)
-        return cls(made, pool, target, _own_supports(made, columns), columns)
-
-    def without_reports(self) -> ItemGroups:
-        """Return the same without the reports, for estimates from counts that are there already."""
-        return replace(self, columns=())
+        columns = tuple(own for own in every if own.reports)
+        singles = np.arange(size)[:, None]
+        ones = [own.joint_counts(singles) for own in columns]
+        counts = [np.stack([own.reports - one, one], axis=1) for own, one in zip(made, ones, strict=True)]
+        supports = [own.moment(singles, count, [1]) for own, count in zip(made, counts, strict=True)]
+        return cls(made, pool, target, np.array(supports), columns)
 
     @cached_property
     def reports(self) -> int:
@@ -133,16 +112,18 @@ class ItemGroups(Record):
     @cached_property
     def growth(self) -> float:
         """The least factor, at most 1, by which one more item changes an expected standard error."""
-        return min(
-            1.0, *(float(np.sqrt(group.arrays.second_moment(self.item_supports).min())) for group in self.groups)
-        )
+        least = min(group.arrays.second_moment(self.item_supports).min() for group in self.groups)
+        return min(1.0, float(np.sqrt(least)))
 
     def weights(self, sets: IntArray) -> FloatArray:
         """Return the weight of every group (rows) in the support of every set; they sum to 1 over the groups."""
         if self.pool == "size" or len(self.groups) == 1:
             return np.repeat(self.sizes[:, None], len(sets), axis=1)
-        precisions = [1 / group.expected_variance(sets, self.item_supports, "population") for group in self.groups]
+        precisions = self._precisions(sets)
         return np.asarray(precisions / np.sum(precisions, axis=0))
+
+    def _precisions(self, sets: IntArray) -> FloatArray:
+        return np.array([1 / own.expected_variance(sets, self.item_supports, "population") for own in self.groups])
 
     @property
     def manipulation(self) -> float:
@@ -156,28 +137,20 @@ class ItemGroups(Record):
         parts = [group.expected_variance(sets, self.item_supports, self.target) for group in self.groups]
         return np.asarray(np.sqrt(np.sum(self.weights(sets) ** 2 * parts, axis=0)))
 
-    def estimate(self, sets: IntArray, patterns: Sequence[npt.NDArray[Any]]) -> Supports:
-        """Return supports and variances of sets of one size from the groups' pattern counts."""
+    def estimate(self, sets: IntArray, patterns: Arrays) -> tuple[FloatArray, FloatArray]:
+        """Return supports and standard errors of sets of one size from the groups' pattern counts."""
         weights, every = self.weights(sets), range(sets.shape[1])
         support = self.mean(weights, sets, patterns, [1 for _ in every])
         variance = self.covariance(weights, sets, patterns, every, every, (support, support, support))
-        return Supports(support, np.maximum(variance, 0))
+        return support, np.sqrt(np.maximum(variance, 0))
 
-    def mean(
-        self, weights: FloatArray, sets: IntArray, patterns: Sequence[npt.NDArray[Any]], powers: Sequence[int]
-    ) -> FloatArray:
+    def mean(self, weights: FloatArray, sets: IntArray, patterns: Arrays, powers: Places) -> FloatArray:
         """Return the pooled mean of Π w^power."""
         parts = [group.moment(sets, own, powers) for group, own in zip(self.groups, patterns, strict=True)]
         return np.asarray(np.sum(weights * parts, axis=0))
 
     def covariance(
-        self,
-        weights: FloatArray,
-        sets: IntArray,
-        patterns: Sequence[npt.NDArray[Any]],
-        one: Sequence[int],
-        two: Sequence[int],
-        pooled: tuple[FloatArray, FloatArray, FloatArray],
+        self, weights: FloatArray, sets: IntArray, patterns: Arrays, one: Places, two: Places, pooled: Arrays
     ) -> FloatArray:
         """Return the covariance of the supports of two parts of each set (places of their items).
 
@@ -187,16 +160,15 @@ class ItemGroups(Record):
         Cov(one, two)·(Σ weight²/n_g − 1/n). `pooled` are the pooled supports of one, of two and of their union.
         """
         every = range(sets.shape[1])
-        both = [(place in one) + (place in two) for place in every]
+        in_one, in_two = ([int(place in part) for place in every] for part in (one, two))
+        both = [first + second for first, second in zip(in_one, in_two, strict=True)]
         total = np.zeros(len(sets))
         for group, own, weight in zip(self.groups, patterns, weights, strict=True):
             product = group.moment(sets, own, both)
             if self.target == "respondents":
                 known = group.moment(sets, own, [min(power, 1) for power in both])
             else:
-                known = group.moment(sets, own, [int(place in one) for place in every]) * group.moment(
-                    sets, own, [int(place in two) for place in every]
-                )
+                known = group.moment(sets, own, in_one) * group.moment(sets, own, in_two)
             total += weight**2 * (product - known) / group.reports
         if self.target == "respondents" and self.pool == "precision" and len(self.groups) > 1:
             first, second, union = (np.clip(support, 0, 1) for support in pooled)
@@ -212,22 +184,9 @@ class ItemGroups(Record):
         """
         if len(self.groups) < 2:
             return None
-        singles = np.arange(self.groups[0].channel.size)[:, None]
         shares = self.own_supports
-        precisions = 1 / np.array(
-            [group.expected_variance(singles, self.item_supports, "population") for group in self.groups]
-        )
+        singles = np.arange(shares.shape[1])[:, None]
+        precisions = self._precisions(singles)
         mean = (precisions * shares).sum(axis=0) / precisions.sum(axis=0)
         statistics = (precisions * (shares - mean) ** 2).sum(axis=0)
-        degrees = len(self.groups) - 1
-        worst = float(statistics.max())
-        p_value = min(1.0, float(special.chdtrc(degrees, worst)) * len(singles))
-        return Homogeneity(worst, degrees, p_value, p_value < TEST_LEVEL)
-
-
-def _own_supports(groups: Sequence[ItemGroup], columns: Sequence[Columns]) -> FloatArray:
-    """Return the unbiased support of every item in every group (rows)."""
-    singles = np.arange(groups[0].channel.size)[:, None]
-    ones = [own.joint_counts(singles) for own in columns]
-    pairs = zip(groups, ones, strict=True)
-    return np.array([own.moment(singles, np.stack([own.reports - one, one], axis=1), [1]) for own, one in pairs])
+        return Homogeneity.of(float(statistics.max()), len(self.groups) - 1, len(singles))

@@ -1,8 +1,9 @@
 """Frequent sets of items from perturbed baskets, with errors: level-wise search and association rules."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from statistics import NormalDist
 from typing import Literal
 
@@ -11,12 +12,12 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.sets.groups import ItemGroups
-from pldp.estimates.sets.rules import Rule, rules_within
 from pldp.estimates.sets.search import Search, SetPart
 from pldp.estimates.sets.supports import Baskets, SetSupports, circumstances
 from pldp.mechanisms import item_places
+from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Brief
-from pldp.tallies import LARGEST_SET
+from pldp.tallies import LARGEST_SET, patterns_of
 
 Control = Literal["any", "each"]
 
@@ -27,10 +28,8 @@ class Rates(Brief):
 
     Attributes
     ----------
-    false_positive
-        Probability of reporting a set that has less support than asked for.
-    control
-        Whether that is the probability that `any` such set is reported, or the one of `each` such set.
+    false_positive, control
+        Probability that `any` set is reported that has less support than asked for, or the one of `each` such set.
     miss
         Probability that a set with enough support is given up, once for the set and once for each of its subsets.
     """
@@ -66,20 +65,28 @@ PLAIN_RATES = Rates(0.5, "each", 0.5)
 """Estimates are compared with min_support as if they had no error, as published systems do."""
 
 
+@dataclass(frozen=True, repr=False)
+class Rule(Brief):
+    """Whoever has the antecedent has the consequent with this confidence.
+
+    Confidence is the support of both together over that of the antecedent, lift is confidence over the support of the
+    consequent; both with standard errors (delta method).
+    """
+
+    antecedent: tuple[str, ...]
+    consequent: tuple[str, ...]
+    support: float
+    confidence: float
+    confidence_error: float
+    lift: float
+    lift_error: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Itemsets(SetSupports):
-    """The sets that a search reports, and what it examined.
+    """The sets that a search reports with at least `min_support`, and how many sets of each size it examined.
 
-    Attributes
-    ----------
-    min_support
-        The support that is asked for.
-    promise
-        Which error is controlled, in words.
-    examined
-        Number of sets examined, by size.
-    items, parts, together
-        Names of the bits, counts of the reported sets by size, and the groups they come from: what rules need.
+    `promise` says which error is controlled; `items`, `parts` (counts by size) and `together` are what rules need.
     """
 
     min_support: float
@@ -93,11 +100,10 @@ class Itemsets(SetSupports):
         """Return association rules within the reported sets whose estimated confidence is at least this, best first."""
         if not 0 <= min_confidence <= 1:
             raise EstimateError(f"min_confidence must be between 0 and 1, not {min_confidence}")
-        rules = (rule for part in self.parts for rule in rules_within(self.together, part, self.items))
+        rules = (rule for part in self.parts for rule in _rules_within(self.together, part, self.items))
         # A confidence of exactly min_confidence may lie a rounding error below it.
-        return sorted(
-            (rule for rule in rules if rule.confidence >= min_confidence - 1e-12), key=lambda r: -r.confidence
-        )
+        wanted = (rule for rule in rules if rule.confidence >= min_confidence - 1e-12)
+        return sorted(wanted, key=lambda rule: -rule.confidence)
 
 
 def itemsets(
@@ -123,21 +129,16 @@ def itemsets(
 
     Parameters
     ----------
-    groups
-        Channel and packed rows of each group of people.
-    items
-        Name of each bit.
+    groups, items
+        Channel and packed rows of each group of people, and the name of each bit.
     min_support
         Share of people, above 0 and at most 1.
     largest
         Number of items of the largest sets.
     rates
         The errors that are allowed, see above.
-    target
-        `population`: errors include that these people are a random sample. `respondents`: supports among exactly them.
-    pool
-        `precision` weights groups by inverse variance and assumes that they have the same supports, which is tested per
-        item; `size` weights by the number of reports and needs no such assumption.
+    target, pool
+        See `Options`; that groups have the same supports is tested per item.
 
     Examples
     --------
@@ -164,20 +165,58 @@ def search_sets(
     if not 1 <= largest <= LARGEST_SET:
         raise EstimateError(f"largest must be from 1 to {LARGEST_SET} items, not {largest}")
     largest = min(largest, len(items))
-    follow = -NormalDist().inv_cdf(rates.miss)
-    search = Search(together, min_support, rates.thresholds(len(items), largest), follow)
-    parts, examined, notes = search.run()
+    thresholds, follow = rates.thresholds(len(items), largest), -NormalDist().inv_cdf(rates.miss)
+    parts, examined, notes = Search(together, min_support, thresholds, follow).run()
     about = circumstances(together)
     about["notes"] += notes
     return Itemsets(
         sets=tuple(tuple(items[place] for place in one) for part in parts for one in part.sets),
-        support=np.concatenate([part.supports.support for part in parts]),
-        standard_error=np.sqrt(np.concatenate([part.supports.variance for part in parts])),
+        support=np.concatenate([part.support for part in parts]),
+        standard_error=np.concatenate([part.error for part in parts]),
         min_support=min_support,
         promise=rates.promise,
         examined=examined,
         items=tuple(items),
         parts=tuple(parts),
-        together=together.without_reports(),
+        together=replace(together, columns=()),
         **about,
     )
+
+
+def _rules_within(together: ItemGroups, part: SetPart, items: Sequence[str]) -> Iterator[Rule]:
+    """Yield all rules within reported sets of one size; the supports of a rule are pooled with its set's weights."""
+    sets, size = part.sets, part.sets.shape[1]
+    if size < 2 or not len(sets):
+        return
+    weights = together.weights(sets)
+    patterns = [patterns_of(own) for own in part.joint]
+
+    def mean(places: Sequence[int]) -> FloatArray:
+        return together.mean(weights, sets, patterns, [int(place in places) for place in range(size)])
+
+    whole = tuple(range(size))
+    both = mean(whole)
+    for length in range(1, size):
+        for given in combinations(whole, length):
+            rest = tuple(place for place in whole if place not in given)
+            one, two = mean(given), mean(rest)
+            named = {whole: both, given: one, rest: two}
+
+            def covariance(
+                first: tuple[int, ...], second: tuple[int, ...], named: dict[tuple[int, ...], FloatArray] = named
+            ) -> FloatArray:
+                union = named[first] if first == second else both
+                return together.covariance(weights, sets, patterns, first, second, (named[first], named[second], union))
+
+            signs = {whole: 1, given: -1, rest: -1}
+            with np.errstate(divide="ignore", invalid="ignore"):
+                relative = {(a, b): covariance(a, b) / (named[a] * named[b]) for a in named for b in named}
+                confidence, lift = both / one, both / one / two
+                variance = relative[whole, whole] - 2 * relative[whole, given] + relative[given, given]
+                confidence_error = np.abs(confidence) * np.sqrt(np.maximum(variance, 0))
+                variance = np.asarray(sum(signs[a] * signs[b] * relative[a, b] for a in named for b in named))
+                lift_error = np.abs(lift) * np.sqrt(np.maximum(variance, 0))
+            numbers = np.stack([both, confidence, confidence_error, lift, lift_error], axis=1).tolist()
+            for number in np.flatnonzero((one > 0) & (two > 0)):
+                antecedent, consequent = (tuple(items[sets[number, place]] for place in part) for part in (given, rest))
+                yield Rule(antecedent, consequent, *numbers[number])

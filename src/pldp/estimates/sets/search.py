@@ -11,8 +11,8 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.notes import search_ended_early
 from pldp.estimates.result import Note
-from pldp.estimates.sets.groups import ItemGroups, Supports
-from pldp.mechanisms.arrays import IntArray
+from pldp.estimates.sets.groups import ItemGroups
+from pldp.mechanisms.arrays import FloatArray, IntArray
 from pldp.records import Record
 from pldp.tallies import patterns_of
 
@@ -27,22 +27,20 @@ class SetPart(Record):
     """Sets of one size (sorted) with their supports and, per group, joint counts of all subsets."""
 
     sets: IntArray
-    joint: list[npt.NDArray[np.int64]]
-    supports: Supports
+    joint: list[IntArray]
+    support: FloatArray
+    error: FloatArray
 
     @classmethod
     def none(cls, size: int, groups: int) -> SetPart:
         """Return no sets of this size."""
         empty = np.zeros((0, 1 << size), np.int64)
-        return cls(np.zeros((0, size), np.int64), [empty] * groups, Supports(np.zeros(0), np.zeros(0)))
+        return cls(np.zeros((0, size), np.int64), [empty] * groups, np.zeros(0), np.zeros(0))
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> SetPart:
         """Return some of the sets."""
-        return SetPart(
-            self.sets[chosen],
-            [own[chosen] for own in self.joint],
-            Supports(self.supports.support[chosen], self.supports.variance[chosen]),
-        )
+        joint = [own[chosen] for own in self.joint]
+        return SetPart(self.sets[chosen], joint, self.support[chosen], self.error[chosen])
 
     @classmethod
     def joined(cls, parts: Sequence[SetPart]) -> SetPart:
@@ -50,7 +48,8 @@ class SetPart(Record):
         return cls(
             np.concatenate([part.sets for part in parts]),
             [np.concatenate(own) for own in zip(*(part.joint for part in parts), strict=True)],
-            Supports(*(np.concatenate(own) for own in zip(*(part.supports for part in parts), strict=True))),
+            np.concatenate([part.support for part in parts]),
+            np.concatenate([part.error for part in parts]),
         )
 
 
@@ -72,11 +71,12 @@ class Search:
         kept, reported = self._judge(singles, joint)
         found, examined = [reported], {1: len(singles)}
         for size in range(2, len(self.report) + 1):
-            self._index(kept.sets)
+            # Kept sets can be found: a set is its prefix's place among the kept ones, and its last item.
+            self.keys.append(self._place(kept.sets[:, :-1]) * self._width + kept.sets[:, -1])
             parts, examined[size] = [], 0
             hopeless, error = 0, 0.0
             for sets, parents in self._candidates(kept):
-                upper = kept.supports.support + self.follow * np.sqrt(kept.supports.variance)
+                upper = kept.support + self.follow * kept.error
                 expected = self.together.expected_error(sets)
                 hope = upper[parents].min(axis=1) >= self.min_support + self._reach(size) * expected
                 hopeless += int((~hope).sum())
@@ -92,8 +92,7 @@ class Search:
             kept = SetPart.joined([empty, *(part for part, _ in parts)])
             found.append(SetPart.joined([empty, *(part for _, part in parts)]))
             if not examined[size]:
-                notes = (search_ended_early(size, hopeless, error),) if hopeless else ()
-                return found, examined, notes
+                return found, examined, (search_ended_early(size, hopeless, error),) if hopeless else ()
         return found, examined, ()
 
     def _reach(self, size: int) -> float:
@@ -104,19 +103,15 @@ class Search:
         later = enumerate(self.report[size - 1 :])
         return min((report - self.follow) * self.together.growth**more for more, report in later)
 
-    def _judge(self, sets: IntArray, joint: list[npt.NDArray[np.int64]]) -> tuple[SetPart, SetPart]:
+    def _judge(self, sets: IntArray, joint: list[IntArray]) -> tuple[SetPart, SetPart]:
         """Return the sets to follow and the sets to report."""
         size = sets.shape[1]
-        part = SetPart(sets, joint, self.together.estimate(sets, [patterns_of(own) for own in joint]))
-        support, error = part.supports.support, np.sqrt(part.supports.variance)
+        support, error = self.together.estimate(sets, [patterns_of(own) for own in joint])
+        part = SetPart(sets, joint, support, error)
         follow = support + self.follow * error >= self.min_support
         if size == len(self.report):
             follow[:] = False
         return part.where(follow), part.where(support - self.report[size - 1] * error >= self.min_support)
-
-    def _index(self, sets: IntArray) -> None:
-        """Make kept sets of one size findable: a set is its prefix's place among the kept ones, and its last item."""
-        self.keys.append(self._place(sets[:, :-1]) * self._width + sets[:, -1])
 
     @property
     def _width(self) -> int:
@@ -143,11 +138,9 @@ class Search:
         while start < count:
             before = int(ends[start - 1]) if start else 0
             stop = max(start + 1, int(np.searchsorted(ends, before + _CHUNK, side="right")))
-            first = np.repeat(np.arange(start, stop), partners[start:stop])
-            offset = np.arange(len(first)) - np.repeat(
-                ends[start:stop] - partners[start:stop] - before, partners[start:stop]
-            )
-            second = first + 1 + offset
+            more = partners[start:stop]
+            first = np.repeat(np.arange(start, stop), more)
+            second = first + 1 + np.arange(len(first)) - np.repeat(ends[start:stop] - more - before, more)
             start = stop
             sets = np.concatenate([kept.sets[first], kept.sets[second, -1:]], axis=1)
             parents = np.empty(sets.shape, np.int64)
@@ -158,7 +151,7 @@ class Search:
             if complete.any():
                 yield sets[complete], parents[complete]
 
-    def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> list[npt.NDArray[np.int64]]:
+    def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> list[IntArray]:
         """Take the joint counts of proper subsets from the kept sets; count only the whole sets."""
         size = sets.shape[1]
         whole = (1 << size) - 1

@@ -1,5 +1,6 @@
 """Supports of chosen sets of items from perturbed baskets, with errors."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -7,14 +8,12 @@ from typing import Any, Final, cast
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, NORMAL, SAME_SUPPORTS, about_people
-from pldp.estimates.groups import FloatArray
-from pldp.estimates.notes import levels_disagree
+from pldp.estimates.notes import BY_SIZE, NORMAL, SAME_SUPPORTS, assume, levels_disagree
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, make_rows, normal_interval
-from pldp.estimates.sets.groups import ItemGroups, Supports
+from pldp.estimates.sets.groups import ItemGroups
 from pldp.mechanisms import ItemSet, item_places
-from pldp.mechanisms.arrays import ByteArray, IntArray
+from pldp.mechanisms.arrays import ByteArray, FloatArray
 from pldp.records import Record
 from pldp.survey import Choices
 from pldp.tallies import LARGEST_SET, BitCounts, Columns, Tally
@@ -28,22 +27,10 @@ HOPELESS: Final = 0.5
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SetSupports(Record):
-    """Supports of sets of items: the share of people who have all items of a set.
+    """Supports of sets of items: the share of people who have all items of a set, unbiased (it can be negative).
 
-    Attributes
-    ----------
-    sets
-        Names of the items of each set.
-    support, standard_error
-        Unbiased support (it can be negative) and its standard error.
-    reports, target, pool
-        Number of reports; whose supports; how groups were put together.
-    homogeneity
-        Test whether the groups agree, where there are several.
-    assumptions, notes
-        What must hold for the errors to be right; what a reader must know first.
-    manipulation
-        People that one forged report can count as in the support of one item, where it does most harm.
+    `manipulation` are the people that one forged report can count as in the support of one item, where it does most
+    harm; the rest is as for every `Result`.
     """
 
     sets: tuple[tuple[str, ...], ...]
@@ -106,14 +93,12 @@ def supports(
 
     Parameters
     ----------
-    groups
-        Channel and packed rows of each group of people.
-    items
-        Name of each bit.
+    groups, items
+        Channel and packed rows of each group of people, and the name of each bit.
     sets
         The sets, as names of items.
     target, pool
-        As for `itemsets`.
+        See `Options`.
 
     Examples
     --------
@@ -132,33 +117,31 @@ def supports(
     wanted = [_places(one, places) for one in sets]
     if not wanted:
         raise EstimateError("sets must hold at least one set of items, not none")
-    support, variance = np.empty(len(wanted)), np.empty(len(wanted))
-    for size in {len(one) for one in wanted}:
-        chosen = [number for number, one in enumerate(wanted) if len(one) == size]
-        matrix = np.array([wanted[number] for number in chosen], np.int64)
-        _refuse_hopeless(together, matrix)
-        support[chosen], variance[chosen] = _count(together, matrix)
-    return SetSupports(
-        sets=tuple(tuple(items[place] for place in one) for one in wanted),
-        support=support,
-        standard_error=np.sqrt(variance),
-        **circumstances(together),
-    )
+    return _supports(together, items, wanted, HOPELESS)
 
 
 def item_supports(together: ItemGroups, items: Sequence[str]) -> SetSupports:
     """Return the support of every single item, however large its error."""
-    support, variance = _count(together, np.arange(len(items))[:, None])
-    return SetSupports(
-        sets=tuple((item,) for item in items),
-        support=support,
-        standard_error=np.sqrt(variance),
-        **circumstances(together),
-    )
+    return _supports(together, items, [[place] for place in range(len(items))])
 
 
-def _count(together: ItemGroups, sets: IntArray) -> Supports:
-    return together.estimate(sets, [columns.pattern_counts(sets).counts for columns in together.columns])
+def _supports(
+    together: ItemGroups, items: Sequence[str], wanted: Sequence[Sequence[int]], largest_error: float = math.inf
+) -> SetSupports:
+    support, error = np.empty(len(wanted)), np.empty(len(wanted))
+    for size in {len(one) for one in wanted}:
+        chosen = [number for number, one in enumerate(wanted) if len(one) == size]
+        sets = np.array([wanted[number] for number in chosen], np.int64)
+        worst = float(together.expected_error(sets).max())
+        if worst > largest_error:
+            raise EstimateError(
+                f"a set of {size} items is too large for these channels: with {together.reports:,} reports its "
+                f"support has a standard error of {worst:.2g}; ask for smaller sets, more people or a larger epsilon"
+            )
+        patterns = [columns.pattern_counts(sets) for columns in together.columns]
+        support[chosen], error[chosen] = together.estimate(sets, patterns)
+    names = tuple(tuple(items[place] for place in one) for one in wanted)
+    return SetSupports(names, support, error, **circumstances(together))
 
 
 def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:
@@ -174,15 +157,6 @@ def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:
     return sorted(places[name] for name in names)
 
 
-def _refuse_hopeless(together: ItemGroups, sets: IntArray) -> None:
-    worst = float(together.expected_error(sets).max())
-    if worst > HOPELESS:
-        raise EstimateError(
-            f"a set of {sets.shape[1]} items is too large for these channels: with {together.reports:,} reports its "
-            f"support has a standard error of {worst:.2g}; ask for smaller sets, more people or a larger epsilon"
-        )
-
-
 def circumstances(together: ItemGroups) -> dict[str, Any]:
     """Return what supports of these groups rest on, as fields of `SetSupports`."""
     test = together.homogeneity()
@@ -192,12 +166,7 @@ def circumstances(together: ItemGroups) -> dict[str, Any]:
         "target": together.target,
         "pool": together.pool,
         "homogeneity": test,
-        "assumptions": (
-            about_people(together.target),
-            SAME_SUPPORTS if by_precision else BY_SIZE,
-            HONEST_DEVICES,
-            NORMAL,
-        ),
+        "assumptions": assume(together.target, SAME_SUPPORTS if by_precision else BY_SIZE, NORMAL),
         "notes": levels_disagree(test, together.pool),
         "manipulation": together.manipulation,
     }

@@ -1,21 +1,22 @@
 """From a tally to shares with errors: the verb that analysts use."""
 
 from collections.abc import Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import BY_SIZE, HONEST_DEVICES, INTERIOR, SAME_SHARES, about_people
-from pldp.estimates.groups import LARGEST_DENSE, FloatArray, Group, group
-from pldp.estimates.notes import few_reports, levels_disagree, no_convergence, no_standard_errors
-from pldp.estimates.options import POOLS, SHARE_METHODS, TARGETS, Pool, ShareMethod, Target, one_of
-from pldp.estimates.result import Homogeneity, Note
-from pldp.estimates.shares.hidden_frequencies import hidden_frequencies
-from pldp.estimates.shares.pooled import Fitted, Pooled
-from pldp.estimates.shares.pooling import has_enough_support, homogeneity_test, precision_weights, size_weights
-from pldp.estimates.shares.shares import GroupShares, Shares, standard_errors
+from pldp.estimates import notes
+from pldp.estimates.groups import Group, group
+from pldp.estimates.options import SHARE_METHODS, Pool, ShareMethod, Target, check_pooling, one_of
+from pldp.estimates.result import LevelShare, Note
+from pldp.estimates.shares import pooling
+from pldp.estimates.shares.hidden import HiddenReports, Moments, moments
+from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
+from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
 from pldp.estimates.solver.likelihood import GAP, FitProgress, maximum_likelihood
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.survey import Choice
 from pldp.tallies import Tally
 
@@ -44,17 +45,11 @@ def frequencies(
         `unbiased` inverts each level's channel and pools the levels; `likelihood` fits all reports at once (shares at
         least 0 that sum to 1; unary reports must be tallied with `patterns`). Default: `unbiased`, but `likelihood`
         where the survey hides levels, as inverting labels costs much accuracy.
-    pool
-        `precision` weights levels by inverse variance; it assumes that the choice of a level does not depend on the
-        value, and the result says so first if the levels contradict that. `size` weights by the number of reports and
-        needs no such assumption.
-    target
-        `population`: errors include that the respondents are a random sample. `respondents`: shares of exactly the
-        people who reported.
-    gap
-        Tolerance of the likelihood fit, see `pldp.estimates.solver.likelihood`.
-    progress
-        Called with steps and gap of a likelihood fit.
+    pool, target
+        See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
+        result says so first if the levels contradict that.
+    gap, progress
+        Tolerance of a likelihood fit (`pldp.estimates.solver.likelihood`), and what is called with its steps and gap.
 
     Examples
     --------
@@ -71,126 +66,157 @@ def frequencies(
     asked = cast("Choice", tally.survey.question(question))  # or another kind whose answer is one label
     if asked.domain != "labels":
         raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
-    hidden = tally.survey.level_channel is not None
-    if pool == "size" and (method == "likelihood" or hidden):
-        reason = "where levels are hidden, as reports do not show them" if hidden else "for a likelihood"
+    labels = tally.survey.level_channel
+    if pool == "size" and (method == "likelihood" or labels is not None):
+        reason = "for a likelihood" if labels is None else "where levels are hidden, as reports do not show them"
         raise EstimateError(f"pool must be precision {reason}: groups of one level cannot be weighted by their size")
     one_of("method", method or "unbiased", SHARE_METHODS)
-    one_of("pool", pool, POOLS)
-    one_of("target", target, TARGETS)
-    if hidden:
-        return hidden_frequencies(tally, asked, method or "likelihood", target, gap=gap, progress=progress)
-    named = _named_groups(tally, asked)
-    if not named:
+    check_pooling(pool, target)
+    counts = [tally.counts[question, level.name] for level in asked.levels]
+    if not any(own.reports for own in counts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
+    if labels is not None:
+        hidden = HiddenReports.of(asked.pure_channels, labels, counts)
+        return _hidden(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
+    parts = zip(asked.levels, asked.channels, counts, strict=True)
+    named = [(level.name, group(channel, own)) for level, channel, own in parts if own.reports]
     if method == "likelihood":
         return _fitted(asked, named, target, gap, progress)
     return _unbiased(asked, named, pool, target, gap)
 
 
-def _named_groups(tally: Tally, question: Choice) -> list[tuple[str, Group]]:
-    """Pair each level's channel with its counts, without levels that nobody chose."""
-    pairs = zip(question.levels, question.channels, strict=True)
-    groups = [(level.name, group(channel, tally.counts[question.name, level.name])) for level, channel in pairs]
-    return [(name, each) for name, each in groups if each.reports]
-
-
 def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
     groups = tuple(each for _, each in named)
-    weights = precision_weights(groups) if pool == "precision" else size_weights(groups)
-    test = homogeneity_test(groups)
-    pooled = Pooled(groups, weights, pool, target, gap)
-    beside = None
-    if test is not None and test.rejected and pool == "precision":
-        beside = _unbiased(question, named, "size", target, gap)
+    weights = pooling.precision_weights(groups) if pool == "precision" else pooling.size_weights(groups)
+    pooled = pooling.Pooled(groups, weights, pool, target, gap)
+    agree = notes.SAME_SHARES if pool == "precision" and len(groups) > 1 else notes.BY_SIZE
     return Shares(
-        question=question.name,
-        text=question.text,
-        values=question.values,
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
-        reports=pooled.reports,
         method=f"unbiased, pooled by {pool}",
-        target=target,
-        groups=_group_shares(named, weights),
-        manipulation=_manipulation(named, weights),
-        homogeneity=test,
-        assumptions=(
-            about_people(target),
-            SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE,
-            HONEST_DEVICES,
-        ),
-        notes=_notes(named, test, pool),
-        by_size=beside,
+        assumptions=notes.assume(target, agree),
         evidence=pooled,
+        **_circumstances(question, named, weights, pool, target, gap),
     )
 
 
 def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
-    reports = sum(each.reports for each in groups)
-    weights = precision_weights(groups)
-    test = homogeneity_test(groups)
-    notes = _notes(named, test, "precision")
+    about = _circumstances(question, named, pooling.precision_weights(groups), "precision", target, gap)
     if not fit.converged:
-        notes = (no_convergence(fit.gap, fit.steps), *notes)
-    evidence = Fitted(fit, reports, target, _information(groups, fit.shares))
-    if evidence.information is None:
-        error = np.full(len(question.values), np.nan)
-        notes = (*notes, no_standard_errors(LARGEST_DENSE))
+        about["notes"] = (notes.no_convergence(fit.gap, fit.steps), *about["notes"])
+    dense = len(fit.shares) <= LARGEST_DENSE
+    information = np.sum([each.information(fit.shares) for each in groups], axis=0) if dense else None
+    evidence = pooling.Fitted(fit, about["reports"], target, information)
+    about["notes"] += () if dense else (notes.NO_ERRORS,)
+    return Shares(
+        shares=fit.shares,
+        standard_error=standard_errors(evidence.covariance()) if dense else np.full(len(fit.shares), np.nan),
+        method="maximum likelihood",
+        assumptions=notes.assume(target, notes.SAME_SHARES, notes.INTERIOR),
+        fit=fit,
+        evidence=evidence,
+        **about,
+    )
+
+
+def _circumstances(
+    question: Choice, named: Named, weights: FloatArray, pool: Pool, target: Target, gap: float
+) -> dict[str, Any]:
+    """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size."""
+    groups = tuple(_group_shares(*pair, weight) for pair, weight in zip(named, weights.tolist(), strict=True))
+    reports = sum(each.reports for each in groups)
+    test = pooling.homogeneity_test([each for _, each in named])
+    differ = test is not None and test.rejected and pool == "precision"
+    few = [name for name, each in named if not pooling.has_enough_support(each)]
+    return {
+        "question": question.name,
+        "text": question.text,
+        "values": question.values,
+        "reports": reports,
+        "target": target,
+        "groups": groups,
+        "manipulation": max(each.weight * reports / each.reports * each.manipulation for each in groups),
+        "homogeneity": test,
+        "notes": (*notes.levels_disagree(test, pool), *notes.few_reports(few)),
+        "by_size": _unbiased(question, named, "size", target, gap) if differ else None,
+    }
+
+
+def _group_shares(name: str, each: Group, weight: float) -> GroupShares:
+    channel, shares = each.channel, each.shares()
+    error, forged = np.sqrt(each.variance(shares)), channel.manipulation
+    return GroupShares(name, channel.mechanism, channel.epsilon, each.reports, weight, shares, error, forged)
+
+
+def _hidden(
+    hidden: HiddenReports, question: Choice, method: str, target: str, *, gap: float, progress: FitProgress | None
+) -> Shares:
+    """Estimate the shares by moments (`unbiased`) or joint likelihood of shares and levels (`likelihood`)."""
+    by_moments = moments(hidden)
+    joint = None if method == "unbiased" else joint_likelihood(hidden, gap=gap, progress=progress)
+    if joint is None:
+        words, further = "approximately unbiased, hidden levels", []
+        first = [notes.IMPOSSIBLE_MIX] if by_moments.projected_levels else []
     else:
-        error = standard_errors(evidence.covariance())
+        words, further = "joint maximum likelihood of shares and hidden levels", [notes.INTERIOR]
+        first = [] if joint.fit.converged else [notes.no_convergence(joint.fit.gap, joint.fit.steps)]
+        first += [] if joint.starts_agree else [notes.SEVERAL_MAXIMA]
+    found = joint or by_moments
+    evidence = _Hidden(hidden, found, target)
+    dense = hidden.size <= LARGEST_DENSE
+    levels = zip(question.levels, question.channels, found.levels.tolist(), strict=True)
     return Shares(
         question=question.name,
         text=question.text,
         values=question.values,
-        shares=fit.shares,
-        standard_error=error,
-        reports=reports,
-        method="maximum likelihood",
+        shares=found.shares,
+        standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
+        reports=hidden.reports,
+        method=words,
         target=target,
-        groups=_group_shares(named, weights),
-        manipulation=_manipulation(named, weights),
-        homogeneity=test,
-        assumptions=(about_people(target), SAME_SHARES, HONEST_DEVICES, INTERIOR),
-        notes=notes,
-        by_size=_unbiased(question, named, "size", target, gap) if test is not None and test.rejected else None,
-        fit=fit,
+        assumptions=notes.assume(target, notes.UNTESTED_CHOICE, *further),
+        notes=(*first, *_level_notes(hidden, found.levels)),
+        manipulation=by_moments.manipulation,
+        levels=tuple(LevelShare(level.name, own.mechanism, own.epsilon, share) for level, own, share in levels),
+        fit=None if joint is None else joint.fit,
         evidence=evidence,
     )
 
 
-def _information(groups: Sequence[Group], shares: FloatArray) -> FloatArray | None:
-    """Return the information of the shares, or `None` where it would be too large."""
-    if len(shares) > LARGEST_DENSE:
-        return None
-    return np.asarray(np.sum([each.information(shares) for each in groups], axis=0))
+@dataclass(frozen=True, eq=False)
+class _Hidden(Evidence):
+    """Reports with hidden levels: shares with their covariance, and the joint fit if there is one already."""
+
+    hidden: HiddenReports
+    found: Moments | HiddenFit
+    target: str
+
+    def covariance(self) -> FloatArray:
+        if self.target == "population":
+            return self.found.covariance
+        return self.found.covariance - pooling.sampling_covariance(self.found.shares, self.hidden.reports)
+
+    def likely_shares(self) -> FloatArray:
+        return self._joint.shares
+
+    def shrunk_shares(self, shares: FloatArray, covariance: FloatArray) -> FloatArray:
+        del shares, covariance
+        return self._joint.shrunk
+
+    @property
+    def _joint(self) -> HiddenFit:
+        return self.found if isinstance(self.found, HiddenFit) else joint_likelihood(self.hidden)
 
 
-def _group_shares(named: Named, weights: FloatArray) -> tuple[GroupShares, ...]:
-    return tuple(
-        GroupShares(
-            level=name,
-            mechanism=each.channel.mechanism,
-            epsilon=each.channel.epsilon,
-            reports=each.reports,
-            weight=float(weight),
-            shares=each.shares(),
-            standard_error=np.sqrt(each.variance(each.shares())),
-            manipulation=each.channel.manipulation,
-        )
-        for (name, each), weight in zip(named, weights, strict=True)
-    )
-
-
-def _manipulation(named: Named, weights: FloatArray) -> float:
-    """People that one forged report counts as, at the level where it does most harm."""
-    reports = sum(each.reports for _, each in named)
-    pairs = zip(named, weights, strict=True)
-    return max(float(weight) * reports / each.reports * each.channel.manipulation for (_, each), weight in pairs)
-
-
-def _notes(named: Named, test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
-    few = [name for name, each in named if not has_enough_support(each)]
-    return (*levels_disagree(test, pool), *few_reports(few))
+def _level_notes(hidden: HiddenReports, levels: FloatArray) -> tuple[Note, ...]:
+    """Say so where reports are few, or labels barely tell how people chose: then the scale of all shares is unsure."""
+    if hidden.size > LARGEST_DENSE:
+        return (notes.NO_ERRORS,)
+    if hidden.reports * float(hidden.other_supports.min()) < pooling.ENOUGH_SUPPORT:
+        return (notes.ROUGH_ERRORS,)
+    spread = float(np.std(hidden.contrasts)) / (hidden.label_supports[1] * np.sqrt(hidden.reports))
+    if spread > 0.5 * float(np.clip(levels, 0, 1) @ hidden.contrasts):
+        return (notes.LABELS_SAY_LITTLE,)
+    return ()

@@ -19,25 +19,18 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
-from pldp.estimates.groups import FloatArray, Group, group
+from pldp.estimates.groups import Group, group
 from pldp.mechanisms import Integers, PureChannel
-from pldp.mechanisms.arrays import label_arrays
+from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.records import Record
 from pldp.tallies import Counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenReports(Record):
-    """Reports of one question, grouped by the label they show.
+    """Reports of one question, grouped by the label they show, a k-RR of the level.
 
-    Attributes
-    ----------
-    channels
-        The channel of each level.
-    label_channel
-        The k-RR that perturbs the level.
-    groups
-        The reports of each label; a group's own channel only says which form its outputs have.
+    The channel of a group, that of the level of the same place, only says which form its outputs have.
     """
 
     channels: tuple[PureChannel, ...]
@@ -68,9 +61,14 @@ class HiddenReports(Record):
     @property
     def label_matrix(self) -> FloatArray:
         """G: row s, column i is the probability that level i shows label s."""
-        levels = len(self.channels)
-        contrast = float(self.label_channel.truth_support - self.label_channel.other_support)
-        return np.asarray(np.eye(levels) * contrast + float(self.label_channel.other_support))
+        q, d = self.label_supports
+        return np.asarray(np.eye(len(self.channels)) * d + q)
+
+    @property
+    def label_supports(self) -> tuple[float, float]:
+        """q and p − q of the labels."""
+        q = self.label_channel.other_support
+        return float(q), float(self.label_channel.truth_support - q)
 
     @property
     def truth_supports(self) -> FloatArray:
@@ -82,20 +80,14 @@ class HiddenReports(Record):
         """q of every level."""
         return np.array([float(channel.other_support) for channel in self.channels])
 
-    def label_shares(self) -> FloatArray:
-        """Return the share of each label."""
-        return np.array([each.reports for each in self.groups]) / self.reports
-
-    def level_shares(self) -> FloatArray:
-        """Return the unbiased distribution of levels, ρ̂ = G⁻¹·(share of each label); it may leave the simplex."""
-        q = float(self.label_channel.other_support)
-        return np.asarray(
-            (self.label_shares() - q) / float(self.label_channel.truth_support - self.label_channel.other_support)
-        )
+    @property
+    def contrasts(self) -> FloatArray:
+        """p − q of every level."""
+        return self.truth_supports - self.other_supports
 
     def support(self) -> FloatArray:
         """Return how many reports support each value."""
-        return np.asarray(np.sum([each.support() for each in self.groups if each.reports], axis=0))
+        return np.asarray(np.sum([each.support for each in self.groups if each.reports], axis=0))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,68 +101,57 @@ class Moments(Record):
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Covariance of the shares by the delta method, k × k."""
-        return _moments_covariance(self.hidden, self.shares, self.levels)
+        """Covariance of the shares (delta method): that of (1[z supports i] − h_i(s)) / Σρ(p−q) per person, over n.
+
+        h_i(s) = Σ_τ (q_τ + f_i d_τ)·(1[s = τ] − q_p)/(p_p − q_p) is what estimating ρ from the labels takes away.
+        """
+        hidden, taken = self.hidden, self._taken_by_labels
+        feasible, rho = norm_sub(self.shares), norm_sub(self.levels)
+        # level × value: Pr(supports the value | level)
+        given_level = hidden.other_supports[:, None] + hidden.contrasts[:, None] * feasible
+        label = hidden.label_matrix
+        both = np.zeros((hidden.size, hidden.size))
+        for weight, form in zip(rho, map(label_arrays, hidden.channels), strict=True):
+            if weight > 0:
+                support = form.other_support + feasible * form.contrast
+                both += weight * (form.covariance(feasible) * form.contrast**2 + np.outer(support, support))
+        cross = np.einsum("i,si,ij,sk->jk", rho, label, given_level, taken)
+        squares = np.einsum("s,sj,sk->jk", label @ rho, taken, taken)
+        mean = rho @ given_level - (label @ rho) @ taken
+        second = both - cross - cross.T + squares
+        contrast = float(self.levels @ hidden.contrasts)
+        return np.asarray((second - np.outer(mean, mean)) / (hidden.reports * contrast**2))
+
+    @property
+    def manipulation(self) -> float:
+        """People that one forged report can count as: the largest |1[supports i] − h_i(s)| / Σρ(p−q)."""
+        taken = self._taken_by_labels
+        return float(max(1 - taken.min(), taken.max()) / (self.levels @ self.hidden.contrasts))
+
+    @cached_property
+    def _taken_by_labels(self) -> FloatArray:
+        """h, label × value: what estimating ρ from one label takes away from its report."""
+        slopes = self.hidden.other_supports[:, None] + self.hidden.contrasts[:, None] * self.shares
+        q, d = self.hidden.label_supports
+        return np.asarray((slopes - q * slopes.sum(axis=0)) / d)
 
 
 def moments(hidden: HiddenReports) -> Moments:
     """Return approximately unbiased shares: (support/n − Σρ̂q) / Σρ̂(p−q), not divided by their sum.
 
-    Where ρ̂ lies so far outside the simplex that Σρ̂(p−q) is not positive, its projection is used instead.
+    ρ̂ = G⁻¹·(share of each label) is the unbiased distribution of levels. Where it lies so far outside the simplex that
+    Σρ̂(p−q) is not positive, its projection is used instead.
     The covariance is that of the delta method, with the labels' multinomial covariance and the covariance between a
     person's label and output. (The variance printed in the paper's Theorem 5.3 lacks factors of n and the latter.)
 
     Reference: AUEM of Wu, Zhu, Zhang, Xie, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy
     Budgets and Enhancing Data Utility".
     """
-    levels = hidden.level_shares()
-    contrasts = hidden.truth_supports - hidden.other_supports
-    projected = bool(levels @ contrasts < 0.1 * contrasts.min())
+    q, d = hidden.label_supports
+    levels = (np.array([each.reports for each in hidden.groups]) / hidden.reports - q) / d
+    projected = bool(levels @ hidden.contrasts < 0.1 * hidden.contrasts.min())
     if projected:
         levels = norm_sub(levels)
-    contrast = float(levels @ contrasts)
+    contrast = float(levels @ hidden.contrasts)
     shares = (hidden.support() / hidden.reports - levels @ hidden.other_supports) / contrast
     return Moments(hidden, shares, levels, projected)
-
-
-def _moments_covariance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:
-    """Covariance of AUEM: that of (1[z supports i] − h_i(s)) / Σρ(p−q) per person, over n.
-
-    h_i(s) = Σ_τ (q_τ + f_i d_τ)·(1[s = τ] − q_p)/(p_p − q_p) is what estimating ρ from the labels takes away.
-    """
-    feasible, rho = norm_sub(shares), norm_sub(levels)
-    q, d = hidden.other_supports, hidden.truth_supports - hidden.other_supports
-    given_level = q[:, None] + d[:, None] * feasible  # level × value: Pr(supports the value | level)
-    taken = _taken_by_labels(hidden, q[:, None] + d[:, None] * shares)
-    label = hidden.label_matrix
-    both = np.zeros((len(shares), len(shares)))
-    for weight, channel in zip(rho, hidden.channels, strict=True):
-        if weight > 0:
-            both += weight * _support_products(channel, feasible)
-    cross = np.einsum("i,si,ij,sk->jk", rho, label, given_level, taken)
-    squares = np.einsum("s,sj,sk->jk", label @ rho, taken, taken)
-    mean = rho @ given_level - (label @ rho) @ taken
-    second = both - cross - cross.T + squares
-    contrast = float(levels @ d)
-    return np.asarray((second - np.outer(mean, mean)) / (hidden.reports * contrast**2))
-
-
-def moments_manipulation(hidden: HiddenReports, found: Moments) -> float:
-    """Return the people that one forged report can count as: the largest |1[supports i] − h_i(s)| / Σρ(p−q)."""
-    q, d = hidden.other_supports, hidden.truth_supports - hidden.other_supports
-    taken = _taken_by_labels(hidden, q[:, None] + d[:, None] * found.shares)
-    return float(max(1 - taken.min(), taken.max()) / (found.levels @ d))
-
-
-def _taken_by_labels(hidden: HiddenReports, slopes: FloatArray) -> FloatArray:
-    """h, label × value: what estimating ρ from one label takes away from its report, given Pr(supports | level)."""
-    label_q = float(hidden.label_channel.other_support)
-    label_d = float(hidden.label_channel.truth_support - hidden.label_channel.other_support)
-    return np.asarray((slopes - label_q * slopes.sum(axis=0)) / label_d)
-
-
-def _support_products(channel: PureChannel, shares: FloatArray) -> FloatArray:
-    """E[1[supports i]·1[supports j]] of one report of this channel."""
-    form = label_arrays(channel)
-    support = form.other_support + shares * form.contrast
-    return np.asarray(form.covariance(shares) * form.contrast**2 + np.outer(support, support))

@@ -7,29 +7,21 @@ is that of `pldp.estimates.shares.hidden`.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import block_diag
 
 from pldp.estimates.consistency import norm_sub
-from pldp.estimates.groups import FloatArray, Group
+from pldp.estimates.groups import Group
 from pldp.estimates.shares.hidden import HiddenReports, moments
 from pldp.estimates.shares.shrinkage import shrink_fit
-from pldp.estimates.solver.likelihood import (
-    GAP,
-    MOST_STEPS,
-    Fit,
-    FitProgress,
-    Product,
-    interior,
-    maximise,
-    minus_log,
-    ratio,
-)
+from pldp.estimates.solver.likelihood import GAP, Fit, FitProgress, Product, interior, maximise, minus_log, ratio
 from pldp.mechanisms import PureChannel
-from pldp.mechanisms.arrays import label_arrays
+from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.records import Record
 
 LARGEST_HESSIAN = 1200
@@ -42,24 +34,29 @@ AGREE = 1e-6
 """Log-likelihood per report within which two starts are taken to have found the same maximum."""
 
 
+class _Label(NamedTuple):
+    """The reports that show one label: the class of every cell and, per class and level, G·base·low and G·base·step."""
+
+    group: Group
+    classes: npt.NDArray[np.intp]
+    low: FloatArray
+    step: FloatArray
+
+    def mix(self, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return low and step of every cell, weighted by the levels."""
+        return (self.low @ levels)[self.classes], (self.step @ levels)[self.classes]
+
+
 class HiddenLikelihood:
     """The joint likelihood of shares and level distribution, per report; `point` is (f, ρ) end to end."""
 
     def __init__(self, hidden: HiddenReports) -> None:
         self.hidden = hidden
         self.reports = hidden.reports
-        self.groups = [each for each in hidden.groups if each.reports]
         self.blocks = (slice(0, hidden.size), slice(hidden.size, hidden.size + len(hidden.channels)))
-        self.weights = [each.cells / self.reports for each in self.groups]
-        places = [place for place, each in enumerate(hidden.groups) if each.reports]
-        self._classes: list[npt.NDArray[np.intp]] = []
-        self._low: list[FloatArray] = []
-        self._step: list[FloatArray] = []
-        for place, each in zip(places, self.groups, strict=True):
-            classes, low, step = _level_tables(each, hidden.channels)
-            self._classes.append(classes)
-            self._low.append(low * hidden.label_matrix[place])
-            self._step.append(step * hidden.label_matrix[place])
+        pairs = zip(hidden.groups, hidden.label_matrix, strict=True)
+        self._labels = [_label(each, hidden.channels, chances) for each, chances in pairs if each.reports]
+        self.weights = [label.group.cells / self.reports for label in self._labels]
         self._share_block: FloatArray | None = None
         self._at: FloatArray | None = None
         self._sums: list[FloatArray] = []
@@ -73,60 +70,51 @@ class HiddenLikelihood:
         if self._at is point:
             return
         shares, levels = self.split(point)
-        self._sums = [each.support_sum(shares) for each in self.groups]
-        self._cells = [
-            (low @ levels)[classes] * shares.sum() + (step @ levels)[classes] * sums
-            for low, step, classes, sums in zip(self._low, self._step, self._classes, self._sums, strict=True)
-        ]
+        self._sums, self._cells = [], []
+        for label in self._labels:
+            low, step = label.mix(levels)
+            self._sums.append(label.group.support_sum(shares))
+            self._cells.append(low * shares.sum() + step * self._sums[-1])
         self._at = point
 
     def objective(self, point: FloatArray) -> float:
         """Minus the log-likelihood per report, up to a constant."""
         self._evaluate(point)
-        return sum(minus_log(weight, cell) for weight, cell in zip(self.weights, self._cells, strict=True))
+        return sum(map(minus_log, self.weights, self._cells))
 
     def scores(self, point: FloatArray) -> FloatArray:
         """The mean likelihood ratio of every value and of every level."""
         self._evaluate(point)
-        return self._gradient(
-            [ratio(weight, cell) for weight, cell in zip(self.weights, self._cells, strict=True)], point
-        )
+        return self._gradient(list(map(ratio, self.weights, self._cells)), point)
 
     def _gradient(self, weights: Sequence[FloatArray], point: FloatArray) -> FloatArray:
         """Σ_c w_c ∂P_c/∂(f, ρ)."""
         shares, levels = self.split(point)
         total = np.zeros(len(point))
-        for place, each in enumerate(self.groups):
-            low, step, classes = self._low[place], self._step[place], self._classes[place]
-            weight = weights[place]
-            supported = each.support_total(weight * (step @ levels)[classes])
-            total[self.blocks[0]] += supported + float(weight @ (low @ levels)[classes])
-            plain = np.bincount(classes, weights=weight, minlength=len(low))
-            summed = np.bincount(classes, weights=weight * self._sums[place], minlength=len(low))
-            total[self.blocks[1]] += plain @ low * shares.sum() + summed @ step
+        for label, weight, sums in zip(self._labels, weights, self._sums, strict=True):
+            low, step = label.mix(levels)
+            total[self.blocks[0]] += label.group.support_total(weight * step) + float(weight @ low)
+            plain = np.bincount(label.classes, weights=weight, minlength=len(label.low))
+            summed = np.bincount(label.classes, weights=weight * sums, minlength=len(label.low))
+            total[self.blocks[1]] += plain @ label.low * shares.sum() + summed @ label.step
         return total
-
-    def _tangent(self, vector: FloatArray, point: FloatArray) -> list[FloatArray]:
-        """The change of every cell for a change of the point."""
-        shares, levels = self.split(point)
-        change_f, change_rho = self.split(vector)
-        changes = []
-        for place, each in enumerate(self.groups):
-            low, step, classes = self._low[place], self._step[place], self._classes[place]
-            along = (low @ levels)[classes] * change_f.sum() + (step @ levels)[classes] * each.support_sum(change_f)
-            along += (low @ change_rho)[classes] * shares.sum() + (step @ change_rho)[classes] * self._sums[place]
-            changes.append(along)
-        return changes
 
     def curvature(self, point: FloatArray) -> Product:
         """The Gauss–Newton Hessian Σ N_c ∇P_c∇P_cᵀ/P_c²; what it leaves out has mean 0 at the truth."""
         self._evaluate(point)
+        shares, levels = self.split(point)
         scales = [ratio(ratio(weight, cell), cell) for weight, cell in zip(self.weights, self._cells, strict=True)]
 
         def product(vector: FloatArray) -> FloatArray:
             self._evaluate(point)
-            changes = self._tangent(vector, point)
-            return self._gradient([scale * change for scale, change in zip(scales, changes, strict=True)], point)
+            change_f, change_rho = self.split(vector)
+            weights = []
+            for label, scale, sums in zip(self._labels, scales, self._sums, strict=True):
+                (low, step), (low_change, step_change) = label.mix(levels), label.mix(change_rho)
+                change = low * change_f.sum() + step * label.group.support_sum(change_f)
+                change += low_change * shares.sum() + step_change * sums
+                weights.append(scale * change)
+            return self._gradient(weights, point)
 
         return product
 
@@ -142,20 +130,17 @@ class HiddenLikelihood:
         if costly and self._share_block is None:
             self._share_block = matrix[self.blocks[0], self.blocks[0]].copy()
         # ∂²P/∂f_j∂ρ_i = low_ci + step_ci·z_cj; all other second derivatives are 0.
-        for place, each in enumerate(self.groups):
-            weight = ratio(self.weights[place], self._cells[place])
-            classes = self._classes[place]
+        for label, weights, cells in zip(self._labels, self.weights, self._cells, strict=True):
+            weight = ratio(weights, cells)
             for level in range(len(self.hidden.channels)):
-                low, step = self._low[place][classes, level], self._step[place][classes, level]
-                mixed = each.support_total(weight * step) + float(weight @ low)
-                matrix[self.blocks[0], self.blocks[1].start + level] -= mixed
-                matrix[self.blocks[1].start + level, self.blocks[0]] -= mixed
+                low, step = label.low[label.classes, level], label.step[label.classes, level]
+                self._add_mixed(matrix, level, -(label.group.support_total(weight * step) + float(weight @ low)))
         return matrix
 
     def information(self, point: FloatArray) -> FloatArray:
         """Return the information of (f, ρ), Σ N_c ∇P_c∇P_cᵀ/P_c², with expected counts where cells can be listed."""
         self._evaluate(point)
-        if any(each.ones() is not None for each in self.groups):
+        if any(label.group.outputs is not None for label in self._labels):
             return self.reports * self._outer(point, self.weights)
         total = sum(float(cell.sum()) for cell in self._cells)
         return self.reports * self._outer(point, [cell / total for cell in self._cells])
@@ -169,35 +154,35 @@ class HiddenLikelihood:
         matrix = np.zeros((len(point), len(point)))
         if share_block is not None:
             matrix[self.blocks[0], self.blocks[0]] = share_block
-        for place, each in enumerate(self.groups):
-            low, step, classes = self._low[place], self._step[place], self._classes[place]
-            weight = ratio(ratio(weights[place], self._cells[place]), self._cells[place])
-            a, b = (low @ levels)[classes], (step @ levels)[classes]
+        for label, given, sums, cells in zip(self._labels, weights, self._sums, self._cells, strict=True):
+            each, weight, (low, step) = label.group, ratio(ratio(given, cells), cells), label.mix(levels)
             if share_block is None:
-                products = each.weighted_products(weight * a * a, weight * a * b, weight * b * b)
-                matrix[self.blocks[0], self.blocks[0]] += products
-            by_level = low[classes] * shares.sum() + step[classes] * self._sums[place][:, None]
+                products = (weight * low * low, weight * low * step, weight * step * step)
+                matrix[self.blocks[0], self.blocks[0]] += each.arrays.weighted_products(*products, each.outputs)
+            by_level = label.low[label.classes] * shares.sum() + label.step[label.classes] * sums[:, None]
             matrix[self.blocks[1], self.blocks[1]] += (by_level * weight[:, None]).T @ by_level
             for level in range(len(levels)):
                 column = weight * by_level[:, level]
-                mixed = each.support_total(column * b) + float(column @ a)
-                matrix[self.blocks[0], self.blocks[1].start + level] += mixed
-                matrix[self.blocks[1].start + level, self.blocks[0]] += mixed
+                self._add_mixed(matrix, level, each.support_total(column * step) + float(column @ low))
         return matrix
 
+    def _add_mixed(self, matrix: FloatArray, level: int, mixed: FloatArray) -> None:
+        matrix[self.blocks[0], self.blocks[1].start + level] += mixed
+        matrix[self.blocks[1].start + level, self.blocks[0]] += mixed
 
-def _level_tables(each: Group, channels: Sequence[PureChannel]) -> tuple[npt.NDArray[np.intp], FloatArray, FloatArray]:
-    """Return the class of every cell and, per class and level, base·low and base·step (up to a factor per class)."""
+
+def _label(each: Group, channels: Sequence[PureChannel], chances: FloatArray) -> _Label:
+    """Pair a label's reports with what the levels say of them (up to a factor per class), times the label's chances."""
     twins = [label_arrays(channel) for channel in channels]
     low, step = np.array([twin.low for twin in twins]), np.array([twin.step for twin in twins])
-    ones = each.ones()
+    ones, size = each.arrays.ones(each.outputs), each.channel.size
     if ones is None:
-        return np.zeros(len(each.cells), np.intp), low[None, :], step[None, :]
+        return _Label(each, np.zeros(len(each.cells), np.intp), low[None, :] * chances, step[None, :] * chances)
     q = np.array([twin.other_support for twin in twins])
-    count = np.arange(each.channel.size + 1)[:, None]
-    logarithm = count * np.log(q) + (each.channel.size - count) * np.log1p(-q)
+    count = np.arange(size + 1)[:, None]
+    logarithm = count * np.log(q) + (size - count) * np.log1p(-q)
     base = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
-    return ones, base * low, base * step
+    return _Label(each, ones, base * low * chances, base * step * chances)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -235,12 +220,7 @@ class HiddenFit(Record):
 
 
 def joint_likelihood(
-    hidden: HiddenReports,
-    *,
-    gap: float = GAP,
-    most_steps: int = MOST_STEPS,
-    starts: int = 2,
-    progress: FitProgress | None = None,
+    hidden: HiddenReports, *, gap: float = GAP, starts: int = 2, progress: FitProgress | None = None
 ) -> HiddenFit:
     """Fit shares and level distribution together.
 
@@ -249,15 +229,15 @@ def joint_likelihood(
     """
     model = HiddenLikelihood(hidden)
     first = moments(hidden)
-    levels = len(hidden.channels)
     beginnings = [
         np.concatenate([interior(norm_sub(first.shares)), interior(norm_sub(first.levels))]),
-        np.concatenate([np.full(hidden.size, 1 / hidden.size), np.full(levels, 1 / levels)]),
+        np.repeat([1 / hidden.size, 1 / len(hidden.channels)], [hidden.size, len(hidden.channels)]),
     ]
-    found = [maximise(model, start, gap=gap, most_steps=most_steps, progress=progress) for start in beginnings[:starts]]
-    best = min(found, key=lambda optimum: optimum.objective)
-    agree = all(other.objective - best.objective <= AGREE for other in found)
-    return HiddenFit(model, best.fit(model.blocks[0], model.reports), best.point[model.blocks[1]].copy(), agree)
+    found = [maximise(model, start, gap, progress=progress) for start in beginnings[:starts]]
+    best = max(found, key=lambda fit: fit.log_likelihood)
+    agree = all(best.log_likelihood - other.log_likelihood <= AGREE * model.reports for other in found)
+    (shares, levels), slope = model.split(best.shares), best.slope[model.blocks[0]]
+    return HiddenFit(model, replace(best, shares=shares.copy(), slope=slope), levels.copy(), agree)
 
 
 def expected_covariance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:
@@ -267,14 +247,8 @@ def expected_covariance(hidden: HiddenReports, shares: FloatArray, levels: Float
 
 def _joint_covariance(model: HiddenLikelihood, point: FloatArray) -> FloatArray:
     """Return the covariance of the shares: the inverse information along both simplices."""
-    information = model.information(point)
-    basis = np.zeros((len(point), len(point) - len(model.blocks)))
-    column = 0
-    for block in model.blocks:
-        length = block.stop - block.start
-        # Columns that are orthogonal to the constant vector of the block.
-        frame = np.linalg.qr(np.column_stack([np.ones(length), np.eye(length)[:, 1:]]))[0][:, 1:]
-        basis[block, column : column + length - 1] = frame
-        column += length - 1
-    inverse = np.linalg.pinv(basis.T @ information @ basis, hermitian=True)
+    # Columns that are orthogonal to the constant vector of each block.
+    starts = [np.eye(block.stop - block.start) for block in model.blocks]
+    basis = block_diag(*(np.linalg.qr(np.column_stack([np.ones(len(own)), own[:, 1:]]))[0][:, 1:] for own in starts))
+    inverse = np.linalg.pinv(basis.T @ model.information(point) @ basis, hermitian=True)
     return np.asarray((basis @ inverse @ basis.T)[model.blocks[0], model.blocks[0]])

@@ -4,9 +4,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.assumptions import HONEST_DEVICES, SAMPLE, UNTESTED_EPSILON
+from pldp.estimates.notes import UNTESTED_EPSILON, assume
 from pldp.estimates.shares.shares import Shares
-from pldp.mechanisms.arrays import FloatArray, personal_arrays
+from pldp.mechanisms.arrays import personal_arrays
 
 
 def personal_frequencies(
@@ -41,40 +41,32 @@ def personal_frequencies(
     True
     """
     labels = tuple(map(str, range(values))) if isinstance(values, int) else values
-    size = len(labels)
-    reported = np.asarray(outputs)
+    size, reported = len(labels), np.asarray(outputs)
     people = len(reported)
     if people == 0:
         raise EstimateError("outputs must hold at least one report, not none")
     form = personal_arrays(mechanism, size)
-    budgets = form.checked_epsilons(epsilon, people)
-    truth, other = form.personal_weights(budgets)
+    truth, other = form.personal_weights(form.checked_epsilons(epsilon, people))
     other /= form.total
     contrast = truth / form.total - other
     level = other + contrast / size
     gain = contrast / (level * (1 - level))  # weight / contrast, the weight being contrast² / (level (1 − level))
-    scale = float(gain @ contrast)
-    gain /= scale
-    support = form.weighted_support(reported, gain)
-    shares = support - float(gain @ other)
+    gain /= float(gain @ contrast)
+    shares = form.weighted_support(reported, gain) - float(gain @ other)
+    # Σ_u gain_u² π_u(1−π_u) with π_u = q_u + f·d_u, as a quadratic in f.
+    squared, feasible = gain * gain, np.clip(shares, 0.0, 1.0)
+    constant = float(squared @ (other * (1 - other)))
+    linear = float(squared @ (contrast * (1 - 2 * other)))
+    square = float(squared @ (contrast * contrast))
     return Shares(
         question=name,
         values=labels,
         shares=shares,
-        standard_error=np.sqrt(_variance(gain, other, contrast, np.clip(shares, 0.0, 1.0))),
+        standard_error=np.sqrt(constant + linear * feasible - square * feasible * feasible),
         reports=people,
         method=f"unbiased, {mechanism} with an ε per person, weighted by precision",
         target="population",
         manipulation=float(people * np.max(gain * (1 - other))),
-        assumptions=(SAMPLE, UNTESTED_EPSILON, HONEST_DEVICES),
+        assumptions=assume("population", UNTESTED_EPSILON),
         notes=(),
     )
-
-
-def _variance(gain: FloatArray, other: FloatArray, contrast: FloatArray, shares: FloatArray) -> FloatArray:
-    """Σ_u gain_u² π_u(1−π_u) with π_u = q_u + f·d_u, as a quadratic in f."""
-    squared = gain * gain
-    constant = float(squared @ (other * (1 - other)))
-    linear = float(squared @ (contrast * (1 - 2 * other)))
-    square = float(squared @ (contrast * contrast))
-    return np.asarray(constant + linear * shares - square * shares * shares)

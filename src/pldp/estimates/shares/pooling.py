@@ -1,16 +1,21 @@
 """Combine groups that used different channels, and test whether they may be combined."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
+from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
-from pldp.estimates.groups import FloatArray, Group
-from pldp.estimates.notes import TEST_LEVEL
+from pldp.estimates.groups import Group
 from pldp.estimates.result import Homogeneity
+from pldp.estimates.shares.shares import Evidence
+from pldp.estimates.shares.shrinkage import shrink_fit
+from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 TESTED_VALUES: Final = 256
 """The test looks at this many of the largest values at most."""
@@ -42,15 +47,15 @@ def sampling_covariance(shares: FloatArray, reports: int) -> FloatArray:
     return np.asarray((np.diag(feasible) - np.outer(feasible, feasible)) / reports)
 
 
-def sampling_variance(shares: FloatArray, reports: int) -> FloatArray:
-    """Return the diagonal of `sampling_covariance`: f(1−f)/n."""
+def _sampling_variance(shares: FloatArray, reports: int) -> FloatArray:
     feasible = norm_sub(shares)
     return np.asarray(feasible * (1 - feasible) / reports)
 
 
 def has_enough_support(group: Group) -> bool:
-    """Tell whether chance alone gives every value enough supporting reports."""
-    return bool(group.chance_support().min() >= ENOUGH_SUPPORT)
+    """Tell whether chance alone gives every value enough supporting reports; where chance gives none, all count."""
+    by_chance = group.reports * group.arrays.chance_support()
+    return bool(np.where(by_chance > 0, by_chance, group.support).min() >= ENOUGH_SUPPORT)
 
 
 def homogeneity_test(groups: Sequence[Group]) -> Homogeneity | None:
@@ -68,12 +73,82 @@ def homogeneity_test(groups: Sequence[Group]) -> Homogeneity | None:
     # One value less than all: the shares of k-RR sum to 1 exactly.
     chosen: npt.NDArray[np.intp] = np.argsort(-shares, kind="stable")[: min(len(shares) - 1, TESTED_VALUES)]
     precisions = [np.linalg.inv(group.covariance(feasible, chosen)) for group in tested]
-    found = [group.shares()[chosen] for group in tested]
-    total = np.sum([precision @ share for precision, share in zip(precisions, found, strict=True)], axis=0)
-    mean = np.linalg.solve(np.sum(precisions, axis=0), total)
-    statistic = sum(
-        float((share - mean) @ precision @ (share - mean)) for precision, share in zip(precisions, found, strict=True)
-    )
-    degrees = (len(tested) - 1) * len(chosen)
-    p_value = float(special.chdtrc(degrees, statistic))
-    return Homogeneity(statistic, degrees, p_value, p_value < TEST_LEVEL)
+    parts = list(zip(precisions, (group.shares()[chosen] for group in tested), strict=True))
+    mean = np.linalg.solve(np.sum(precisions, axis=0), np.sum([precision @ own for precision, own in parts], axis=0))
+    statistic = sum(float((own - mean) @ precision @ (own - mean)) for precision, own in parts)
+    return Homogeneity.of(statistic, (len(tested) - 1) * len(chosen))
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled(Evidence):
+    """Groups and the weights of their unbiased shares.
+
+    For a random sample of people the variance is Σ w_g² V_g. For the respondents themselves the part that comes from
+    drawing people goes away: f(1−f)/n in all if levels are chosen independently of the value (pool by precision), and
+    w_g² f_g(1−f_g)/n_g of each group otherwise.
+    """
+
+    groups: tuple[Group, ...]
+    weights: FloatArray
+    pool: str
+    target: str
+    gap: float
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The weighted mean of the groups' unbiased shares."""
+        return pooled_shares(self.groups, self.weights)
+
+    def _total(
+        self, of_group: Callable[[Group, FloatArray], FloatArray], by_sampling: Callable[[FloatArray, int], FloatArray]
+    ) -> FloatArray:
+        """Return variances or covariances of the shares, given those of a group and those of drawing people."""
+        own_shares = [self.shares if self.pool == "precision" else each.shares() for each in self.groups]
+        parts = list(zip(self.groups, self.weights, own_shares, strict=True))
+        total = np.sum([weight**2 * of_group(each, own) for each, weight, own in parts], axis=0)
+        if self.target == "respondents" and self.pool == "precision":
+            total = total - by_sampling(self.shares, sum(each.reports for each in self.groups))
+        elif self.target == "respondents":
+            total = total - np.sum([weight**2 * by_sampling(own, each.reports) for each, weight, own in parts], axis=0)
+        return np.asarray(total)
+
+    def variance(self) -> FloatArray:
+        """Return the variance of each share."""
+        return np.maximum(self._total(Group.variance, _sampling_variance), 0.0)
+
+    def covariance(self) -> FloatArray:
+        """Return the covariance matrix of the shares."""
+        return self._total(Group.covariance, sampling_covariance)
+
+    def likely_shares(self) -> FloatArray:
+        """Fit all reports at once."""
+        return maximum_likelihood(self.groups, gap=self.gap).shares
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(Evidence):
+    """A likelihood fit and its information; none where there are too many values for a matrix."""
+
+    fit: Fit
+    reports: int
+    target: str
+    information: FloatArray | None
+
+    def covariance(self) -> FloatArray:
+        """Return the inverse of the information along the simplex."""
+        if self.information is None:
+            raise EstimateError(f"a fit of more than {LARGEST_DENSE:,} values has no covariance matrix")
+        inverse = np.linalg.pinv(self.information, hermitian=True)
+        along = inverse.sum(axis=1)
+        sampled = sampling_covariance(self.fit.shares, self.reports) if self.target == "respondents" else 0.0
+        return np.asarray(inverse - np.outer(along, along) / along.sum() - sampled)
+
+    def likely_shares(self) -> FloatArray:
+        """Return the fitted shares."""
+        return self.fit.shares
+
+    def shrunk_shares(self, shares: FloatArray, covariance: FloatArray) -> FloatArray:
+        """Return the posterior mean by the normal approximation of the likelihood."""
+        if self.information is None:
+            return super().shrunk_shares(shares, covariance)
+        return shrink_fit(self.fit, self.information)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -12,24 +11,16 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.options import one_of
 from pldp.estimates.result import GroupReports, PersonWeights, Result
 from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit
+from pldp.mechanisms.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupShares(GroupReports):
-    """What the reports of one level say on their own.
-
-    Attributes
-    ----------
-    shares, standard_error
-        Unbiased shares of this group and their standard errors.
-    manipulation
-        People of this group that one forged report can count as.
-    """
+    """What the reports of one level say on their own; `manipulation` is about people of this level."""
 
     shares: FloatArray
     standard_error: FloatArray
@@ -58,18 +49,11 @@ class Shares(Result):
 
     Attributes
     ----------
-    values
-        The labels.
-    shares
-        Unbiased shares (or fitted ones, see `method`). They can be negative and need not sum to 1: see `consistent`.
-    standard_error
-        Standard error of each share.
-    groups
-        What each level says on its own.
+    values, shares, standard_error
+        Each label, its share and the standard error. Unbiased shares (or fitted ones, see `method`) can be negative and
+        need not sum to 1: see `consistent`.
     by_size
         The same shares pooled by size, present where the levels do not agree.
-    fit
-        Convergence of a maximum-likelihood fit.
     evidence
         The reports, where they were kept: what `covariance` and some ways of `consistent` need.
     """
@@ -115,21 +99,14 @@ class Shares(Result):
         posterior mean under a prior whose strength the reports choose. It is biased towards equal shares and has no
         interval: `interval` and `standard_error` are those of `shares`.
         """
-        ways: Mapping[str, Callable[[], FloatArray]] = {
-            "norm-sub": lambda: norm_sub(self.shares),
-            "norm-cut": lambda: norm_cut(self.shares),
-            "base-cut": lambda: base_cut(self.shares, self.standard_error),
-            "likelihood": self._likely,
-            "shrunk": self._shrunk,
-        }
-        one_of("method", method, tuple(ways))
-        return ways[method]()
-
-    def _likely(self) -> FloatArray:
-        return self._evidence("likelihood").likely_shares() if self.fit is None else self.fit.shares
-
-    def _shrunk(self) -> FloatArray:
-        return self._evidence("covariance matrix").shrunk_shares(self.shares, self.covariance)
+        one_of("method", method, ("norm-sub", "norm-cut", "base-cut", "likelihood", "shrunk"))
+        if method == "likelihood":
+            return self._evidence("likelihood").likely_shares() if self.fit is None else self.fit.shares
+        if method == "shrunk":
+            return self._evidence("covariance matrix").shrunk_shares(self.shares, self.covariance)
+        if method == "base-cut":
+            return base_cut(self.shares, self.standard_error)
+        return norm_cut(self.shares) if method == "norm-cut" else norm_sub(self.shares)
 
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the rows with the consistent share beside each."""
@@ -139,16 +116,10 @@ class Shares(Result):
     def _extras(self, confidence: float) -> dict[str, Any]:
         extras: dict[str, Any] = {}
         if self.fit is not None:
-            extras["fit"] = {"converged": self.fit.converged, "gap": self.fit.gap, "steps": self.fit.steps}
+            extras["fit"] = {name: getattr(self.fit, name) for name in ("converged", "gap", "steps")}
         if self.by_size is not None:
             extras["by_size"] = self.by_size.records(confidence)
         return extras
-
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw the shares with error bars (needs the extra `plots`); `truth` adds a mark per value."""
-        from pldp.estimates.shares.plot import plot_shares  # noqa: PLC0415 - matplotlib is optional
-
-        return plot_shares(self, confidence, truth=truth, axes=axes)
 
 
 def standard_errors(covariance: FloatArray) -> FloatArray:

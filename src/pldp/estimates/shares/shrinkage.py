@@ -15,7 +15,7 @@ James, Stein, "Estimation with Quadratic Loss" (1961) for why a biased answer ca
 Propagation for Approximate Bayesian Inference" (2001).
 """
 
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,8 @@ from scipy.special import gammaln
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
-from pldp.estimates.groups import FloatArray
 from pldp.estimates.solver.likelihood import Fit
+from pldp.mechanisms.arrays import FloatArray
 
 LARGEST_CONCENTRATION: Final = 64.0
 """End of the grid of α; it starts at 1/k (a prior worth one person) and doubles."""
@@ -57,13 +57,13 @@ def shrink(shares: npt.ArrayLike, covariance: npt.ArrayLike) -> FloatArray:
     centre, spread = _on_the_simplex(np.asarray(shares, np.float64), np.asarray(covariance, np.float64))
     size = len(centre)
     concentrations = 2.0 ** np.arange(np.log2(LARGEST_CONCENTRATION * size)) / size
-    found = [_posterior(centre, spread, float(each)) for each in concentrations]
+    means, evidences = zip(*(_posterior(centre, spread, float(each)) for each in concentrations), strict=True)
     # Steps of the grid are even in log α, where the density is α/(1+α)².
-    weights = np.array([each.log_evidence for each in found]) + np.log(concentrations) - 2 * np.log1p(concentrations)
+    weights = np.array(evidences) + np.log(concentrations) - 2 * np.log1p(concentrations)
     if not np.isfinite(weights.max()):
         raise EstimateError("shares and covariance have no posterior mean: the approximation did not converge")
     weights = np.exp(weights - weights.max())
-    mean = np.average([each.mean for each in found], axis=0, weights=weights)
+    mean = np.average(means, axis=0, weights=weights)
     return np.asarray(mean / mean.sum())
 
 
@@ -79,11 +79,8 @@ def shrink_fit(fit: Fit, information: FloatArray) -> FloatArray:
 def _on_the_simplex(shares: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Condition on the sum 1 and make every variance along the simplex positive."""
     size = len(shares)
-    if (
-        size < 2
-        or covariance.shape != (size, size)
-        or not (np.isfinite(shares).all() and np.isfinite(covariance).all())
-    ):
+    finite = np.isfinite(shares).all() and np.isfinite(covariance).all()
+    if size < 2 or covariance.shape != (size, size) or not finite:
         raise EstimateError("shares and covariance must be finite, of at least two values and of matching shapes")
     along = covariance.sum(axis=1)
     if along.sum() > 1e-9 * np.trace(covariance):
@@ -97,13 +94,8 @@ def _on_the_simplex(shares: FloatArray, covariance: FloatArray) -> tuple[FloatAr
     return shares, (vectors * values) @ vectors.T
 
 
-class _Posterior(NamedTuple):
-    mean: FloatArray
-    log_evidence: float
-
-
-def _posterior(centre: FloatArray, spread: FloatArray, concentration: float) -> _Posterior:
-    """Mean of normal × Dirichlet(α) and log p(x | α) up to a constant, by expectation propagation.
+def _posterior(centre: FloatArray, spread: FloatArray, concentration: float) -> tuple[FloatArray, float]:
+    """Return mean of normal × Dirichlet(α) and log p(x | α) up to a constant, by expectation propagation.
 
     With precisions τ ≥ 0 the approximation always is a density. The first sweep has the moments of the prior.
     """
@@ -124,7 +116,7 @@ def _posterior(centre: FloatArray, spread: FloatArray, concentration: float) -> 
         nu += _DAMPING * (exact_mean * (1 / rest_variance + wanted) - rest_mean / rest_variance - nu)
         tau += _DAMPING * (wanted - tau)
     else:
-        return _Posterior(centre, -np.inf)
+        return centre, -np.inf
     precision = 1 / rest_variance + tau
     natural = rest_mean / rest_variance + nu
     log_scales = (
@@ -133,7 +125,7 @@ def _posterior(centre: FloatArray, spread: FloatArray, concentration: float) -> 
     log_normal = nu @ centre - tau @ centre**2 / 2 + shift @ joint @ shift / 2
     log_normal -= np.linalg.slogdet(np.eye(size) + spread * tau)[1] / 2
     log_prior = gammaln(size * concentration) - size * gammaln(concentration)
-    return _Posterior(exact_mean, float(log_scales.sum() + log_normal + log_prior))
+    return exact_mean, float(log_scales.sum() + log_normal + log_prior)
 
 
 def _moments(mean: FloatArray, variance: FloatArray, concentration: float) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -29,14 +29,14 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
-from pldp.estimates.groups import FloatArray, Group
+from pldp.estimates.groups import Group
 from pldp.estimates.solver.separable import separable_maximum
+from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 
 GAP: Final = 1e-8
 """Default tolerance: log-likelihood per report that may remain to be gained."""
 
-MOST_STEPS: Final = 500
 _MOST_PRODUCTS: Final = 60
 _MOST_PIVOTS: Final = 12
 _SMALL: Final = 256
@@ -49,6 +49,7 @@ FitProgress = Callable[[int, float], None]
 """Called with the number of steps and the gap."""
 
 Product = Callable[[FloatArray], FloatArray]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,15 +58,9 @@ class Fit(Record):
 
     Attributes
     ----------
-    shares
-        The fitted shares; they are at least 0 and sum to 1.
     gap
         Certified bound on the log-likelihood per report still to gain; where levels are hidden, the bound for the
         shares given the levels and for the levels given the shares.
-    steps
-        Number of steps taken.
-    converged
-        Whether the gap is within the tolerance asked for.
     log_likelihood
         Log-likelihood at the fit, up to a constant of the data.
     slope
@@ -88,6 +83,10 @@ class Likelihood(Protocol):
     def blocks(self) -> Sequence[slice]:
         """The place of each distribution."""
 
+    @property
+    def reports(self) -> int:
+        """Number of reports, or of people."""
+
     def objective(self, point: FloatArray) -> float:
         """Return minus the log-likelihood per report."""
 
@@ -101,36 +100,14 @@ class Likelihood(Protocol):
         """Return the Hessian as a matrix where it is small and may be ill-conditioned or indefinite, else `None`."""
 
 
-@dataclass(frozen=True, eq=False)
-class Optimum:
-    """Where the solver stopped."""
-
-    point: FloatArray
-    objective: float
-    scores: FloatArray
-    gap: float
-    steps: int
-    converged: bool
-
-    def fit(self, shares: slice, reports: int) -> Fit:
-        """Return the fit of the shares, which have this place in the point."""
-        slope = reports * (self.scores[shares] - 1)
-        return Fit(self.point[shares].copy(), self.gap, self.steps, self.converged, -self.objective * reports, slope)
-
-
 def maximum_likelihood(
-    groups: Sequence[Group],
-    *,
-    start: FloatArray | None = None,
-    gap: float = GAP,
-    most_steps: int = MOST_STEPS,
-    progress: FitProgress | None = None,
+    groups: Sequence[Group], *, gap: float = GAP, most_steps: int = 500, progress: FitProgress | None = None
 ) -> Fit:
     """Fit the shares to the reports of several groups.
 
+    >>> from pldp.estimates import group
     >>> from pldp.mechanisms import build
     >>> from pldp.tallies import OutputCounts
-    >>> from pldp.estimates.groups import group
     >>> counted = group(build("krr", 3, 1_000_000), OutputCounts(np.array([600, 300, 100])))
     >>> fit = maximum_likelihood([counted])
     >>> fit.converged, fit.shares.round(3)
@@ -139,22 +116,13 @@ def maximum_likelihood(
     used = [each for each in groups if each.reports > 0]
     if not used:
         raise EstimateError("maximum likelihood needs at least one report, not none")
-    model = _KnownChannels(used)
-    first = _start(used) if start is None else np.asarray(start, np.float64)
-    found = maximise(model, first, gap=gap, most_steps=most_steps, progress=progress)
-    return found.fit(model.blocks[0], model.reports)
+    return maximise(_KnownChannels(used), _start(used), gap, most_steps, progress)
 
 
 def maximise(
-    model: Likelihood,
-    start: FloatArray,
-    *,
-    gap: float = GAP,
-    most_steps: int = MOST_STEPS,
-    progress: FitProgress | None = None,
-) -> Optimum:
-    """Climb from the start until the gap is small enough or the steps are used up."""
-    point = start
+    model: Likelihood, point: FloatArray, gap: float = GAP, most_steps: int = 500, progress: FitProgress | None = None
+) -> Fit:
+    """Climb from the point until the gap is small enough or the steps are used up; fit all distributions end to end."""
     value, scores, steps = model.objective(point), model.scores(point), 0
     while (remaining := float(scores.max()) - 1) > gap and steps < most_steps:
         steps += 1
@@ -162,7 +130,8 @@ def maximise(
             progress(steps, remaining)
         point, value = _step(model, point, scores, value)
         scores = model.scores(point)
-    return Optimum(point, value, scores, max(remaining, 0.0), steps, remaining <= gap)
+    log_likelihood, slope = -value * model.reports, model.reports * (scores - 1)
+    return Fit(point, max(remaining, 0.0), steps, remaining <= gap, log_likelihood, slope)
 
 
 class _KnownChannels:
@@ -184,7 +153,6 @@ class _KnownChannels:
         return self._cells
 
     def objective(self, point: FloatArray) -> float:
-        """Minus the log-likelihood per report."""
         return sum(minus_log(weight, cell) for weight, cell in zip(self.weights, self.cells(point), strict=True))
 
     def scores(self, point: FloatArray) -> FloatArray:
@@ -226,7 +194,7 @@ def ratio(weights: FloatArray, cells: FloatArray) -> FloatArray:
 
 def _start(groups: Sequence[Group]) -> FloatArray:
     """Start at the maximum where it has a formula, else at the projected unbiased shares; keep every value possible."""
-    if all(group.separable for group in groups):
+    if all(group.arrays.separable for group in groups):
         return separable_maximum(groups)
     precision = np.array([1 / group.mean_variance() for group in groups])
     pooled = np.average([group.shares() for group in groups], axis=0, weights=precision)
@@ -246,12 +214,7 @@ def _normalised(model: Likelihood, point: FloatArray) -> FloatArray:
 
 def _step(model: Likelihood, point: FloatArray, scores: FloatArray, value: float) -> tuple[FloatArray, float]:
     """Take one Newton step, or an EM step where that does not improve."""
-    hessian = model.hessian(point)
-    if hessian is None:
-        target = _quadratic_minimum(model.curvature(point), point, scores)
-    else:
-        target = _dense_minimum(hessian, point, scores)
-    direction = target - point
+    direction = _newton_target(model, point, scores) - point
     slope = float((1 - scores) @ direction)
     length = 1.0
     while np.isfinite(slope) and slope < 0 and length > 1e-3:
@@ -267,18 +230,23 @@ def _step(model: Likelihood, point: FloatArray, scores: FloatArray, value: float
     return trial, model.objective(trial)
 
 
-def _quadratic_minimum(curvature: Product, point: FloatArray, scores: FloatArray) -> FloatArray:
+def _newton_target(model: Likelihood, point: FloatArray, scores: FloatArray) -> FloatArray:
     """Minimise the quadratic model of −log-likelihood + Σ x around the point over x ≥ 0, approximately.
 
     The model is ½xᵀHx − (H·point + g − 1)ᵀx. Entries that leave the positive range are fixed at 0 and the rest is
     solved again.
     """
-    linear = curvature(point) + scores - 1
-    free = (point > 0) | (scores > 1)
-    target = point.copy()
-    tolerance = min(0.1, max(float(scores.max()) - 1, 1e-12))
+    hessian = model.hessian(point)
+    if hessian is None:
+        curvature = model.curvature(point)
+        linear = curvature(point) + scores - 1
+        tolerance = min(0.1, max(float(scores.max()) - 1, 1e-12))
+    free, target = (point > 0) | (scores > 1), point
     for _ in range(_MOST_PIVOTS):
-        target = _conjugate_gradients(curvature, linear, np.where(free, target, 0.0), free, tolerance)
+        if hessian is None:
+            target = _conjugate_gradients(curvature, linear, np.where(free, target, 0.0), free, tolerance)
+        else:
+            target = point + _dense_change(hessian, scores - 1, np.where(free, 0.0, -point), free)
         negative = free & (target < 0)
         if not negative.any():
             break
@@ -286,30 +254,19 @@ def _quadratic_minimum(curvature: Product, point: FloatArray, scores: FloatArray
     return np.maximum(target, 0.0)
 
 
-def _dense_minimum(hessian: FloatArray, point: FloatArray, scores: FloatArray) -> FloatArray:
-    """Do the same with a matrix: eigenvalues are made positive, so that the step goes down in every direction."""
-    downhill = scores - 1
-    free = (point > 0) | (scores > 1)
-    change = np.zeros_like(point)
-    for _ in range(_MOST_PIVOTS):
-        fixed = np.where(free, 0.0, -point)
-        wanted = (downhill - hessian @ fixed)[free]
-        values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)])
-        values = np.maximum(np.abs(values), 1e-10 * np.abs(values).max())
-        change = fixed
-        change[free] = vectors @ ((vectors.T @ wanted) / values)
-        negative = free & (point + change < 0)
-        if not negative.any():
-            break
-        free &= ~negative
-    return np.maximum(point + change, 0.0)
+def _dense_change(hessian: FloatArray, downhill: FloatArray, fixed: FloatArray, free: Flags) -> FloatArray:
+    """Solve with a matrix, whose eigenvalues are made positive: then the step goes down in every direction."""
+    wanted = (downhill - hessian @ fixed)[free]
+    values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)])
+    values = np.maximum(np.abs(values), 1e-10 * np.abs(values).max())
+    fixed[free] = vectors @ ((vectors.T @ wanted) / values)
+    return fixed
 
 
 def _conjugate_gradients(
-    curvature: Product, linear: FloatArray, start: FloatArray, free: npt.NDArray[np.bool_], tolerance: float
+    curvature: Product, linear: FloatArray, solution: FloatArray, free: Flags, tolerance: float
 ) -> FloatArray:
     """Solve H x = linear on the free entries."""
-    solution = start
     residual = np.where(free, linear - curvature(solution), 0.0)
     direction = residual
     size = float(residual @ residual)

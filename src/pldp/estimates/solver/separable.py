@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import optimize
 
-from pldp.estimates.groups import FloatArray, Group
+from pldp.estimates.groups import Group
+from pldp.mechanisms.arrays import FloatArray
 
 _MOST_INNER = 100
 
@@ -33,7 +34,7 @@ def separable_maximum(groups: Sequence[Group]) -> FloatArray:
     """
     size = groups[0].channel.size
     counts = np.array([each.cells for each in groups])
-    offset = np.array([np.broadcast_to(each.low / each.step, (size,)) for each in groups])
+    offset = np.array([np.broadcast_to(each.arrays.low / each.arrays.step, (size,)) for each in groups])
     least = float((counts / (1 + offset)).max())
     most = float(counts.sum())
 

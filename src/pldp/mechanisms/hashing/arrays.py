@@ -5,20 +5,21 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
-from pldp.mechanisms.arrays import ByteArray, FloatArray, LabelArrays, Outputs
+from pldp.mechanisms.arrays import Cells, FloatArray, IntArray, LabelArrays, Outputs, Values
 from pldp.mechanisms.hashing.channel import LinearHashing
 from pldp.mechanisms.response.arrays import ResponseArrays
 
 _ROWS_AT_ONCE: Final = 1 << 14
 
 
-class HashArrays(LabelArrays):
+class _HashArrays(LabelArrays):
     """LH: cell (a, b) has L_cj = wrong-bucket probability, plus the difference where ⟨a, j⟩ = b."""
 
     channel: LinearHashing
 
-    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw a random vector, the value's bucket under it, and k-RR on the bucket."""
         channel = self.channel
         base = channel.buckets
@@ -30,26 +31,21 @@ class HashArrays(LabelArrays):
             vector //= base
             digits //= base
         reported = ResponseArrays(channel.bucket_channel).draw_many((bucket % base).astype(np.uint8), generator)
-        outputs = index * np.uint64(base) + reported
-        return outputs.astype(self.output_type, copy=False)
+        return (index * np.uint64(base) + reported).astype(np.min_scalar_type(channel.form.count - 1), copy=False)
 
     @cached_property
     def low(self) -> float:
-        """Probability of a given wrong bucket."""
         return float(self.channel.bucket_channel.other_support)
 
     @cached_property
     def step(self) -> float:
-        """How much likelier the right bucket is."""
         return float(self.channel.bucket_channel.truth_support) - self.low
 
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        """All values of the reported bucket."""
         vector, bucket = np.divmod(outputs.astype(np.int64), self.channel.buckets)
         return np.asarray(self.buckets_of(vector) == bucket[:, None], np.float32)
 
     def support(self, counts: npt.NDArray[Any]) -> FloatArray:
-        """A report supports all values of its bucket; one transform finds all counts."""
         return np.asarray(np.rint(self.support_total(counts.astype(np.float64), None)))
 
     def _transform(self, table: FloatArray, sign: int) -> FloatArray:
@@ -69,19 +65,17 @@ class HashArrays(LabelArrays):
             table = np.moveaxis(result, -2, axis)
         return np.ascontiguousarray(table).reshape(-1)
 
-    def support_total(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Σ_a weights[a, ⟨a, x⟩] of every value x, by one transform."""
-        del cells
         return self._transform(weights, 1).reshape(-1, self.channel.buckets)[: self.channel.size, 0].copy()
 
-    def support_sum(self, numbers: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
         """Σ_{x: ⟨a, x⟩ = b} numbers_x of every output (a, b), by one transform."""
-        del cells
         table = np.zeros((self.channel.form.count // self.channel.buckets, self.channel.buckets))
         table[: len(numbers), 0] = numbers
         return self._transform(table, -1)
 
-    def buckets_of(self, vectors: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def buckets_of(self, vectors: IntArray) -> IntArray:
         """Return ⟨a, x⟩ of these vectors and all values, vectors × values."""
         base = self.channel.buckets
         values = np.arange(self.channel.size)
@@ -90,9 +84,7 @@ class HashArrays(LabelArrays):
             total += (vectors // base**place % base)[:, None] * (values // base**place % base)[None, :]
         return np.asarray(total % base)
 
-    def pair_support(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
-        """Hash all values with some vectors at a time and multiply."""
-        del cells
+    def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
         size, base = self.channel.size, self.channel.buckets
         scale = np.sqrt(weights).reshape(-1, base)
         matrix = np.zeros((size, size))
@@ -111,25 +103,21 @@ class HashArrays(LabelArrays):
         p/g also if v is one of the two.
         """
         base = self.channel.buckets
-        own = float(self.channel.truth_support) / base
         generic = 1 / base**2
+        gain = float(self.channel.truth_support) / base - generic
         some = shares[chosen]
-        joint = np.full((len(some), len(some)), generic)
-        joint += (own - generic) * (some[:, None] + some[None, :])
-        for factor in range(2, base):
-            # v = i + c(j − i) for c = 2 … g−1 runs through the other points of the line through i and j.
-            joint += (own - generic) * self._share_on_line(shares, chosen, factor)
-        return joint
-
-    def _share_on_line(self, shares: FloatArray, chosen: npt.NDArray[np.intp], factor: int) -> FloatArray:
-        base = self.channel.buckets
-        point = np.zeros((len(chosen), len(chosen)), np.int64)
-        for place in range(self.channel.digits):
-            digit = chosen // base**place % base
-            point += ((digit[:, None] + factor * (digit[None, :] - digit[:, None])) % base) * base**place
         padded = np.zeros(base**self.channel.digits)
         padded[: len(shares)] = shares
-        return np.asarray(padded[point])
+        joint = np.full((len(some), len(some)), generic)
+        joint += gain * (some[:, None] + some[None, :])
+        for factor in range(2, base):
+            # v = i + c(j − i) for c = 2 … g−1 runs through the other points of the line through i and j.
+            point = np.zeros(joint.shape, np.int64)
+            for power in base ** np.arange(self.channel.digits):
+                digit = chosen // power % base
+                point += ((digit[:, None] + factor * (digit[None, :] - digit[:, None])) % base) * power
+            joint += gain * padded[point]
+        return joint
 
 
-FORMS: Final = {LinearHashing: HashArrays}
+FORMS: Final = {LinearHashing: _HashArrays}

@@ -1,19 +1,16 @@
 """Local hashing with linear hash functions: one small integer per report, whatever the number of values."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, Self
 
 from pldp.epsilon import Micro, exp_micro
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, require_same_form
-from pldp.mechanisms.draws import TOTAL, RandomBytes
-from pldp.mechanisms.form import Integers, Output, as_int
+from pldp.mechanisms.channel import Channel, Odds, PureChannel
+from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.mechanisms.unary.channel import LARGE_DOMAIN
 
@@ -41,25 +38,13 @@ class LinearHashing(PureChannel):
     g = 2 is the Hadamard response. Because the hash is linear, a collector adds up the reports of each output and
     finds the support of *all* values with one fast transform, instead of hashing every value for every report.
 
-    The vector a does not depend on the value, hence ε = ln(truth weight / other weight) of the bucket.
+    The vector a does not depend on the value, hence ε = ln(truth weight / other weight) of the bucket; the other weight
+    is 2⁵³ times the probability of each wrong bucket.
 
-    Attributes
-    ----------
-    size
-        k, the number of values.
-    buckets
-        g, a prime.
-    other_weight
-        2⁵³ times the probability of each wrong bucket.
+    References: Wang, Blocki, Li, Jha, "Locally Differentially Private Protocols for Frequency Estimation" (2017);
+    Acharya, Sun, Zhang, "Hadamard Response" (2019); Feldman, Nelson, Nguyen, Talwar, "Private Frequency Estimation via
+    Projective Geometry" (2022).
 
-    References
-    ----------
-    Wang, Blocki, Li, Jha, "Locally Differentially Private Protocols for Frequency Estimation" (2017); Acharya, Sun,
-    Zhang, "Hadamard Response" (2019); Feldman, Nelson, Nguyen, Talwar, "Private Frequency Estimation via Projective
-    Geometry" (2022).
-
-    Examples
-    --------
     >>> channel = LinearHashing.of(1000, 1_000_000)
     >>> channel.buckets, channel.digits, channel.form.count
     (3, 7, 6561)
@@ -70,14 +55,12 @@ class LinearHashing(PureChannel):
     buckets: int
     other_weight: int
 
-    mechanism: ClassVar[str] = "lh"
-    published: ClassVar[Mapping[str, str]] = {"buckets": "buckets", "other": "other_weight"}
-    total: ClassVar[int] = TOTAL
-    phrase: ClassVar[str] = 'names a group of answers that contains "{label}"'
+    mechanism = "lh"
+    total = TOTAL
+    phrase = 'names a group of answers that contains "{label}"'
 
     def __post_init__(self) -> None:
-        if self.size < 2:
-            raise EpsilonError(f"size must be at least 2 values, not {self.size}")
+        super().__post_init__()
         if self.buckets not in PRIMES:
             raise EpsilonError(f"buckets must be a prime of at most {PRIMES[-1]}, not {self.buckets}")
         if self.form.count > LARGEST_OUTPUT:
@@ -102,7 +85,7 @@ class LinearHashing(PureChannel):
         return RandomizedResponse.ideal_supports(buckets, epsilon)[0], 1 / buckets
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int, buckets: int | None = None) -> LinearHashing:
+    def of(cls, size: int, micro_epsilon: int, buckets: int | None = None) -> Self:
         """Build the channel with the least variance (or so many buckets) whose true ε is at most the given one."""
         if buckets is None:
             small = [g for g in PRIMES if _outputs(g, size) <= LARGEST_TABLE] or [PRIMES[0]]
@@ -148,10 +131,13 @@ class LinearHashing(PureChannel):
             total += a * x
         return total % self.buckets
 
+    def index_of(self, noise: bytes) -> int:
+        """Return the index of the vector that 16 random bytes pick."""
+        return int(int.from_bytes(noise, "little") * self.buckets**self.digits >> INDEX_BITS)
+
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return vector and bucket as one integer, from 16 + 7 random bytes."""
-        vectors = self.buckets**self.digits
-        index = int.from_bytes(random(INDEX_BITS // 8), "little") * vectors >> INDEX_BITS
+        index = self.index_of(random(INDEX_BITS // 8))
         return int(index * self.buckets + self.bucket_channel.draw(self.bucket(index, value), random))
 
     def probability(self, output: Output, value: int) -> Fraction:
@@ -167,11 +153,8 @@ class LinearHashing(PureChannel):
         index, bucket = divmod(as_int(output), self.buckets)
         return self.bucket(index, value) == bucket
 
-    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """The vector does not depend on the value: what the bucket tells."""
-        require_same_form(self, other)
-        if not isinstance(other, LinearHashing) or other.buckets != self.buckets:
-            return super().level_odds(other, same_value=same_value)
         return self.bucket_channel.level_odds(other.bucket_channel, same_value=same_value)
 
 

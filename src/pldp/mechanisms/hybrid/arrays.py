@@ -1,24 +1,22 @@
 """The hybrid mechanism over arrays."""
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.mechanisms.arrays import IntArray, NumberArrays, Pieces
-from pldp.mechanisms.draws import TOTAL
+from pldp.mechanisms.arrays import IntArray, NumberArrays, Outputs, Pieces
 from pldp.mechanisms.hybrid.channel import HybridMechanism
+from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.window.arrays import window_outputs, window_pieces
 
 
-class HybridArrays(NumberArrays):
+class _HybridArrays(NumberArrays):
     """HM: the outputs of PM, then the two of SR."""
 
     channel: HybridMechanism
 
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
-        """The coin is the first part of the number."""
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         channel = self.channel
         window = window_outputs(channel.width, channel.inside, channel.outside, values, drawn)
         rounded = drawn - channel.piecewise_weight
@@ -26,7 +24,6 @@ class HybridArrays(NumberArrays):
         return np.where(rounded >= 0, upper, window)
 
     def pieces(self) -> Pieces:
-        """Windows, and two linear patterns."""
         channel, size = self.channel, self.channel.size
         found = window_pieces(size, channel.form.count, channel.width, channel.inside, channel.outside)
         upper = channel.first + channel.step * np.arange(size)
@@ -35,4 +32,4 @@ class HybridArrays(NumberArrays):
         return replace(found, patterns=np.stack([np.ones(size), lower / TOTAL, upper / TOTAL]))
 
 
-FORMS: Final = {HybridMechanism: HybridArrays}
+FORMS: Final = {HybridMechanism: _HybridArrays}

@@ -1,20 +1,17 @@
 """The hybrid mechanism: the piecewise mechanism or stochastic rounding, by a coin that the output shows."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import Final, Self
 
 from pldp.epsilon import MICRO, Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, one_budget
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Integers, Output, as_int
 from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 from pldp.mechanisms.rounding.channel import StochasticRounding, rounding_weights
 from pldp.mechanisms.window.channel import PiecewiseMechanism, solvable_width, window_weights
 
@@ -27,24 +24,14 @@ class HybridMechanism(NumberChannel):
     """HM: PM with probability β = 1 − e^{−ε/2}, SR otherwise; its variance is the least of the three everywhere.
 
     Outputs 0 … size+width−2 are those of PM, the last two those of SR. Given the coin each part has its own ε, and the
-    output shows the coin, so the channel's ε is the larger one. Both numbers are unbiased, so their mixture is.
+    output shows the coin, so the channel's ε is the larger one. Both numbers are unbiased, so their mixture is. The
+    weights of PM's window sum to β, those of SR use what β leaves.
 
-    Attributes
-    ----------
-    width, inside, outside
-        The window of PM; the weights are in units of 2⁻⁵³ and sum to β.
-    first, step
-        Weight of SR's upper output for the lowest bucket and what each bucket adds; they use what β leaves.
+    Reference: Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, "Collecting and Analyzing Multidimensional Data with Local
+    Differential Privacy" (2019).
 
-    References
-    ----------
-    Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu, "Collecting and Analyzing Multidimensional Data with Local Differential
-    Privacy" (2019).
-
-    Examples
-    --------
     >>> channel = HybridMechanism.of(1024, 2_000_000)
-    >>> channel.micro_epsilon, channel.form.count, round(float(channel.piecewise_share), 3)
+    >>> channel.micro_epsilon, channel.form.count, round(channel.piecewise_weight / 2**53, 3)
     (2000000, 1401, 0.632)
     """
 
@@ -54,8 +41,7 @@ class HybridMechanism(NumberChannel):
     first: int
     step: int
 
-    mechanism: ClassVar[str] = "hm"
-    published: ClassVar[Mapping[str, str]] = {name: name for name in ("width", "inside", "outside", "first", "step")}
+    mechanism = "hm"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,32 +57,22 @@ class HybridMechanism(NumberChannel):
         return StochasticRounding.build(size, budgets) if small else super().build(size, budgets)
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> HybridMechanism:
+    def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the channel whose true ε is at most the given one."""
         epsilon = micro_epsilon / MICRO
         if epsilon <= LEAST_EPSILON:
-            raise EpsilonError(
-                f"epsilon of hm must be above {LEAST_EPSILON}, not {epsilon_text(micro_epsilon)}: sr is better there"
-            )
+            text = epsilon_text(micro_epsilon)
+            raise EpsilonError(f"epsilon of hm must be above {LEAST_EPSILON}, not {text}: sr is better there")
         width = solvable_width(size, PiecewiseMechanism.ideal_width(epsilon) * (size - 1))
         unit = 2 * math.gcd(width, size - 1)  # what both parts can sum up to exactly
         share = int(-math.expm1(-epsilon / 2) * TOTAL) // unit * unit
-        return cls(
-            size,
-            width,
-            *window_weights(size, width, micro_epsilon, share),
-            *rounding_weights(size, micro_epsilon, TOTAL - share),
-        )
+        window = window_weights(size, width, micro_epsilon, share)
+        return cls(size, width, *window, *rounding_weights(size, micro_epsilon, TOTAL - share))
 
     @cached_property
     def piecewise_weight(self) -> int:
         """2⁵³·β."""
         return self.width * self.inside + (self.size - 1) * self.outside
-
-    @property
-    def piecewise_share(self) -> Fraction:
-        """β, the probability of PM."""
-        return Fraction(self.piecewise_weight, TOTAL)
 
     @property
     def piecewise_outputs(self) -> int:
@@ -112,8 +88,7 @@ class HybridMechanism(NumberChannel):
     def micro_epsilon(self) -> Micro:
         """The larger ε of the two parts."""
         rest = TOTAL - self.piecewise_weight - self.first
-        worst = max(Fraction(self.inside, self.outside), Fraction(rest, self.first))
-        return micro_epsilon_of_ratio(worst.numerator, worst.denominator)
+        return max(micro_epsilon_of_ratio(self.inside, self.outside), micro_epsilon_of_ratio(rest, self.first))
 
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return an output from seven random bytes, without a branch on the outcome."""

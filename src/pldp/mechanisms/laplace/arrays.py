@@ -1,29 +1,25 @@
 """Laplace noise on a grid over arrays."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays
-from pldp.mechanisms.draws import TOTAL
+from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs
 from pldp.mechanisms.laplace.channel import DiscreteLaplace
+from pldp.mechanisms.output import TOTAL
 
 
-class LaplaceArrays(NumberArrays):
+class _LaplaceArrays(NumberArrays):
     """Noise by distance; what goes beyond a bound is put back to it."""
 
     channel: DiscreteLaplace
 
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
-        """Look up the noise and cut at the bounds."""
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         channel = self.channel
-        thresholds = np.array([*reversed(channel.tails), *(TOTAL - tail for tail in channel.tails)], np.int64)
-        noise = np.searchsorted(thresholds, drawn, side="right") - (channel.size - 1)
+        noise = np.searchsorted(np.array(channel.thresholds, np.int64), drawn, side="right") - (channel.size - 1)
         return np.asarray(np.clip(values + noise, 0, channel.size - 1))
 
     def matrix(self) -> FloatArray:
-        """Noise inside, tails at the bounds."""
         places = np.arange(self.channel.size)
         noise = np.array([*self.channel.noise, 0]) / TOTAL
         tails = np.array([TOTAL - self.channel.tails[0], *self.channel.tails]) / TOTAL
@@ -32,4 +28,4 @@ class LaplaceArrays(NumberArrays):
         return np.asarray(matrix)
 
 
-FORMS: Final = {DiscreteLaplace: LaplaceArrays}
+FORMS: Final = {DiscreteLaplace: _LaplaceArrays}

@@ -1,20 +1,16 @@
 """Laplace noise on a grid, cut at the bounds without loss."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import ClassVar
+from typing import Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Output, as_int
 from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.output import TOTAL, Output, RandomBytes, as_int, draw_53_bits
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,22 +20,12 @@ class DiscreteLaplace(NumberChannel):
     Noise beyond a bound says nothing about the value that reaching the bound does not say: its likelihood ratio is the
     same, so cutting there loses no information. Noise has no memory either: an output at a bound counts for the bound
     plus the mean overshoot α/(1−α), which keeps the mean unbiased and makes the variance smaller than that of the
-    unbounded noise.
+    unbounded noise. `decay` is 2⁵³·α, rounded up: the weight of noise d+1 is that of d times decay/2⁵³, rounded up;
+    `peak` is the weight of no noise.
 
-    Attributes
-    ----------
-    decay
-        2⁵³·α, rounded up: the weight of noise d+1 is that of d times decay/2⁵³, rounded up.
-    peak
-        Weight of no noise, in units of 2⁻⁵³.
+    References: Dwork, McSherry, Nissim, Smith, "Calibrating Noise to Sensitivity in Private Data Analysis" (2006);
+    Ghosh, Roughgarden, Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (2009) for the cut noise.
 
-    References
-    ----------
-    Dwork, McSherry, Nissim, Smith, "Calibrating Noise to Sensitivity in Private Data Analysis" (2006); Ghosh,
-    Roughgarden, Sundararajan, "Universally Utility-Maximizing Privacy Mechanisms" (2009) for the cut geometric noise.
-
-    Examples
-    --------
     >>> channel = DiscreteLaplace.of(1024, 1_000_000)
     >>> channel.micro_epsilon, channel.form.count, round(float(channel.unbiased(1023)), 3)
     (1000000, 1024, 2.996)
@@ -48,8 +34,7 @@ class DiscreteLaplace(NumberChannel):
     decay: int
     peak: int
 
-    mechanism: ClassVar[str] = "laplace"
-    published: ClassVar[Mapping[str, str]] = {"decay": "decay", "peak": "peak"}
+    mechanism = "laplace"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,7 +42,7 @@ class DiscreteLaplace(NumberChannel):
             raise EpsilonError("weights must satisfy 0 < decay < 2^53 and an even peak that leaves both tails a weight")
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> DiscreteLaplace:
+    def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the channel whose true ε is at most the given one."""
         alpha = 1 / Fraction(exp_micro(micro_epsilon, size - 1))
         decay = -int(-alpha * TOTAL // 1)
@@ -68,11 +53,10 @@ class DiscreteLaplace(NumberChannel):
                 built = cls(size, decay, peak)
             except EpsilonError:
                 continue
-            if built.micro_epsilon is not None and built.micro_epsilon <= micro_epsilon:
+            if built.micro_epsilon <= micro_epsilon:
                 return built
-        raise EpsilonError(
-            f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets: integer weights cannot keep it"
-        )
+        text = f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets"
+        raise EpsilonError(f"{text}: integer weights cannot keep it")
 
     @cached_property
     def noise(self) -> list[int]:
@@ -89,21 +73,19 @@ class DiscreteLaplace(NumberChannel):
         return list(accumulate(reversed(self.noise[1:]), initial=last))[::-1]
 
     @cached_property
-    def _at_most(self) -> list[int]:
+    def thresholds(self) -> list[int]:
         """Weights of noise of at most −(size−1) … size−2: what a random number is compared with."""
         return [*reversed(self.tails), *(TOTAL - tail for tail in self.tails)]
 
     @property
     def micro_epsilon(self) -> Micro:
         """The larger of the ratios at a bound and inside, between the nearest and the farthest value; rounded up."""
-        at_bound = Fraction(TOTAL - self.tails[0], self.tails[-1])
-        inside = Fraction(self.noise[0], self.noise[-1])
-        worst = max(at_bound, inside) if self.size > 2 else at_bound
-        return micro_epsilon_of_ratio(worst.numerator, worst.denominator)
+        at_bound = micro_epsilon_of_ratio(TOTAL - self.tails[0], self.tails[-1])
+        return at_bound if self.size == 2 else max(at_bound, micro_epsilon_of_ratio(self.noise[0], self.noise[-1]))
 
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return a bucket from seven random bytes."""
-        noise = bisect_right(self._at_most, draw_53_bits(random)) - (self.size - 1)
+        noise = bisect_right(self.thresholds, draw_53_bits(random)) - (self.size - 1)
         return min(max(value + noise, 0), self.size - 1)
 
     def probability(self, output: Output, value: int) -> Fraction:

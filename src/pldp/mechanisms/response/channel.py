@@ -1,40 +1,26 @@
 """k-ary randomized response: say the truth most often, any other value otherwise."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Self
 
-from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, require_same_form
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Output
+from pldp.mechanisms.channel import Odds, PureChannel
+from pldp.mechanisms.output import TOTAL, Output, RandomBytes, draw_53_bits
 
 
 @dataclass(frozen=True, repr=False)
 class RandomizedResponse(PureChannel):
     """k-RR (GRR, KRR; RR for k = 2): the truth with p = e^ε/(e^ε+k−1), every other value with q = 1/(e^ε+k−1).
 
-    Q(y|x) = truth_weight/2⁵³ if y = x, else other_weight/2⁵³, and ε = ln(truth_weight/other_weight).
+    Q(y|x) = truth_weight/2⁵³ if y = x, else other_weight/2⁵³, and ε = ln(truth_weight/other_weight). The other weight
+    is 2⁵³·q, rounded up, i.e. towards more noise.
 
-    Attributes
-    ----------
-    size
-        k, the number of values.
-    other_weight
-        2⁵³·q, rounded up, i.e. towards more noise.
+    References: Warner, "Randomized Response" (1965); Kairouz, Bonawitz, Ramage, "Discrete Distribution Estimation under
+    Local Privacy" (2016).
 
-    References
-    ----------
-    Warner, "Randomized Response" (1965); Kairouz, Bonawitz, Ramage, "Discrete Distribution Estimation under Local
-    Privacy" (2016).
-
-    Examples
-    --------
     >>> channel = RandomizedResponse.of(4, 1_000_000)
     >>> channel.micro_epsilon
     1000000
@@ -47,13 +33,11 @@ class RandomizedResponse(PureChannel):
 
     other_weight: int
 
-    mechanism: ClassVar[str] = "krr"
-    published: ClassVar[Mapping[str, str]] = {"other": "other_weight"}
-    total: ClassVar[int] = TOTAL
+    mechanism = "krr"
+    total = TOTAL
 
     def __post_init__(self) -> None:
-        if self.size < 2:
-            raise EpsilonError(f"size must be at least 2 values, not {self.size}")
+        super().__post_init__()
         if not 0 < self.other_weight < self.truth_weight:
             raise EpsilonError(f"other_weight must leave the truth the most likely output, not {self.other_weight}")
 
@@ -63,26 +47,14 @@ class RandomizedResponse(PureChannel):
         return 1, size - 1
 
     @classmethod
-    def truth_left(cls, size: int, other: Any, total: float) -> Any:
-        """What the k − 1 other values leave."""
-        return total - (size - 1) * other
-
-    @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
         """It is the best for few values, and always the simplest."""
         return True
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> RandomizedResponse:
+    def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the most accurate channel whose true ε is at most the given one."""
-        parts, others = cls.other_odds(size)
-        other_weight = share_rounded_up(TOTAL, exp_micro(micro_epsilon, parts), others)
-        if cls.truth_left(size, other_weight, TOTAL) <= other_weight:
-            raise EpsilonError(
-                f"epsilon {epsilon_text(micro_epsilon)} is too small for {size} values: "
-                "integer weights cannot tell them apart"
-            )
-        return cls(size, other_weight)
+        return cls(size, cls.whole_weights(size, micro_epsilon)[1])
 
     @cached_property
     def truth_weight(self) -> int:
@@ -94,16 +66,6 @@ class RandomizedResponse(PureChannel):
         """ln(truth_weight/other_weight), rounded up."""
         return micro_epsilon_of_ratio(self.truth_weight, self.other_weight)
 
-    @cached_property
-    def truth_support(self) -> Fraction:
-        """Probability of the truth (p)."""
-        return Fraction(self.truth_weight, TOTAL)
-
-    @cached_property
-    def other_support(self) -> Fraction:
-        """Probability of each other value (q)."""
-        return Fraction(self.other_weight, TOTAL)
-
     def draw(self, value: int, random: RandomBytes) -> int:
         """Return the value or another one, from seven random bytes, without a branch on the outcome."""
         rest = draw_53_bits(random) - self.truth_weight
@@ -114,15 +76,8 @@ class RandomizedResponse(PureChannel):
         """p if the output is the value, else q."""
         return self.truth_support if output == value else self.other_support
 
-    def supports(self, output: Output, value: int) -> bool:
-        """Only the value itself is supported."""
-        return output == value
-
-    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """A report of the truth or of another value, whichever tells most."""
-        require_same_form(self, other)
-        if not isinstance(other, RandomizedResponse):
-            return super().level_odds(other, same_value=same_value)
         p, q, other_p, other_q = self.truth_support, self.other_support, other.truth_support, other.other_support
         ratios = (p / other_p, q / other_q) if same_value else (p / other_q, q / other_p, q / other_q)
         return [(max(ratios), 1)]

@@ -1,28 +1,25 @@
 """Stochastic rounding over arrays."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays
-from pldp.mechanisms.draws import TOTAL
+from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs
+from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.rounding.channel import StochasticRounding
 
 
-class RoundingArrays(NumberArrays):
+class _RoundingArrays(NumberArrays):
     """SR: two outputs, each linear in the value."""
 
     channel: StochasticRounding
 
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
-        """The upper output if the number is below the weight of the value."""
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         return np.asarray(drawn < self.channel.first + self.channel.step * values)
 
     def matrix(self) -> FloatArray:
-        """Two rows."""
         upper = (self.channel.first + self.channel.step * np.arange(self.channel.size)) / TOTAL
         return np.stack([1 - upper, upper])
 
 
-FORMS: Final = {StochasticRounding: RoundingArrays}
+FORMS: Final = {StochasticRounding: _RoundingArrays}

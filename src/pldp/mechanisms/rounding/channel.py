@@ -1,17 +1,14 @@
 """Stochastic rounding: one of two outputs, the upper one the more likely the larger the number."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Self
 
-from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Integers, Output, as_int
+from pldp.mechanisms.channel import too_small
 from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,17 +17,8 @@ class StochasticRounding(NumberChannel):
 
     The weights are symmetric, 2·first + step·(size−1) = 2⁵³, so ε = ln((2⁵³ − first)/first).
 
-    Attributes
-    ----------
-    first, step
-        Weight of output 1 for the lowest bucket, and what each further bucket adds.
+    Reference: Duchi, Jordan, Wainwright, "Minimax Optimal Procedures for Locally Private Estimation" (2018).
 
-    References
-    ----------
-    Duchi, Jordan, Wainwright, "Minimax Optimal Procedures for Locally Private Estimation" (2018).
-
-    Examples
-    --------
     >>> channel = StochasticRounding.of(1024, 1_000_000)
     >>> channel.micro_epsilon, round(float(channel.unbiased(1)), 4)
     (1000000, 2.1618)
@@ -39,8 +27,7 @@ class StochasticRounding(NumberChannel):
     first: int
     step: int
 
-    mechanism: ClassVar[str] = "sr"
-    published: ClassVar[Mapping[str, str]] = {"first": "first", "step": "step"}
+    mechanism = "sr"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,7 +35,7 @@ class StochasticRounding(NumberChannel):
             raise EpsilonError("weights must be positive and symmetric: 2·first + step·(size−1) = 2^53")
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> StochasticRounding:
+    def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the most accurate channel whose true ε is at most the given one."""
         return cls(size, *rounding_weights(size, micro_epsilon, TOTAL))
 
@@ -81,8 +68,5 @@ def rounding_weights(size: int, micro_epsilon: int, total: int) -> tuple[int, in
     step = (total - 2 * share_rounded_up(total, exp_micro(micro_epsilon), 1)) // (size - 1)
     step -= (total - step * (size - 1)) % 2
     if step <= 0:
-        raise EpsilonError(
-            f"epsilon {epsilon_text(micro_epsilon)} is too small for {size} buckets: "
-            "integer weights cannot tell them apart"
-        )
+        raise too_small(micro_epsilon, size, "buckets")
     return (total - step * (size - 1)) // 2, step

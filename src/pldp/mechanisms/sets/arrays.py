@@ -7,12 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import TallyError
-from pldp.mechanisms.arrays import ByteArray, ChannelArrays, FloatArray, Outputs
-from pldp.mechanisms.draws import BIT_TOTAL
+from pldp.mechanisms.arrays import ByteArray, ChannelArrays, FloatArray, Outputs, WordArray
+from pldp.mechanisms.output import BIT_TOTAL
 from pldp.mechanisms.sets.channel import ItemSet
 from pldp.mechanisms.unary.arrays import DigitMask, bernoulli_words, word_weights
-
-WordArray = npt.NDArray[np.uint64]
 
 _BLOCK: Final = 1 << 15
 """Words drawn at a time: temporaries stay in the processor's cache."""

@@ -1,44 +1,30 @@
 """A set of items: one bit per item, each perturbed by a channel of its own."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
-from pldp.epsilon import (
-    Micro,
-    checked_budgets,
-    micro_epsilon_of_powers,
-    micro_epsilon_of_ratio,
-    noise_weights,
-)
+from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Domain
-from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes, digit_masks, draw_bits
-from pldp.mechanisms.form import Bits, Output, as_int
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 
 Pair = tuple[Micro, Micro]
 """Budgets of one item in micro-ε: what a report may tell for "present" and for "absent"; `math.inf` sets no limit."""
 
 
 class ItemEpsilon(NamedTuple):
-    """What an observer learns about one item, in micro-ε rounded up; `math.inf` where a bit proves something.
-
-    Attributes
-    ----------
-    present
-        ln Pr(1|present)/Pr(1|absent): how far a 1 moves the odds towards "present".
-    absent
-        ln Pr(0|absent)/Pr(0|present): how far a 0 moves the odds towards "absent".
-    """
+    """What an observer learns about one item, in micro-ε rounded up; `math.inf` where a bit proves something."""
 
     present: Micro
+    """ln Pr(1|present)/Pr(1|absent): how far a 1 moves the odds towards "present"."""
+
     absent: Micro
+    """ln Pr(0|absent)/Pr(0|present): how far a 0 moves the odds towards "absent"."""
 
     @property
     def micro_epsilon(self) -> Micro:
@@ -53,20 +39,10 @@ class ItemSet(Channel):
     Q(y|x) = Π_i p_i^{y_i}(1−p_i)^{1−y_i} over the items of the set x, with q_i in the place of p_i for the others.
     Items are perturbed independently, so ε of the whole set is the sum over items of ln max(p_i/q_i, (1−q_i)/(1−p_i)).
     A value is the set as an integer: bit i stands for item i (`set_of`); an output is packed as in `UnaryEncoding`.
+    `kept` and `raised` are 2³²·p_i and 2³²·q_i of each item; 2³² and 0 where a bit is never perturbed.
 
-    Attributes
-    ----------
-    size
-        Number of items (and of bits); there are 2^size values.
-    kept, raised
-        2³²·p_i and 2³²·q_i of each item; 2³² and 0 where a bit is never perturbed.
+    Reference: Rizvi, Haritsa, "Maintaining Data Privacy in Association Rule Mining" (2002), for p_i = 1 − q_i = p.
 
-    References
-    ----------
-    Rizvi, Haritsa, "Maintaining Data Privacy in Association Rule Mining" (2002), for p_i = 1 − q_i = p.
-
-    Examples
-    --------
     >>> import os
     >>> channel = ItemSet.of([1_000_000, 2_000_000, math.inf])
     >>> output = channel.draw(0b101, os.urandom)
@@ -77,48 +53,45 @@ class ItemSet(Channel):
     kept: tuple[int, ...]
     raised: tuple[int, ...]
 
-    mechanism: ClassVar[str] = "item_set"
+    mechanism = "item_set"
     domain: ClassVar[Domain] = "sets"
-    per_value: ClassVar[bool] = True
-    keeps_rows: ClassVar[bool] = True
-    published: ClassVar[Mapping[str, str]] = {"kept": "kept", "raised": "raised"}
+    least = (1, "item")
+    per_value = True
+    in_bits = True
+    keeps_rows = True
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise EpsilonError(f"size must be at least 1 item, not {self.size}")
-        if not len(self.kept) == len(self.raised) == self.size:
-            raise EpsilonError(
-                f"kept and raised must hold {self.size} weights, not {len(self.kept)}, {len(self.raised)}"
-            )
-        for place, (kept, raised) in enumerate(zip(self.kept, self.raised, strict=True)):
+        super().__post_init__()
+        if {len(self.kept), len(self.raised)} != {self.size}:
+            lengths = f"{len(self.kept)}, {len(self.raised)}"
+            raise EpsilonError(f"kept and raised must hold {self.size} weights, not {lengths}")
+        for place, (kept, raised) in enumerate(self._pairs):
             if not 0 <= raised < kept <= BIT_TOTAL:
-                raise EpsilonError(
-                    f"item {place}: a present item must be reported more often than an absent one, so weights must "
-                    f"satisfy 0 <= raised < kept <= 2^32, not {raised}, {kept}"
-                )
+                rule = "a present item must be reported more often than an absent one: 0 <= raised < kept <= 2^32"
+                raise EpsilonError(f"item {place}: {rule}, not {raised}, {kept}")
 
-    @cached_property
-    def form(self) -> Bits:
-        """One bit per item."""
-        return Bits(self.size)
+    @property
+    def _pairs(self) -> Iterator[tuple[int, int]]:
+        return zip(self.kept, self.raised, strict=True)
 
     @classmethod
-    def of(cls, micro_epsilons: Sequence[Micro]) -> ItemSet:
+    def of(cls, micro_epsilons: Sequence[Micro]) -> Self:
         """Build symmetric randomized response with a budget per item; `math.inf` leaves an item as it is."""
         return cls.of_pairs([(micro, micro) for micro in micro_epsilons])
 
     @classmethod
-    def of_pairs(cls, budgets: Sequence[Pair]) -> ItemSet:
+    def of_pairs(cls, budgets: Sequence[Pair]) -> Self:
         """Build the most accurate channel within a budget for "present" and one for "absent" of every item.
 
         >>> channel = ItemSet.of_pairs([(1_200_000, 2_400_000)])
         >>> channel.item_micro_epsilon(0)
         ItemEpsilon(present=1200000, absent=2400000)
         """
-        return cls._of_weights([pair_weights(present, absent) for present, absent in budgets])
+        weights = [pair_weights(present, absent) for present, absent in budgets]
+        return cls(len(weights), tuple(kept for kept, _ in weights), tuple(raised for _, raised in weights))
 
     @classmethod
-    def of_probabilities(cls, one: Sequence[float | Fraction], zero: Sequence[float | Fraction]) -> ItemSet:
+    def of_probabilities(cls, one: Sequence[float | Fraction], zero: Sequence[float | Fraction]) -> Self:
         """Build a channel that keeps the 1 of item i with probability one[i] and its 0 with zero[i].
 
         Probabilities are rounded down to whole 2⁻³², i.e. towards more noise. What the channel promises is computed.
@@ -131,18 +104,16 @@ class ItemSet(Channel):
         if not all(0 <= probability <= 1 for probability in (*one, *zero)):
             raise EpsilonError("probabilities must be between 0 and 1; some are not")
         kept, rest = ([math.floor(Fraction(each) * BIT_TOTAL) for each in numbers] for numbers in (one, zero))
-        return cls._of_weights([(own, BIT_TOTAL - other) for own, other in zip(kept, rest, strict=True)])
+        return cls(len(kept), tuple(kept), tuple(BIT_TOTAL - weight for weight in rest))
 
-    @classmethod
-    def _of_weights(cls, weights: Sequence[tuple[int, int]]) -> ItemSet:
-        return cls(len(weights), tuple(kept for kept, _ in weights), tuple(raised for _, raised in weights))
+    def _odds(self, item: int, one: int) -> tuple[int, int]:
+        """Return how likely this bit of an item is from the sets that it speaks for, and from the others."""
+        kept, raised = self.kept[item], self.raised[item]
+        return (kept, raised) if one else (BIT_TOTAL - raised, BIT_TOTAL - kept)
 
     def item_micro_epsilon(self, item: int) -> ItemEpsilon:
         """Return what a report tells about one item, exactly."""
-        kept, raised = self.kept[item], self.raised[item]
-        return ItemEpsilon(
-            micro_epsilon_of_ratio(kept, raised), micro_epsilon_of_ratio(BIT_TOTAL - raised, BIT_TOTAL - kept)
-        )
+        return ItemEpsilon(*(micro_epsilon_of_ratio(*self._odds(item, one)) for one in (1, 0)))
 
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """p and q of the item."""
@@ -155,16 +126,16 @@ class ItemSet(Channel):
     @property
     def manipulation(self) -> float:
         """The largest (1−q)/(p−q) of an item."""
-        return max((BIT_TOTAL - raised) / (kept - raised) for kept, raised in zip(self.kept, self.raised, strict=True))
+        return max((BIT_TOTAL - raised) / (kept - raised) for kept, raised in self._pairs)
 
     @cached_property
     def micro_epsilon(self) -> Micro:
         """Σ over items of ln max(p/q, (1−q)/(1−p)), rounded up once: what a report tells between any two sets."""
-        return self._sum(range(self.size))
+        return _sum(map(self._worst, range(self.size)))
 
     def pair_micro_epsilon(self, one: int, two: int) -> Micro:
         """Sum over the items in which two sets differ: what any report tells between them."""
-        return self._sum(item for item in range(self.size) if (one ^ two) >> item & 1)
+        return _sum(self._worst(item) for item in range(self.size) if (one ^ two) >> item & 1)
 
     def value_micro_epsilon(self, value: int) -> Micro:  # noqa: ARG002 - the same for every set
         """The channel's ε: the set that differs in every item is the easiest to tell apart from any set."""
@@ -173,43 +144,28 @@ class ItemSet(Channel):
     def output_micro_epsilon(self, output: Output) -> Micro:
         """Sum over items of what the bit tells: ln p/q for a 1, ln (1−q)/(1−p) for a 0."""
         bits = as_int(output)
-        odds = Counter(
-            (kept, raised) if bits >> item & 1 else (BIT_TOTAL - raised, BIT_TOTAL - kept)
-            for item, (kept, raised) in enumerate(zip(self.kept, self.raised, strict=True))
-        )
-        if any(less == 0 for _, less in odds):
-            return math.inf
-        return micro_epsilon_of_powers((Fraction(more, less), count) for (more, less), count in odds.items())
+        return _sum(self._odds(item, bits >> item & 1) for item in range(self.size))
 
-    def _sum(self, items: Iterable[int]) -> Micro:
-        """Σ of the items' ln max(p/q, (1−q)/(1−p)), rounded up once."""
-        kinds = Counter((self.kept[item], self.raised[item]) for item in items)
-        if any(kept == BIT_TOTAL or raised == 0 for kept, raised in kinds):
-            return math.inf
-        return micro_epsilon_of_powers(
-            (max(Fraction(kept, raised), Fraction(BIT_TOTAL - raised, BIT_TOTAL - kept)), count)
-            for (kept, raised), count in kinds.items()
-        )
+    def _worst(self, item: int) -> tuple[int, int]:
+        (p, q), (absent, lost) = self._odds(item, 1), self._odds(item, 0)
+        return (p, q) if p * lost >= q * absent else (absent, lost)
 
     @cached_property
     def _digits(self) -> list[tuple[int, int]]:
         """For each binary digit, lowest first: the items whose raised weight has it, and where the kept one differs."""
-        differ = (kept ^ raised for kept, raised in zip(self.kept, self.raised, strict=True))
+        differ = (kept ^ raised for kept, raised in self._pairs)
         return list(zip(digit_masks(self.raised), digit_masks(differ), strict=True))
 
     @cached_property
     def _always_kept(self) -> int:
-        """Items whose 1 is never lost: 2³² itself has no digit among the 32."""
+        """2³² itself has no digit among the 32."""
         return sum(1 << item for item, kept in enumerate(self.kept) if kept == BIT_TOTAL)
 
     def draw(self, value: int, random: RandomBytes) -> bytes:
-        """Return the packed bits from 32·⌈size/8⌉ random bytes, in a time that does not depend on the set.
-
-        The weight of a bit is that of p or of q of its item.
-        """
+        """Return the packed bits from 32·⌈size/8⌉ random bytes, in a time that does not depend on the set."""
         if not 0 <= value < 1 << self.size:
             raise AnswerError(f"value must be a set of {self.size} items as an integer below 2^{self.size}")
-        length = self.form.bytes
+        length = (self.size + 7) // 8
         weights = [raised ^ differ & value for raised, differ in self._digits]
         below = draw_bits(random(BITS * length), length, weights)
         return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")
@@ -217,11 +173,17 @@ class ItemSet(Channel):
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
         bits = as_int(output)
-        product = Fraction(1)
-        for item in range(self.size):
-            one = Fraction((self.kept if value >> item & 1 else self.raised)[item], BIT_TOTAL)
-            product *= one if bits >> item & 1 else 1 - one
-        return product
+        weights = [kept if value >> item & 1 else raised for item, (kept, raised) in enumerate(self._pairs)]
+        chances = ((Fraction(weight, BIT_TOTAL), bits >> item & 1) for item, weight in enumerate(weights))
+        return math.prod((one if bit else 1 - one for one, bit in chances), start=Fraction(1))
+
+
+def _sum(odds: Iterable[tuple[int, int]]) -> Micro:
+    """Σ ln(more/less), rounded up once."""
+    kinds = Counter(odds)
+    if any(less == 0 for _, less in kinds):
+        return math.inf
+    return micro_epsilon_of_powers((Fraction(more, less), count) for (more, less), count in kinds.items())
 
 
 def pair_weights(present: Micro, absent: Micro) -> tuple[int, int]:
@@ -272,7 +234,6 @@ def places_of(basket: Iterable[str], places: Mapping[str, int]) -> set[int]:
     if len(found) == len(named):
         return found
     if any(name not in places for name in named):
-        raise AnswerError(
-            f"a basket must contain known items only; some of its {len(named)} are not among {len(places)}"
-        )
+        unknown = f"some of its {len(named)} are not among {len(places)}"
+        raise AnswerError(f"a basket must contain known items only; {unknown}")
     raise AnswerError(f"a basket must name each item once; some of its {len(named)} are there twice")

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+from numpy.random import Generator
 
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import (
@@ -13,14 +14,17 @@ from pldp.mechanisms.arrays import (
     CHUNK,
     ByteArray,
     ByValue,
+    Cells,
     FloatArray,
     IntArray,
     LabelArrays,
     Numbers,
     Outputs,
     PersonalArrays,
+    Values,
+    WordArray,
 )
-from pldp.mechanisms.draws import BITS
+from pldp.mechanisms.output import BITS
 from pldp.mechanisms.unary.channel import UnaryEncoding
 from pldp.mechanisms.unary.items import ItemUnaryEncoding
 
@@ -29,7 +33,7 @@ DENSE_ROUNDS: Final = 5
 
 _ROWS_AT_ONCE: Final = 1 << 14
 
-DigitMask = Callable[[int, npt.NDArray[np.intp]], np.uint64 | npt.NDArray[np.uint64]]
+DigitMask = Callable[[int, npt.NDArray[np.intp]], np.uint64 | WordArray]
 """From a binary digit and the places of some words to that digit of the weight of each of their bits."""
 
 
@@ -38,12 +42,12 @@ def one_weight(weight: int) -> DigitMask:
     return lambda digit, _: np.uint64(2**64 - 1 if weight >> digit & 1 else 0)
 
 
-def word_weights(weights: npt.NDArray[np.uint64]) -> DigitMask:
+def word_weights(weights: WordArray) -> DigitMask:
     """All bits of a word have the weight of that word."""
     return lambda digit, place: np.uint64(0) - (weights[place] >> np.uint64(digit) & np.uint64(1))
 
 
-def bernoulli_words(mask: DigitMask, words: int, generator: np.random.Generator) -> npt.NDArray[np.uint64]:
+def bernoulli_words(mask: DigitMask, words: int, generator: Generator) -> WordArray:
     """Return 64-bit words whose bits are 1 with probability weight/2³².
 
     Each bit compares its own random 32-bit number with the weight, highest digit first. Half of the bits are decided by
@@ -66,12 +70,7 @@ def bernoulli_words(mask: DigitMask, words: int, generator: np.random.Generator)
     return bits
 
 
-def _compare(
-    bits: npt.NDArray[np.uint64],
-    open_: npt.NDArray[np.uint64],
-    mask: np.uint64 | npt.NDArray[np.uint64],
-    generator: np.random.Generator,
-) -> None:
+def _compare(bits: WordArray, open_: WordArray, mask: np.uint64 | WordArray, generator: Generator) -> None:
     """Decide one digit in place: a random 0 under digit 1 is below; equal digits stay open."""
     drawn = generator.bit_generator.random_raw(len(bits))
     differ = drawn ^ mask
@@ -82,16 +81,14 @@ def _compare(
 
 
 def encode(
-    values: npt.NDArray[Any],
-    size: int,
-    truth: int | npt.NDArray[np.uint64],
-    other: int | npt.NDArray[np.uint64],
-    generator: np.random.Generator,
+    values: Values, size: int, truth: Any, other: int | WordArray | DigitMask, generator: Generator, step: int = 0
 ) -> ByteArray:
-    """Draw packed rows of noise bits, then each row's true bit again with its own weight."""
+    """Draw packed rows of noise bits, then each row's true bit again; weights are one for all, or one per person."""
     length = (size + 7) // 8
+    words = -(-length // 8)
     rows = np.empty((len(values), length), np.uint8)
-    step = max(1, CHUNK * 8 // length)
+    truths = np.broadcast_to(np.asarray(truth, np.uint64), len(values))
+    step = step or max(1, CHUNK * 8 // length)
     for start in range(0, len(values), step):
         part = slice(start, start + step)
         own = values[part]
@@ -99,52 +96,44 @@ def encode(
             noise = bernoulli_words(one_weight(other), -(-len(own) * length // 8), generator)
             rows[part] = noise.view(np.uint8)[: len(own) * length].reshape(-1, length)
         else:
-            words = -(-length // 8)
-            noise = bernoulli_words(word_weights(np.repeat(other[part], words)), len(own) * words, generator)
+            mask = other if callable(other) else word_weights(np.repeat(other[part], words))
+            noise = bernoulli_words(mask, len(own) * words, generator)
             rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, :length]
-        weight = np.uint64(truth) if isinstance(truth, int) else truth[part]
-        _set_true_bits(rows[part], own, (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < weight)
+        _set_true_bits(rows[part], own, (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < truths[part])
     if size % 8:
         rows[:, -1] &= (1 << size % 8) - 1
     return rows
 
 
-def _set_true_bits(rows: ByteArray, values: npt.NDArray[Any], ones: npt.NDArray[np.bool_]) -> None:
+def _set_true_bits(rows: ByteArray, values: Values, ones: npt.NDArray[np.bool_]) -> None:
     place = (np.arange(len(rows)), values >> 3)
     mask = np.left_shift(np.uint8(1), (values & 7).astype(np.uint8))
     rows[place] = (rows[place] & ~mask) | (mask * ones)
 
 
-class BitArrays(LabelArrays):
+class _BitArrays(LabelArrays):
     """Row z has L_zj = p/q where bit j is 1, else (1−p)/(1−q), times what all values share."""
 
     channel: UnaryEncoding | ItemUnaryEncoding
 
-    def draw_counts(self, people: IntArray, generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    def draw_counts(self, people: IntArray, generator: Generator) -> IntArray:
         """Given the values all bits are independent."""
         truth = np.array([float(p) for p in self.channel.truth_supports])
         other = np.array([float(q) for q in self.channel.other_supports])
         return np.asarray(generator.binomial(people, truth) + generator.binomial(int(people.sum()) - people, other))
 
-    @property
+    @cached_property
     def low(self) -> Numbers:
-        """(1−p)/(1−q)."""
         return (1 - self.truth_support) / (1 - self.other_support)
 
-    @property
+    @cached_property
     def step(self) -> Numbers:
-        """p/q − (1−p)/(1−q)."""
         return self.truth_support / self.other_support - self.low
 
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        """The values whose bit is 1."""
         return np.unpackbits(outputs, axis=1, count=self.channel.size, bitorder="little").astype(np.float32)
 
-    def support(self, counts: npt.NDArray[Any]) -> FloatArray:
-        """A report supports the values whose bit is 1."""
-        return counts.astype(np.float64)
-
-    def support_sum(self, numbers: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
         """Add up the numbers whose bit is 1, eight bits per table look-up."""
         rows = np.asarray(cells)
         padded = np.zeros(8 * len(rows))
@@ -155,13 +144,12 @@ class BitArrays(LabelArrays):
             total += table[column]
         return total
 
-    def support_total(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
+    def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Add up the rows whose bit is 1, eight bits per bin count."""
         sums = [np.bincount(column, weights=weights, minlength=256) @ BIT_OF_BYTE for column in np.asarray(cells)]
         return np.concatenate(sums)[: self.channel.size]
 
-    def pair_support(self, weights: FloatArray, cells: ByteArray | None) -> FloatArray:
-        """Unpack some rows at a time and multiply."""
+    def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
         every, size = np.asarray(cells), self.channel.size
         scale = np.sqrt(weights)
         matrix = np.zeros((size, size))
@@ -171,14 +159,9 @@ class BitArrays(LabelArrays):
             matrix += bits.T @ bits
         return matrix
 
-    def ones(self, cells: ByteArray | None) -> npt.NDArray[np.intp]:
+    def ones(self, cells: Cells) -> npt.NDArray[np.intp]:
         """Count the ones of every row: q^ones (1−q)^(k−ones) is common to all values, but not to all levels."""
-        rows = np.asarray(cells)
-        counts = BIT_OF_BYTE.sum(axis=1).astype(np.intp)
-        total = np.zeros(rows.shape[1], np.intp)
-        for column in rows:
-            total += counts[column]
-        return total
+        return self.support_sum(np.ones(self.channel.size), cells).astype(np.intp)
 
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Given the value the bits are independent: E z_i z_j = π_i π_j − f_i f_j (p_i−q_i)(p_j−q_j)."""
@@ -187,65 +170,43 @@ class BitArrays(LabelArrays):
         return np.asarray(np.outer(support, support) - np.outer(gained[chosen], gained[chosen]))
 
 
-class UnaryArrays(BitArrays, PersonalArrays):
+class _UnaryArrays(_BitArrays, PersonalArrays):
     """SUE and OUE: all bits have the same p and q."""
 
     channel: UnaryEncoding
 
-    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
-        """Draw one packed row per person."""
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
         channel = self.channel
         return encode(values, channel.size, channel.truth_weight, channel.other_weight, generator)
 
-    def draw_personal(self, values: npt.NDArray[Any], epsilon: FloatArray, generator: np.random.Generator) -> Outputs:
-        """Draw with two weights per person."""
+    def draw_personal(self, values: Values, epsilon: FloatArray, generator: Generator) -> Outputs:
         truth, other = self.personal_weights(epsilon)
         return encode(values, self.channel.size, truth.astype(np.uint64), other.astype(np.uint64), generator)
 
     def weighted_support(self, outputs: Outputs, weights: FloatArray) -> FloatArray:
-        """Add up the weights of those whose bit is 1."""
-        length = self.channel.form.bytes
+        length = (self.channel.size + 7) // 8
         if outputs.shape[1:] != (length,) or outputs.dtype != np.uint8:
             raise EstimateError(f"outputs must be packed rows of {length} bytes, not shape {outputs.shape}")
         return self.support_total(weights, np.ascontiguousarray(outputs.T))
 
 
-class ItemUnaryArrays(ByValue, BitArrays):
+class _ItemUnaryArrays(ByValue, _BitArrays):
     """IDUE: row z has L_zj = a_j/b_j where bit j is 1, else (1−a_j)/(1−b_j), times what all values share."""
 
     channel: ItemUnaryEncoding
 
-    @cached_property
-    def low(self) -> FloatArray:
-        """(1−a)/(1−b)."""
-        return np.asarray(super().low)
-
-    @cached_property
-    def step(self) -> FloatArray:
-        """a/b − (1−a)/(1−b)."""
-        return np.asarray(super().step)
-
-    def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
-        """Draw rows of noise bits with a weight per bit, then each row's true bit again with its own weight."""
-        channel, length = self.channel, self.channel.form.bytes
-        words = -(-length // 8)
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
+        channel = self.channel
+        words = -(-channel.size // 64)
         weights = np.zeros(64 * words, np.uint32)
         weights[: channel.size] = channel.other_weights
-        digits = np.array(
-            [np.packbits(weights >> digit & 1, bitorder="little").view(np.uint64) for digit in range(BITS)]
-        )
-        truth = np.array(channel.truth_weights, np.uint64)
-        rows = np.empty((len(values), length), np.uint8)
-        step = max(1, CHUNK // words)
-        for start in range(0, len(values), step):
-            part = slice(start, start + step)
-            own = values[part]
-            # Word w of every row has the same 64 weights.
-            noise = bernoulli_words(lambda digit, place: digits[digit][place % words], len(own) * words, generator)
-            rows[part] = noise.view(np.uint8).reshape(-1, words * 8)[:, :length]
-            ones = (generator.bit_generator.random_raw(len(own)) >> np.uint64(32)) < truth[own]
-            _set_true_bits(rows[part], own, ones)
-        return rows
+        digits = [np.packbits(weights >> digit & 1, bitorder="little").view(np.uint64) for digit in range(BITS)]
+        truth = np.array(channel.truth_weights, np.uint64)[values]
+
+        def noise(digit: int, place: npt.NDArray[np.intp]) -> WordArray:  # word w of every row has the same 64 weights
+            return digits[digit][place % words]
+
+        return encode(values, channel.size, truth, noise, generator, max(1, CHUNK // words))
 
 
-FORMS: Final = {UnaryEncoding: UnaryArrays, ItemUnaryEncoding: ItemUnaryArrays}
+FORMS: Final = {UnaryEncoding: _UnaryArrays, ItemUnaryEncoding: _ItemUnaryArrays}

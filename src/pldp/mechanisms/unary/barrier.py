@@ -64,7 +64,9 @@ def _newton_step(problem: Problem, point: Vector, strength: float) -> tuple[Vect
     hessian = [[strength * bend for bend in row] for row in goal.hessian] if goal.hessian else zeros(size)
     for part in positive:
         _add_barrier(part, gradient, hessian)
-    step = _solve_downhill(hessian, [-slope for slope in gradient])
+    downhill, ridge = [-slope for slope in gradient], 0.0
+    while (step := _cholesky_solve(hessian, downhill, ridge)) is None:  # add to the diagonal until it is positive
+        ridge = max(10 * ridge, 1e-12)
     decrement = -sum(slope * change for slope, change in zip(gradient, step, strict=True)) / 2
     value = _barrier(goal, positive, strength)
     length = 1.0
@@ -99,14 +101,6 @@ def _value_at(problem: Problem, point: Vector, strength: float) -> float:
         return _barrier(*problem(point), strength)
     except (ValueError, ZeroDivisionError, OverflowError):  # outside the domain of a logarithm or an exponential
         return math.inf
-
-
-def _solve_downhill(matrix: Matrix, right: Vector) -> Vector:
-    """Solve matrix·x = right, with as much added to the diagonal as makes the matrix positive."""
-    ridge = 0.0
-    while (solution := _cholesky_solve(matrix, right, ridge)) is None:
-        ridge = max(10 * ridge, 1e-12)
-    return solution
 
 
 def _cholesky_solve(matrix: Matrix, right: Vector, ridge: float) -> Vector | None:

@@ -1,16 +1,14 @@
 """Unary encoding: one bit per value, each bit flipped on its own."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
-from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
+from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, require_same_form
-from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes
-from pldp.mechanisms.form import Bits, Output, as_int
+from pldp.mechanisms.channel import Odds, PureChannel
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int
 
 LARGE_DOMAIN = 1000
 """From this many values on, `auto` prefers one hashed integer to a bit per value."""
@@ -21,50 +19,28 @@ class UnaryEncoding(PureChannel):
     """One-hot bits; the bit of the true value is sent as 1 with p, every other bit with q.
 
     Q(z|x) = Π_i q^{z_i}(1−q)^{1−z_i} with p in the place of q for i = x, and ε = ln p(1−q)/(q(1−p)).
-    Bit i of the output belongs to value i.
+    Bit i of the output belongs to value i; the weights are 2³²·p and 2³²·q.
 
-    Attributes
-    ----------
-    size
-        k, the number of values and of bits.
-    truth_weight, other_weight
-        2³²·p and 2³²·q.
-
-    References
-    ----------
-    Erlingsson, Pihur, Korolova, "RAPPOR" (2014); Wang, Blocki, Li, Jha, "Locally Differentially Private Protocols for
-    Frequency Estimation" (2017).
+    References: Erlingsson, Pihur, Korolova, "RAPPOR" (2014); Wang, Blocki, Li, Jha, "Locally Differentially Private
+    Protocols for Frequency Estimation" (2017).
     """
 
     truth_weight: int
     other_weight: int
 
-    published: ClassVar[Mapping[str, str]] = {"other": "other_weight", "truth": "truth_weight"}
-    total: ClassVar[int] = BIT_TOTAL
-    phrase: ClassVar[str] = 'ticks "{label}" among other boxes'
+    total = BIT_TOTAL
+    in_bits = True
+    phrase = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
-        if self.size < 2:
-            raise EpsilonError(f"size must be at least 2 values, not {self.size}")
+        super().__post_init__()
         if not 0 < self.other_weight < self.truth_weight < BIT_TOTAL:
             raise EpsilonError("weights must satisfy 0 < other < truth < 2^32")
 
     @classmethod
     def of(cls, size: int, micro_epsilon: int) -> Self:
         """Build the most accurate channel whose true ε is at most the given one."""
-        parts, others = cls.other_odds(size)
-        other_weight = share_rounded_up(BIT_TOTAL, exp_micro(micro_epsilon, parts), others)
-        truth_weight = cls.truth_left(size, other_weight, BIT_TOTAL)
-        if truth_weight <= other_weight:
-            raise EpsilonError(
-                f"epsilon {epsilon_text(micro_epsilon)} is too small: 32-bit weights cannot keep it apart from 0"
-            )
-        return cls(size, int(truth_weight), other_weight)
-
-    @cached_property
-    def form(self) -> Bits:
-        """One bit per value."""
-        return Bits(self.size)
+        return cls(size, *cls.whole_weights(size, micro_epsilon))
 
     @property
     def micro_epsilon(self) -> Micro:
@@ -74,29 +50,15 @@ class UnaryEncoding(PureChannel):
         )
 
     @cached_property
-    def truth_support(self) -> Fraction:
-        """Probability that the bit of the true value is 1 (p)."""
-        return Fraction(self.truth_weight, BIT_TOTAL)
-
-    @cached_property
-    def other_support(self) -> Fraction:
-        """Probability that the bit of another value is 1 (q)."""
-        return Fraction(self.other_weight, BIT_TOTAL)
-
-    @cached_property
     def _other_digits(self) -> list[int]:
-        """Binary digits of the other bits' threshold, lowest first."""
         return [self.other_weight >> digit & 1 for digit in range(BITS)]
 
     def draw(self, value: int, random: RandomBytes) -> bytes:
-        """Return the packed bits from 32·⌈k/8⌉ + 4 random bytes.
+        """Return the packed bits from 32·⌈k/8⌉ + 4 random bytes; the last four are the number of the true value's bit.
 
-        The comparisons "32-bit random number below the threshold" of all bits run side by side, one binary digit at
-        a time from the lowest: where the threshold's digit is 1, a number is below if its digit is 0 or the digits so
-        far are below; where it is 0, if both hold. (A uniform digit may stand for its opposite.) The last four bytes
-        are the number of the true value's bit. Time does not depend on the value or on the outcome of a bit.
+        It is `draw_bits` with one threshold for all bits. Time does not depend on the value or on the outcome of a bit.
         """
-        length = self.form.bytes
+        length = (self.size + 7) // 8
         noise = random(BITS * length + 4)
         below, start = 0, 0
         read = int.from_bytes
@@ -118,15 +80,8 @@ class UnaryEncoding(PureChannel):
         others = q ** (ones - true_one) * (1 - q) ** (self.size - 1 - ones + true_one)
         return others * (p if true_one else 1 - p)
 
-    def supports(self, output: Output, value: int) -> bool:
-        """A value is supported when its bit is 1."""
-        return bool(as_int(output) >> value & 1)
-
-    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """Every bit tells as much as it can: those of the two values, and those of all others."""
-        require_same_form(self, other)
-        if not isinstance(other, UnaryEncoding):
-            return super().level_odds(other, same_value=same_value)
         p, q, other_p, other_q = self.truth_support, self.other_support, other.truth_support, other.other_support
         if same_value:
             return [(bit_odds(p, other_p), 1), (bit_odds(q, other_q), self.size - 1)]
@@ -142,7 +97,7 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     (0.6225, 0.3775, 1000000)
     """
 
-    mechanism: ClassVar[str] = "sue"
+    mechanism = "sue"
 
     @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:
@@ -153,11 +108,6 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     def other_odds(cls, size: int) -> tuple[int, int]:  # noqa: ARG003
         """1/(e^{ε/2} + 1)."""
         return 2, 1
-
-    @classmethod
-    def truth_left(cls, size: int, other: Any, total: float) -> Any:  # noqa: ARG003
-        """1 − q."""
-        return total - other
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +120,7 @@ class OptimisedUnaryEncoding(UnaryEncoding):
     (2, 1000000)
     """
 
-    mechanism: ClassVar[str] = "oue"
+    mechanism = "oue"
 
     @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003

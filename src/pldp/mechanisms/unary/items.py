@@ -1,22 +1,19 @@
 """Unary encoding with bit probabilities per value: a budget per value that holds between any two values."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import groupby, islice, product
 from math import ceil, floor
-from typing import ClassVar
+from typing import Self
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import SupportChannel, micro_epsilon_between
-from pldp.mechanisms.draws import BIT_TOTAL, BITS, RandomBytes, digit_masks, draw_bits
-from pldp.mechanisms.form import Bits, Output, as_int
+from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
 
 
@@ -27,21 +24,10 @@ class ItemUnaryEncoding(SupportChannel):
     Two values x and x' differ in two bits, so a report changes the odds between them at most by the larger of
     a_x(1−b_x')/(b_x(1−a_x')) and the same with x and x' exchanged. `of` keeps this within the *smaller* of the two
     budgets (MinID-LDP): a value's budget holds against every other value, whatever is reported. Plain ε is therefore at
-    most twice the smallest budget. Outputs are packed as in `UnaryEncoding`.
+    most twice the smallest budget. The weights are 2³²·a and 2³²·b; outputs are packed as in `UnaryEncoding`.
 
-    Attributes
-    ----------
-    size
-        k, the number of values and of bits.
-    truth_weights, other_weights
-        2³²·a and 2³²·b of each value.
+    Reference: Gu, Li, Xiong, Cao, "Providing Input-Discriminative Protection for Local Differential Privacy" (2020).
 
-    References
-    ----------
-    Gu, Li, Xiong, Cao, "Providing Input-Discriminative Protection for Local Differential Privacy" (2020).
-
-    Examples
-    --------
     >>> channel = ItemUnaryEncoding.of([500_000, 1_000_000, 2_000_000, 2_000_000], "opt1")
     >>> channel.pair_micro_epsilon(0, 3), channel.pair_micro_epsilon(2, 3), channel.micro_epsilon
     (500000, 590540, 590540)
@@ -50,26 +36,21 @@ class ItemUnaryEncoding(SupportChannel):
     truth_weights: tuple[int, ...]
     other_weights: tuple[int, ...]
 
-    mechanism: ClassVar[str] = "idue"
-    per_value: ClassVar[bool] = True
-    published: ClassVar[Mapping[str, str]] = {"other": "other_weights", "truth": "truth_weights"}
-    phrase: ClassVar[str] = 'ticks "{label}" among other boxes'
+    mechanism = "idue"
+    total = BIT_TOTAL
+    per_value = True
+    in_bits = True
+    phrase = 'ticks "{label}" among other boxes'
 
     def __post_init__(self) -> None:
-        if self.size < 2:
-            raise EpsilonError(f"size must be at least 2 values, not {self.size}")
+        super().__post_init__()
         if not len(self.truth_weights) == len(self.other_weights) == self.size:
             raise EpsilonError(f"weights must be {self.size} integers each")
-        if not all(0 < b < a < BIT_TOTAL for a, b in zip(self.truth_weights, self.other_weights, strict=True)):
+        if not all(0 < b < a < BIT_TOTAL for a, b in self._bits):
             raise EpsilonError("weights of every value must satisfy 0 < other < truth < 2^32")
 
-    @cached_property
-    def form(self) -> Bits:
-        """One bit per value."""
-        return Bits(self.size)
-
     @classmethod
-    def of(cls, micro_epsilons: Sequence[Micro], model: Model = "opt0") -> ItemUnaryEncoding:
+    def of(cls, micro_epsilons: Sequence[Micro], model: Model = "opt0") -> Self:
         """Build the channel of least error whose true ε between two values is at most the smaller of their budgets.
 
         Probabilities come from `idue_optimum`; a is rounded down and b up, and both steps lower every ratio above. The
@@ -89,56 +70,23 @@ class ItemUnaryEncoding(SupportChannel):
         return cls(len(budgets), tuple(weights[m][0] for m in budgets), tuple(weights[m][1] for m in budgets))
 
     @cached_property
-    def truth_supports(self) -> tuple[Fraction, ...]:
-        """a of each value."""
-        return tuple(Fraction(weight, BIT_TOTAL) for weight in self.truth_weights)
+    def _bits(self) -> list[tuple[int, int]]:
+        return list(zip(self.truth_weights, self.other_weights, strict=True))
 
     @cached_property
-    def other_supports(self) -> tuple[Fraction, ...]:
-        """b of each value."""
-        return tuple(Fraction(weight, BIT_TOTAL) for weight in self.other_weights)
+    def _extremes(self) -> Sequence[int]:
+        """Two values, where there are so many, of each pair of weights."""
+        places = sorted(range(self.size), key=self._bits.__getitem__)
+        return [place for _, same in groupby(places, self._bits.__getitem__) for place in islice(same, 2)]
 
-    def _bits(self, value: int) -> tuple[int, int]:
-        return self.truth_weights[value], self.other_weights[value]
-
-    @property
-    def micro_epsilon(self) -> Micro:
-        """The largest ε between two values."""
-        pairs = ((one, two) for one, two in product(self._kinds, repeat=2) if one != two or self._kinds[one] > 1)
-        return max(_micro_epsilon(one, two) for one, two in pairs)
-
-    def pair_micro_epsilon(self, one: int, two: int) -> Micro:
-        """The larger of ln a_x(1−b_x')/(b_x(1−a_x')) and the same with the values exchanged."""
-        first, second = self._bits(one), self._bits(two)
-        return 0 if one == two else max((_micro_epsilon(first, second), _micro_epsilon(second, first)))
-
-    def value_micro_epsilon(self, value: int) -> Micro:
-        """The largest ε between the value and another one."""
-        own = self._bits(value)
-        return max(
-            _micro_epsilon(one, two) for other in self._other_kinds(value) for one, two in ((own, other), (other, own))
-        )
-
-    def evidence_micro_epsilon(self, value: int) -> Micro:
-        """The largest ln a_x(1−b_x')/(b_x(1−a_x')) of another value x'."""
-        own = self._bits(value)
-        return max(_micro_epsilon(own, other) for other in self._other_kinds(value))
-
-    def _other_kinds(self, value: int) -> Counter[tuple[int, int]]:
-        """The different weights of the other values."""
-        return self._kinds - Counter([self._bits(value)])
-
-    @cached_property
-    def _kinds(self) -> Counter[tuple[int, int]]:
-        return Counter(zip(self.truth_weights, self.other_weights, strict=True))
+    def _evidence(self, value: int, other: int) -> Micro:
+        return _micro_epsilon(self._bits[value], self._bits[other])
 
     def output_micro_epsilon(self, output: Output) -> Micro:
         """The odds of the value that the bits speak for most against the one they speak for least."""
-        ratios = {
-            (a, b, one): Fraction(a, b) if one else Fraction(BIT_TOTAL - a, BIT_TOTAL - b)
-            for a, b, one in set(zip(self.truth_weights, self.other_weights, self._ones(output), strict=True))
-        }
-        return micro_epsilon_between(min(ratios.values()), max(ratios.values()))
+        kinds = set(zip(self._bits, self._ones(output), strict=True))
+        ratios = [Fraction(a, b) if one else Fraction(BIT_TOTAL - a, BIT_TOTAL - b) for (a, b), one in kinds]
+        return micro_epsilon_between(min(ratios), max(ratios))
 
     def _ones(self, output: Output) -> list[int]:
         bits = as_int(output)
@@ -150,7 +98,7 @@ class ItemUnaryEncoding(SupportChannel):
 
     def draw(self, value: int, random: RandomBytes) -> bytes:
         """Return the packed bits from 32·⌈k/8⌉ + 4 random bytes, as `UnaryEncoding.draw` with a threshold per bit."""
-        length = self.form.bytes
+        length = (self.size + 7) // 8
         noise = random(BITS * length + 4)
         below = draw_bits(noise, length, self._other_digits)
         true_bit = int.from_bytes(noise[BITS * length :], "little") < self.truth_weights[value]
@@ -159,15 +107,9 @@ class ItemUnaryEncoding(SupportChannel):
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
-        chance = Fraction(1)
-        for place, one in enumerate(self._ones(output)):
-            rate = (self.other_supports, self.truth_supports)[place == value][place]
-            chance *= rate if one else 1 - rate
-        return chance
-
-    def supports(self, output: Output, value: int) -> bool:
-        """A value is supported when its bit is 1."""
-        return bool(as_int(output) >> value & 1)
+        rates = [*self.other_supports[:value], self.truth_supports[value], *self.other_supports[value + 1 :]]
+        ones = self._ones(output)
+        return math.prod((rate if one else 1 - rate for rate, one in zip(rates, ones, strict=True)), start=Fraction(1))
 
 
 def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> Micro:

@@ -1,12 +1,11 @@
 """Window mechanisms over arrays."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Pieces
-from pldp.mechanisms.draws import TOTAL
+from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs, Pieces
+from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.window.channel import WindowChannel
 
 
@@ -27,17 +26,15 @@ def window_pieces(size: int, count: int, width: int, inside: int, outside: int) 
     return found
 
 
-class WindowArrays(NumberArrays):
+class _WindowArrays(NumberArrays):
     """PM and SW: a likelihood is constant in and out of a window of values."""
 
     channel: WindowChannel
 
-    def outputs_of(self, values: IntArray, drawn: IntArray) -> npt.NDArray[Any]:
-        """In the window or not."""
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
         return window_outputs(self.channel.width, self.channel.inside, self.channel.outside, values, drawn)
 
     def pieces(self) -> Pieces:
-        """One window per output."""
         channel = self.channel
         return window_pieces(channel.size, channel.form.count, channel.width, channel.inside, channel.outside)
 
@@ -48,4 +45,4 @@ class WindowArrays(NumberArrays):
         return np.asarray((2 * np.arange(count) + 1 - count) / (slope * channel.size))
 
 
-FORMS: Final = {WindowChannel: WindowArrays}
+FORMS: Final = {WindowChannel: _WindowArrays}

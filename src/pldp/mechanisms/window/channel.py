@@ -11,36 +11,24 @@ likelihood is constant inside and outside the window [output−width+1, output]:
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
-from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
+from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.draws import TOTAL, RandomBytes, draw_53_bits
-from pldp.mechanisms.form import Integers, Output, as_int
+from pldp.mechanisms.channel import too_small
 from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 
 
 @dataclass(frozen=True, repr=False)
 class WindowChannel(NumberChannel):
-    """Q(y|t) = inside/2⁵³ if t ≤ y < t+width, else outside/2⁵³.
-
-    Attributes
-    ----------
-    width
-        Number of outputs that a value covers.
-    inside, outside
-        Weights of an output in and out of the window, in units of 2⁻⁵³.
-    """
+    """Q(y|t) = inside/2⁵³ if t ≤ y < t+width, else outside/2⁵³."""
 
     width: int
     inside: int
     outside: int
-
-    published: ClassVar[Mapping[str, str]] = {"width": "width", "inside": "inside", "outside": "outside"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,14 +69,10 @@ class WindowChannel(NumberChannel):
         """Two weights: in the window of the value or not."""
         return Fraction(self.inside if value <= as_int(output) < value + self.width else self.outside, TOTAL)
 
-    @cached_property
-    def slope(self) -> Fraction:
-        """Mean shift of the output when the value moves by one bucket: width·(inside − outside)/2⁵³."""
-        return Fraction(self.width * (self.inside - self.outside), TOTAL)
-
     def unbiased(self, output: Output) -> Fraction:
         """(y − middle of all outputs) / slope, in buckets, scaled: exact, as the mean output is linear in the value."""
-        return (2 * as_int(output) + 1 - self.form.count) / (self.slope * self.size)
+        slope = Fraction(self.width * (self.inside - self.outside), TOTAL)  # of the mean output, per bucket
+        return (2 * as_int(output) + 1 - self.form.count) / (slope * self.size)
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,7 +90,7 @@ class PiecewiseMechanism(WindowChannel):
     True
     """
 
-    mechanism: ClassVar[str] = "pm"
+    mechanism = "pm"
 
     @staticmethod
     def ideal_width(epsilon: float) -> float:
@@ -125,7 +109,7 @@ class SquareWave(WindowChannel):
     524
     """
 
-    mechanism: ClassVar[str] = "sw"
+    mechanism = "sw"
 
     @staticmethod
     def ideal_width(epsilon: float) -> float:
@@ -161,8 +145,5 @@ def window_weights(size: int, width: int, micro_epsilon: int, total: int) -> tup
     outside = least + (residue - least) % step
     inside, left = divmod(total - (size - 1) * outside, width)
     if left or inside <= outside:
-        raise EpsilonError(
-            f"epsilon {epsilon_text(micro_epsilon)} is too small for {size} buckets: "
-            "integer weights cannot tell them apart"
-        )
+        raise too_small(micro_epsilon, size, "buckets")
     return inside, outside

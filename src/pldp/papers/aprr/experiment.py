@@ -17,27 +17,25 @@ from pldp.budgets import level_budget, split_budget
 from pldp.estimates import Baskets
 from pldp.mechanisms import BIT_TOTAL as TOTAL
 from pldp.mechanisms import MICRO, ItemSet, epsilon_text
-from pldp.papers.aprr import methods
+from pldp.papers import aprr
 from pldp.papers.datasets import data_file
-from pldp.papers.running import Progress, track
+from pldp.papers.running import Progress, mean_and_error, track
 from pldp.simulate import perturb_item_sets
 
 TOTAL_EPSILON: Final = 9 * MICRO
-LEVEL_ITEMS: Final = (4, 2, 2, 2, 1)
-"""Items of each level, of 11."""
+LEVEL_ITEMS: Final = (4, 2, 2, 2, 1)  # of 11
+ITEM_LEVELS: Final = [level for level, count in enumerate(LEVEL_ITEMS) for _ in range(count)]
+"""The level of every item, most frequent first: rarer items are more sensitive."""
 
 GROUP_PROBABILITIES: Final = (1.0, 0.9, 0.8, 0.7, 0.6)
 ONE_PROBABILITY: Final = 0.84
 SUPPORTS: Final = (0.05, 0.08, 0.1, 0.15, 0.2, 0.25, 0.3)
-LARGEST: Final = 3
 RUNS: Final = 200
 QUICK_RUNS: Final = 20
 PRINTED_SUPPORT: Final = 0.2708
 TABLE_2: Final = {1: (0.92, 0.77), 2: (0.86, 0.71), 3: (0.77, 0.65), 4: (0.65, 0.57)}
-"""Printed probabilities to keep a "0" and a "1"."""
-
 TABLE_3: Final = {"aprr": (0.0, 0.718, 0.402, 0.434), "gr_ppfm": (0.0, 0.706, 0.359, 0.434)}
-"""Printed minPrivacy, maxPrivacy, avgPrivacy, overallPrivacy."""
+"""As printed: probabilities to keep a "0" and a "1"; minPrivacy, maxPrivacy, avgPrivacy and overallPrivacy."""
 
 METHODS: Final = ("aprr", "aprr_safe", "gr_ppfm", "mask")
 
@@ -49,15 +47,14 @@ def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
     runs = QUICK_RUNS if quick else RUNS
     items, baskets, origin = _baskets(seed)
     exact: Baskets = [(ItemSet.of([math.inf] * sum(LEVEL_ITEMS)), baskets)]
-    truths = {least: methods.frequent_sets(exact, items, least, largest=LARGEST) for least in SUPPORTS}
-    errors: dict[tuple[float, str], list[methods.IdentityError]] = defaultdict(list)
+    truths = {least: aprr.frequent_sets(exact, items, least) for least in SUPPORTS}
+    errors: dict[tuple[float, str], list[aprr.IdentityError]] = defaultdict(list)
     for number in track(range(runs), runs, progress):
         generator = np.random.default_rng([seed, number])
         for method in METHODS:
             groups = perturb_baskets(method, baskets, generator)
             for least, truth in truths.items():
-                found = methods.frequent_sets(groups, items, least, largest=LARGEST)
-                errors[least, method].append(methods.identity_error(truth, found))
+                errors[least, method].append(aprr.identity_error(truth, aprr.frequent_sets(groups, items, least)))
     return {
         "baskets": origin,
         "runs": runs,
@@ -90,45 +87,34 @@ def simulate_baskets(generator: np.random.Generator) -> npt.NDArray[np.bool_]:
     return np.asarray(generator.random((940, 11)) < np.where(liked, 0.5, np.linspace(0.24, 0.12, 11)))
 
 
-def item_levels() -> list[int]:
-    """The level of every item, most frequent first: rarer items are more sensitive."""
-    return [level for level, count in enumerate(LEVEL_ITEMS) for _ in range(count)]
-
-
 def perturb_baskets(method: str, baskets: Rows, generator: np.random.Generator) -> Baskets:
     """Let everybody report with one of the methods; return the channels and their reports."""
     size = sum(LEVEL_ITEMS)
     if method == "gr_ppfm":
         level = generator.permutation(np.arange(len(baskets)) * size // len(baskets))
-        group = np.array(item_levels())[level]
+        group = np.array(ITEM_LEVELS)[level]
         return [
             (channel, perturb_item_sets(channel, baskets[group == place], generator))
-            for place, channel in enumerate(methods.gr_ppfm(size, GROUP_PROBABILITIES))
+            for place, channel in enumerate(aprr.gr_ppfm(size, GROUP_PROBABILITIES))
         ]
     channel = {
-        "aprr": lambda: methods.aprr(item_levels(), TOTAL_EPSILON),
-        "aprr_safe": lambda: methods.aprr_safe(item_levels(), TOTAL_EPSILON),
-        "mask": lambda: methods.mask(size, ONE_PROBABILITY),
+        "aprr": lambda: aprr.aprr(ITEM_LEVELS, TOTAL_EPSILON),
+        "aprr_safe": lambda: aprr.aprr_safe(ITEM_LEVELS, TOTAL_EPSILON),
+        "mask": lambda: aprr.mask(size, ONE_PROBABILITY),
     }[method]()
     return [(channel, perturb_item_sets(channel, baskets, generator))]
 
 
-def _row(least: float, method: str, errors: list[methods.IdentityError]) -> dict[str, Any]:
-    mean, spread = np.mean(errors, axis=0), np.std(errors, axis=0, ddof=1) / np.sqrt(len(errors))
-    return {
-        "min_support": least,
-        "method": method,
-        "theta_minus": float(mean[0]),
-        "theta_plus": float(mean[1]),
-        "theta_minus_error": float(spread[0]),
-        "theta_plus_error": float(spread[1]),
-    }
+def _row(least: float, method: str, errors: list[aprr.IdentityError]) -> dict[str, Any]:
+    minus, plus = np.array(errors).T
+    rates = mean_and_error("theta_minus", minus) | mean_and_error("theta_plus", plus)
+    return {"min_support": least, "method": method, **rates}
 
 
 def table_2() -> list[dict[str, Any]]:
     """Per level: budgets, printed and computed probabilities, and the true ε of the paper's and of the safe channel."""
     levels = range(1, len(LEVEL_ITEMS))
-    theirs, safe = methods.aprr(levels, TOTAL_EPSILON), methods.aprr_safe(levels, TOTAL_EPSILON)
+    theirs, safe = aprr.aprr(levels, TOTAL_EPSILON), aprr.aprr_safe(levels, TOTAL_EPSILON)
     rows = []
     for place, level in enumerate(levels):
         zero, one = split_budget(level_budget(TOTAL_EPSILON, level, len(LEVEL_ITEMS)))
@@ -161,17 +147,15 @@ def table_3() -> dict[str, dict[str, Any]]:
         "aprr": sum(share * (1 + p - q) / 2 for share, p, q in zip(shares, ones, raised, strict=True)),
         "gr_ppfm": sum(share * p for share, p in zip(shares, GROUP_PROBABILITIES, strict=True)),
     }
-    names = methods.Privacy._fields
     found: dict[str, dict[str, Any]] = {}
     for method, kept in (("aprr", ones), ("gr_ppfm", GROUP_PROBABILITIES)):
-        measures = methods.privacy_measures(kept, shares, PRINTED_SUPPORT, ONE_PROBABILITY)
         found[method] = {
-            "printed": dict(zip(names, TABLE_3[method], strict=True)),
-            "computed": measures._asdict(),
+            "printed": aprr.Privacy(*TABLE_3[method])._asdict(),
+            "computed": aprr.privacy_measures(kept, shares, PRINTED_SUPPORT, ONE_PROBABILITY)._asdict(),
             "mean_probability": means[method],
-            "overall_at_mean": methods.privacy(means[method], PRINTED_SUPPORT),
+            "overall_at_mean": aprr.privacy(means[method], PRINTED_SUPPORT),
         }
-    own = methods.privacy_measures(ones, shares, PRINTED_SUPPORT, ONE_PROBABILITY, raised)
+    own = aprr.privacy_measures(ones, shares, PRINTED_SUPPORT, ONE_PROBABILITY, raised)
     found["aprr"]["with_own_q"] = own._asdict()
-    found["mask"] = {"computed": {"overall": methods.privacy(ONE_PROBABILITY, PRINTED_SUPPORT)}}
+    found["mask"] = {"computed": {"overall": aprr.privacy(ONE_PROBABILITY, PRINTED_SUPPORT)}}
     return found

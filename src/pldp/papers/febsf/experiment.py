@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from pldp.estimates import HiddenReports, group, joint_likelihood, moments, norm_sub
+from pldp.estimates import HiddenReports, group, joint_likelihood, maximum_likelihood, moments, norm_sub
 from pldp.mechanisms import MICRO, PureChannel, RandomizedResponse, SymmetricUnaryEncoding
 from pldp.mechanisms.arrays import FloatArray
+from pldp.papers import febsf
 from pldp.papers.datasets import load_counts
-from pldp.papers.febsf import methods
 from pldp.papers.running import Progress, in_parallel, mean_and_error, track
 from pldp.simulate import perturb
 from pldp.tallies import BitCounts, Counts, OutputCounts
@@ -25,8 +25,8 @@ from pldp.tallies import BitCounts, Counts, OutputCounts
 DATASETS: Final = {"education": "adult_education", "job": "bank_job", "country": "adult_country"}
 BUDGETS: Final = tuple(range(100_000, 1_100_000, 100_000))
 TWO_BUDGETS: Final = (100_000, 200_000)
-EXTRA_BITS: Final = 16
-"""Always-zero bits that PPDA appends; the paper gives no number."""
+KEY: Final = ("dataset", "levels", "epsilon_p", "method")  # what identifies a row
+EXTRA_BITS: Final = 16  # always-zero bits that PPDA appends; the paper gives no number
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,8 @@ def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
 
 
 def _row(key: tuple[str, str, float, str], errors: FloatArray) -> dict[str, Any]:
-    """Mean over runs of the squared and absolute error per value, with their sampling errors."""
-    dataset, levels, label, method = key
     return {
-        "dataset": dataset,
-        "levels": levels,
-        "epsilon_p": label,
-        "method": method,
+        **dict(zip(KEY, key, strict=True)),
         **mean_and_error("mse", (errors**2).mean(axis=1)),
         **mean_and_error("mae", np.abs(errors).mean(axis=1)),
         "runs": len(errors),
@@ -100,11 +95,9 @@ def _one_run(task: tuple[Setting, int]) -> dict[tuple[float, str], FloatArray]:
     return found
 
 
-def hide(
-    channels: list[Any], outputs: Any, level: Any, micro_epsilon: int, generator: np.random.Generator
-) -> HiddenReports:
+def hide(channels: list[Any], outputs: Any, level: Any, micro: int, generator: np.random.Generator) -> HiddenReports:
     """Replace everybody's level by a label perturbed with k-RR."""
-    label_channel = RandomizedResponse.of(len(channels), micro_epsilon)
+    label_channel = RandomizedResponse.of(len(channels), micro)
     label = perturb(label_channel, level, generator)
     counts = [count_outputs(channel, outputs[label == place]) for place, channel in enumerate(channels)]
     return HiddenReports.of(channels, label_channel, counts)
@@ -118,15 +111,15 @@ def count_outputs(channel: PureChannel, outputs: Any) -> Counts:
 
 
 def _hidden_methods(hidden: HiddenReports, generator: np.random.Generator) -> Iterator[tuple[str, FloatArray]]:
-    yield "auem", methods.auem(hidden)
-    yield "auem_projected", methods.auem_projected(hidden)
+    yield "auem", febsf.auem(hidden)
+    yield "auem_projected", norm_sub(febsf.auem(hidden))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the warning is for users; here its result is the point
-        yield "emoa", methods.emoa(hidden)
+        yield "emoa", febsf.emoa(hidden)
     fitted = joint_likelihood(hidden, starts=1)
     yield "joint", fitted.fit.shares
     yield "joint_shrunk", fitted.shrunk
-    yield "pbp", methods.pbp(hidden, generator.dirichlet(np.ones(len(hidden.channels))))
+    yield "pbp", febsf.pbp(hidden, generator.dirichlet(np.ones(len(hidden.channels))))
 
 
 def _exposed_methods(
@@ -137,19 +130,19 @@ def _exposed_methods(
     groups = [group(channel, count_outputs(channel, outputs[level == place])) for place, channel in enumerate(channels)]
     adaptive = list(groups)
     for place, micro in enumerate(setting.budgets):
-        chosen = methods.apldp_channel(size, micro)
+        chosen = febsf.apldp_channel(size, micro)
         if not isinstance(chosen, SymmetricUnaryEncoding):
             adaptive[place] = group(chosen, count_outputs(chosen, perturb(chosen, values[level == place], generator)))
     longer = [SymmetricUnaryEncoding.of(size + EXTRA_BITS, micro) for micro in setting.budgets]
     extended = BitCounts.of_rows(perturb(longer, values, generator, level=level), size + EXTRA_BITS, patterns=False)
-    combined = methods.rcf(groups)
+    combined = febsf.rcf(groups)
     return {
         "rcf": combined,
         "rcf_projected": norm_sub(combined),
-        "rcf_recycled": methods.rcf(groups, recycle=generator),
-        "apldp": methods.apldp(adaptive),
-        "ppda": methods.ppda(extended.ones, extended.reports, size),
-        "exact_likelihood": methods.exact_likelihood(groups),
+        "rcf_recycled": febsf.rcf(groups, recycle=generator),
+        "apldp": febsf.rcf(adaptive),
+        "ppda": febsf.ppda(extended.ones, extended.reports, size),
+        "exact_likelihood": maximum_likelihood(groups).shares,
     }
 
 

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from pldp.estimates import group
 from pldp.mechanisms import ItemUnaryEncoding, SupportChannel
+from pldp.papers import ipldp
 from pldp.papers.datasets import load_counts
-from pldp.papers.ipldp import methods
 from pldp.papers.running import Progress, mean_and_error, track
 from pldp.simulate import perturb, perturb_counts
 from pldp.tallies import BitCounts, Counts
@@ -27,15 +27,14 @@ ZIPF_ITEMS: Final = 20
 PARTS: Final = "two public parts of Kosarak (554,088 of 990,002 people), one item each, top 100 items: 442,901 people"
 
 DATASETS: Final = ("zipf", "kosarak_parts")
-LOSS_BUDGETS: Final = methods.level_budgets(8, 300_000, 2_000_000, non_sensitive=0.25)
+LOSS_BUDGETS: Final = ipldp.level_budgets(8, 300_000, 2_000_000, non_sensitive=0.25)
 LOSS_SHARES: Final = np.arange(8.0, 0, -1) / 36
 """The items whose losses are held against the formulas."""
 
-ROWS_IN_QUICK_RUNS: Final = 100_000
-"""A quick run does not fit the likelihood of more unary rows than that."""
-
+ROWS_IN_QUICK_RUNS: Final = 100_000  # a quick run does not fit the likelihood of more unary rows than that
 Cell = tuple[int, str, float, float]
-"""Experiment, dataset, sample ratio, share of non-sensitive items."""
+KEY: Final = ("experiment", "dataset", "sample_ratio", "non_sensitive_ratio", "method", "estimator")
+"""What identifies a row; the first four are those of a cell."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +78,7 @@ def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
     return {
         "left_out": [f"idue with mle for more than {ROWS_IN_QUICK_RUNS:,} people"] if quick else [],
         "datasets": {"zipf": f"Zipf, α = 2, {ZIPF_ITEMS} items, {ZIPF_PEOPLE:,} people", "kosarak_parts": PARTS},
-        "rows": [
-            row
-            for each, cell in track(cells, len(cells), progress)
-            for row in _rows(each, cell, runs, seed, quick=quick)
-        ],
+        "rows": [row for each in track(cells, len(cells), progress) for row in _rows(*each, runs, seed, quick=quick)],
         "theorem_3": _seen_losses(seed),
     }
 
@@ -100,30 +95,19 @@ def dataset_counts(name: str) -> tuple[int, ...]:
 
 def _rows(experiment: Experiment, cell: Cell, runs: int, seed: int, *, quick: bool) -> list[dict[str, Any]]:
     counts = np.array(dataset_counts(cell[1]))
-    budgets = methods.level_budgets(len(counts), experiment.smallest, experiment.largest, non_sensitive=cell[3])
-    channels = methods.item_channels(budgets)
+    budgets = ipldp.level_budgets(len(counts), experiment.smallest, experiment.largest, non_sensitive=cell[3])
+    channels = ipldp.item_channels(budgets)
     key = (cell[0], cell[1] == "zipf", round(100 * cell[2]), round(100 * cell[3]))  # its methods meet the same people
     rows = []
     for method in ("iprr", *experiment.rivals):
-        for estimator in methods.ESTIMATORS:
+        for estimator in ipldp.ESTIMATORS:
             number = _runs(channels[method], estimator, runs)
             if quick and number < runs and counts.sum() * cell[2] > ROWS_IN_QUICK_RUNS:
                 continue
             generators = [np.random.default_rng([seed, *key, place]) for place in range(number)]
             errors = np.array([_errors(channels[method], counts, cell[2], estimator, each) for each in generators])
-            rows.append(
-                {
-                    "experiment": cell[0],
-                    "dataset": cell[1],
-                    "sample_ratio": cell[2],
-                    "non_sensitive_ratio": cell[3],
-                    "method": method,
-                    "estimator": estimator,
-                    **mean_and_error("mse", errors[:, 0]),
-                    "re": float(errors[:, 1].mean()),
-                    "runs": number,
-                }
-            )
+            row = dict(zip(KEY, (*cell, method, estimator), strict=True)) | mean_and_error("mse", errors[:, 0])
+            rows.append({**row, "re": float(errors[:, 1].mean()), "runs": number})
     return rows
 
 
@@ -139,7 +123,7 @@ def _errors(
 ) -> tuple[float, float]:
     """Draw people, let them report, estimate; return MSE and RE as the paper defines them."""
     people = generator.multivariate_hypergeometric(counts, round(ratio * counts.sum()), method="marginals")
-    found = methods.ESTIMATORS[estimator](group(channel, _collect(channel, people, estimator, generator)))
+    found = ipldp.ESTIMATORS[estimator](group(channel, _collect(channel, people, estimator, generator)))
     total = people.sum()
     wrong = people - total * found
     held = people > 0
@@ -156,12 +140,12 @@ def _collect(channel: SupportChannel, people: IntArray, estimator: str, generato
 def _seen_losses(seed: int) -> dict[str, list[float]]:
     """Mean squared and absolute losses of drawn populations, and what (13) and (14) say."""
     people = 20_000
-    channel = methods.item_channels(LOSS_BUDGETS)["iprr"]
+    channel = ipldp.item_channels(LOSS_BUDGETS)["iprr"]
     losses = []
     for place in range(2000):
         generator = np.random.default_rng([seed, 3, place])
         drawn = generator.multinomial(people, LOSS_SHARES)
-        wrong = methods.empirical(group(channel, perturb_counts(channel, drawn, generator))) - LOSS_SHARES
+        wrong = group(channel, perturb_counts(channel, drawn, generator)).shares() - LOSS_SHARES
         losses.append(((wrong**2).sum(), np.abs(wrong).sum()))
-    stated = [loss(LOSS_BUDGETS, LOSS_SHARES, people) for loss in (methods.l2_loss, methods.l1_loss)]
+    stated = [loss(LOSS_BUDGETS, LOSS_SHARES, people) for loss in (ipldp.l2_loss, ipldp.l1_loss)]
     return {"seen": np.mean(losses, axis=0).tolist(), "stated": stated}

@@ -1,16 +1,16 @@
 """What the paper on many attributes claims, the rules that judge it, and its tables and figures."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 
 from pldp.papers.mpldp.experiment import run
-from pldp.papers.paper import Paper, Verdict, span
-from pldp.papers.report.exhibits import ILLUSTRATION, NOTATION, Curves, Exhibit, Result, Table
+from pldp.papers.paper import ILLUSTRATION, NOTATION, Curves, Exhibit, Paper, Result, Table, Verdicts, span
 
 
-def judge(result: Result) -> Iterator[Verdict]:
+def judge(result: Result) -> Verdicts:
     """Judge every claim."""
     found = {(row["n"], row["epsilon"], row["method"]): row for row in result["rows"]}
     cells = sorted({(people, total) for people, total, _ in found})
@@ -22,31 +22,30 @@ def judge(result: Result) -> Iterator[Verdict]:
     with_truth = ratios("op_truth", "oc", "log10_max_error")
     with_earlier = ratios("op_reference", "oc", "log10_max_error")
     misfits = [f"ε = {row['epsilon']:g}, n = {row['n']:,}" for row in result["table_2"] if not row["fits_half"]]
-    yield Verdict(
-        "OC lowers the squared error by about 60 % against adding the levels up",
-        bool(0.3 <= np.mean(combined) <= 0.5),
-        f"OC / sum over all n and ε: {span(combined)}, mean {np.mean(combined):.2f}",
-    )
-    yield Verdict(
-        "OP lowers the maximum error, the true histogram being at hand",
-        max(with_truth) < 1,
-        f"largest squared error of OP with the truth / OC: {span(with_truth)}",
-    )
-    yield Verdict(
-        "OP lowers the maximum error for a collector, who has an earlier histogram only",
-        max(with_earlier) < 1,
-        f"largest squared error of OP with an earlier estimate / OC: {span(with_earlier)}",
-    )
-    yield Verdict(
-        "Table 2 is the optimal allocation of ε",
-        not misfits,
-        "printed rows are the k^(1/3) shares of ε/2, half of the total stays unspent; "
-        f"fits nothing: {'; '.join(misfits)}",
-    )
+    return {
+        "OC lowers the squared error by about 60 % against adding the levels up": (
+            bool(0.3 <= np.mean(combined) <= 0.5),
+            f"OC / sum over all n and ε: {span(combined)}, mean {np.mean(combined):.2f}",
+        ),
+        "OP lowers the maximum error, the true histogram being at hand": (
+            max(with_truth) < 1,
+            f"largest squared error of OP with the truth / OC: {span(with_truth)}",
+        ),
+        "OP lowers the maximum error for a collector, who has an earlier histogram only": (
+            max(with_earlier) < 1,
+            f"largest squared error of OP with an earlier estimate / OC: {span(with_earlier)}",
+        ),
+        "Table 2 is the optimal allocation of ε": (
+            not misfits,
+            "printed rows are the k^(1/3) shares of ε/2, half of the total stays unspent; "
+            f"fits nothing: {'; '.join(misfits)}",
+        ),
+    }
 
 
 _OC: Final = {"brr_sum": "BRR (levels added)", "oc": "OC"}
 _OP: Final = {**_OC, "op_truth": "OP with the truth", "op_reference": "OP with an earlier estimate"}
+_NSE: Final = {"log10_nse": "log10 NSE"}
 _TABLE_3: Final = {
     (10_000, 1.0): (4.6184, 4.5430),
     (10_000, 3.0): (4.7216, 4.6086),
@@ -61,8 +60,7 @@ _TABLE_3: Final = {
 def _allocation(result: Result) -> Table:
     heads = ("n", "ε", "printed", "their sum", "k^⅓ shares of ε/2", "optimum")
     names = ("n", "epsilon", "printed", "sum_of_printed", "cube_root_of_half", "optimum")
-    rows = [[_decimals(row[name]) for name in names] for row in result["table_2"]]
-    return Table(heads, rows)
+    return Table(heads, [[_decimals(row[name]) for name in names] for row in result["table_2"]])
 
 
 def _decimals(numbers: float | Sequence[float]) -> Any:
@@ -100,7 +98,9 @@ PAPER: Final = Paper(
             Exhibit(
                 label,
                 "Squared error of all counts per person.",
-                Curves(("epsilon", "total ε"), {"log10_nse": "log10 NSE"}, methods, panel="n", log=False),
+                Curves(
+                    itemgetter("epsilon"), "total ε", _NSE, methods, panel=lambda row: f"n = {row['n']:,}", log=False
+                ),
             )
             for label, methods in (("Figure 3", _OC), ("Figure 4", _OP))
         ),

@@ -5,6 +5,7 @@ Setting of the paper: five attributes with 5, 10, 15, 20 and 25 equally frequent
 """
 
 from collections import defaultdict
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -15,20 +16,17 @@ from pldp.budgets import LEVEL_FRACTIONS, allocate, cube_root_rule, fraction_lev
 from pldp.estimates import Group, frequencies, group
 from pldp.mechanisms import MICRO, SymmetricUnaryEncoding
 from pldp.mechanisms.arrays import FloatArray
-from pldp.papers.datasets import data_file
-from pldp.papers.datasets.published import ADULT_COLUMNS, ADULT_NUMBERS
-from pldp.papers.mpldp import methods
+from pldp.papers import mpldp
+from pldp.papers.datasets import ADULT_COLUMNS, ADULT_NUMBERS, data_file
 from pldp.papers.running import Progress, track
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.survey import survey_from_mapping
 from pldp.tallies import BitCounts, tally
 
-ADULT: Final = tuple(name for name in ADULT_COLUMNS if name not in ADULT_NUMBERS)
-"""The categorical columns."""
-
+ADULT: Final = tuple(name for name in ADULT_COLUMNS if name not in ADULT_NUMBERS)  # the categorical columns
 ADULT_EPSILON: Final = 9
-
 SIZES: Final = (5, 10, 15, 20, 25)
+COSTS: Final = [unary_cost(size) for size in SIZES]
 PEOPLE: Final = (1_000, 10_000)
 TABLE_2: Final = {
     (10_000, 1.0): (0.0847, 0.1067, 0.1221, 0.1344, 0.1448),
@@ -45,13 +43,9 @@ def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
     """Run all settings."""
     totals = (1.0, 3.0, 6.0) if quick else tuple(np.arange(1.0, 6.5, 0.5))
     runs = 100 if quick else 1000
-    settings = [(people, total) for people in PEOPLE for total in totals]
+    settings = list(product(PEOPLE, totals))
     return {
-        "rows": [
-            row
-            for people, total in track(settings, len(settings), progress)
-            for row in _rows(people, total, runs, seed)
-        ],
+        "rows": [row for n, total in track(settings, len(settings), progress) for row in _rows(n, total, runs, seed)],
         "table_2": allocations(),
         "adult": adult_coverage(10 if quick else 200, seed),
     }
@@ -99,16 +93,13 @@ def adult_coverage(runs: int, seed: int) -> list[dict[str, Any]] | str:
 
 def _rows(people: int, total: float, runs: int, seed: int) -> list[dict[str, Any]]:
     """Mean over runs of the squared error per person and of the largest squared error of a count, per method."""
-    budgets = allocate(round(total * MICRO), [unary_cost(size) for size in SIZES])
+    budgets = allocate(round(total * MICRO), COSTS)
     squared, largest = defaultdict(list), defaultdict(list)
     for number in range(runs):
         generator = np.random.default_rng([seed, people, round(10 * total), number])
-        by_method: dict[str, list[FloatArray]] = defaultdict(list)
-        for size, budget in zip(SIZES, budgets, strict=True):
-            for method, error in _errors(people, size, budget, generator).items():
-                by_method[method].append(people * error)
-        for method, errors in by_method.items():
-            together = np.concatenate(errors) ** 2
+        parts = [_errors(people, *each, generator) for each in zip(SIZES, budgets, strict=True)]
+        for method in parts[0]:
+            together = (people * np.concatenate([part[method] for part in parts])) ** 2
             squared[method].append(together.sum() / people)
             largest[method].append(together.max())
     return [
@@ -128,12 +119,12 @@ def _errors(people: int, size: int, budget: int, generator: np.random.Generator)
     """Let people answer one attribute; estimate with every method. The reference is an earlier collection's OC."""
     truth = np.bincount(np.arange(people) * size // people, minlength=size) / people
     groups = _collect(people, size, budget, generator)
-    earlier = methods.oc(_collect(people, size, budget, generator))
+    earlier = mpldp.oc(_collect(people, size, budget, generator))
     return {
-        "brr_sum": methods.brr_sum(groups) - truth,
-        "oc": methods.oc(groups) - truth,
-        "op_truth": methods.op(groups, truth) - truth,
-        "op_reference": methods.op(groups, earlier) - truth,
+        "brr_sum": mpldp.brr_sum(groups) - truth,
+        "oc": mpldp.oc(groups) - truth,
+        "op_truth": mpldp.op(groups, truth) - truth,
+        "op_reference": mpldp.op(groups, earlier) - truth,
     }
 
 
@@ -153,15 +144,8 @@ def allocations() -> list[dict[str, Any]]:
     rows = []
     for (people, total), printed in TABLE_2.items():
         half = [micro / MICRO for micro in cube_root_rule(round(total * MICRO / 2), SIZES)]
-        rows.append(
-            {
-                "n": people,
-                "epsilon": total,
-                "printed": list(printed),
-                "sum_of_printed": round(sum(printed), 4),
-                "cube_root_of_half": half,
-                "fits_half": bool(np.allclose(printed, half, rtol=0.015)),
-                "optimum": [m / MICRO for m in allocate(round(total * MICRO), [unary_cost(size) for size in SIZES])],
-            }
-        )
+        optimum = [micro / MICRO for micro in allocate(round(total * MICRO), COSTS)]
+        row = {"n": people, "epsilon": total, "printed": list(printed), "sum_of_printed": round(sum(printed), 4)}
+        fits = {"cube_root_of_half": half, "fits_half": bool(np.allclose(printed, half, rtol=0.015))}
+        rows.append({**row, **fits, "optimum": optimum})
     return rows

@@ -1,27 +1,49 @@
 """What the paper on several services claims, the rules that judge it, and its tables and figures."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 
 from pldp.mechanisms.continuous import Continuous, Hybrid, Laplace, Piecewise, StochasticRounding
 from pldp.papers.multiservice.experiment import REAL, run
-from pldp.papers.paper import Paper, Verdict, listing, span
-from pldp.papers.report.exhibits import ILLUSTRATION, Exhibit, Panel, Result, Row, Series, Table, words
+from pldp.papers.paper import (
+    ILLUSTRATION,
+    Curves,
+    Exhibit,
+    Panel,
+    Paper,
+    Result,
+    Row,
+    Series,
+    Table,
+    Verdicts,
+    listing,
+    span,
+)
 
 _MEANS: Final = tuple(f"{figure} mean" for figure in range(4, 9))
 _DISTRIBUTIONS: Final = tuple(f"{figure} distribution" for figure in range(4, 9))
 
-Cell = dict[str, Row]
-"""Rows of one setting by method."""
+Cell = dict[str, Row]  # rows of one setting by method
+Test = Callable[[Row], bool]
 
 
-def judge(result: Result) -> list[Verdict]:
+def judge(result: Result) -> Verdicts:
     """Judge every claim."""
     rows = result["rows"]
-    return [*_mean_verdicts(rows), *_density_verdicts(rows), _time_verdict(rows)]
+    methods = ("uwa", "weights", "fitted_mean", "ule", "ems", "default")
+    spent = {name: max((row["cpu_seconds"] for row in rows if row["method"] == name), default=0) for name in methods}
+    return {
+        **_mean_verdicts(rows),
+        **_density_verdicts(rows),
+        "Mean estimation takes seconds, distribution estimation minutes (Table 1: ULE 69.8 s for 500,000 people)": (
+            spent["uwa"] < 60 < spent["default"],
+            f"largest CPU seconds here: {listing(spent, '.2f')}",
+        ),
+    }
 
 
 def _cells(rows: Sequence[Row], *figures: str) -> list[tuple[str, Cell]]:
@@ -29,23 +51,24 @@ def _cells(rows: Sequence[Row], *figures: str) -> list[tuple[str, Cell]]:
     found: dict[str, Cell] = defaultdict(dict)
     for row in rows:
         if row["figure"] in figures:
-            epsilons = "/".join(f"{each:g}" for each in dict.fromkeys(row["epsilons"]))
+            epsilons = _epsilons(dict.fromkeys(row["epsilons"]))
             dims = f", {row['dimensions']} dimensions" if row["dimensions"] > 1 else ""
             found[f"{row['dataset']}, {row['n']:,}, {row['services']} at {epsilons}{dims}"][row["method"]] = row
     return list(found.items())
 
 
-def _single_best(cell: Cell, measure: str) -> float:
-    return min(float(row[measure]) for method, row in cell.items() if "(ε" in method)
+def _epsilons(epsilons: Iterable[float]) -> str:
+    return "/".join(f"{epsilon:g}" for epsilon in epsilons)
 
 
-def _ratios(cells: list[tuple[str, Cell]], measure: str, method: str, other: str | None = None) -> dict[str, float]:
+def _ratios(cells: list[tuple[str, Cell]], measure: str, method: str, other: str = "") -> dict[str, float]:
     """Error of a method over that of another one, or of the best single service, per setting."""
-    return {
-        name: float(cell[method][measure])
-        / (_single_best(cell, measure) if other is None else float(cell[other][measure]))
-        for name, cell in cells
-    }
+
+    def rival(cell: Cell) -> float:
+        best = min(row[measure] for name, row in cell.items() if "(ε" in name)
+        return float(cell[other][measure] if other else best)
+
+    return {name: float(cell[method][measure]) / rival(cell) for name, cell in cells}
 
 
 def _span(ratios: Mapping[str, float]) -> str:
@@ -53,78 +76,61 @@ def _span(ratios: Mapping[str, float]) -> str:
     return f"{span(ratios.values())} (largest: {worst})"
 
 
-def _mean_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
-    """UA and UWA."""
+def _mean_verdicts(rows: Sequence[Row]) -> Verdicts:
     equal, unequal = _cells(rows, "4 mean"), _cells(rows, "5 mean")
     fused = _ratios(equal, "mse", "uwa")
     against_ua = _ratios(equal, "mse", "uwa", "ua")
     ua_unequal, uwa_unequal = _ratios(unequal, "mse", "ua"), _ratios(unequal, "mse", "uwa")
     against_weights = _ratios(_cells(rows, *_MEANS), "mse", "uwa", "weights")
     average = float(np.mean(list(against_weights.values())))
-    yield Verdict(
-        "UA and UWA improve the MSE by 53 to 85 % over the best single service (equal ε)",
-        max(fused.values()) <= 0.47,
-        f"MSE of UWA / best single: {_span(fused)}; UA: {_span(_ratios(equal, 'mse', 'ua'))}; four equally good "
-        "services allow 0.25 on average, and the best of four noisy errors is smaller than a typical one",
-    )
-    yield Verdict(
-        "UWA consistently outperforms UA (equal ε)",
-        max(against_ua.values()) < 1,
-        f"MSE of UWA / UA: {_span(against_ua)}",
-    )
-    yield Verdict(
-        "With unequal ε UA can be worse than a single service, UWA is better than every one",
-        max(uwa_unequal.values()) < 1 < max(ua_unequal.values()),
-        f"MSE / best single: UA {_span(ua_unequal)}; UWA {_span(uwa_unequal)}",
-    )
-    yield Verdict(
-        "User-level posteriors give better weights than constants (here: by at least 1 %)",
-        average < 0.99,
-        f"MSE of UWA / constant inverse variances: mean {average:.3f}, {_span(against_weights)}",
-    )
+    return {
+        "UA and UWA improve the MSE by 53 to 85 % over the best single service (equal ε)": (
+            max(fused.values()) <= 0.47,
+            f"MSE of UWA / best single: {_span(fused)}; UA: {_span(_ratios(equal, 'mse', 'ua'))}; four equally good "
+            "services allow 0.25 on average, and the best of four noisy errors is smaller than a typical one",
+        ),
+        "UWA consistently outperforms UA (equal ε)": (
+            max(against_ua.values()) < 1,
+            f"MSE of UWA / UA: {_span(against_ua)}",
+        ),
+        "With unequal ε UA can be worse than a single service, UWA is better than every one": (
+            max(uwa_unequal.values()) < 1 < max(ua_unequal.values()),
+            f"MSE / best single: UA {_span(ua_unequal)}; UWA {_span(uwa_unequal)}",
+        ),
+        "User-level posteriors give better weights than constants (here: by at least 1 %)": (
+            average < 0.99,
+            f"MSE of UWA / constant inverse variances: mean {average:.3f}, {_span(against_weights)}",
+        ),
+    }
 
 
-def _density_verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
-    """ULE, EMS and our density, and the mean that it gives."""
+def _density_verdicts(rows: Sequence[Row]) -> Verdicts:
     shapes = _cells(rows, *_DISTRIBUTIONS)
     printed, authors = _ratios(shapes, "js", "ule"), _ratios(shapes, "js", "ems")
     ours, better = _ratios(shapes, "js", "default"), _ratios(shapes, "js", "default", "ems")
     fitted = _ratios(_cells(rows, *_MEANS), "mse", "fitted_mean", "weights")
     average = float(np.mean(list(fitted.values())))
-    yield Verdict(
-        "ULE is consistently superior to any single service",
-        max(printed.values()) < 1,
-        f"JS / best single: ULE as printed {_span(printed)}; as the authors run it (EMS) {_span(authors)}; "
-        f"default {_span(ours)}",
-    )
-    yield Verdict(
-        "The smooth density (our default) is at least as accurate as EMS",
-        max(better.values()) <= 1.05,
-        f"JS of default / EMS: {_span(better)}",
-    )
-    yield Verdict(
-        "The mean of the fitted density is at least as accurate as weighting (our claim)",
-        average <= 1,
-        f"MSE of fitted mean / constant weights: mean {average:.2f}, {_span(fitted)}",
-    )
-
-
-def _time_verdict(rows: Sequence[Row]) -> Verdict:
-    """Table 1: what 1,000,000 people and more cost there, and per method here."""
-    methods = ("uwa", "weights", "fitted_mean", "ule", "ems", "default")
-    spent = {
-        method: max((row["cpu_seconds"] for row in rows if row["method"] == method), default=0) for method in methods
+    return {
+        "ULE is consistently superior to any single service": (
+            max(printed.values()) < 1,
+            f"JS / best single: ULE as printed {_span(printed)}; as the authors run it (EMS) {_span(authors)}; "
+            f"default {_span(ours)}",
+        ),
+        "The smooth density (our default) is at least as accurate as EMS": (
+            max(better.values()) <= 1.05,
+            f"JS of default / EMS: {_span(better)}",
+        ),
+        "The mean of the fitted density is at least as accurate as weighting (our claim)": (
+            average <= 1,
+            f"MSE of fitted mean / constant weights: mean {average:.2f}, {_span(fitted)}",
+        ),
     }
-    return Verdict(
-        "Mean estimation takes seconds, distribution estimation minutes (Table 1: ULE 69.8 s for 500,000 people)",
-        spent["uwa"] < 60 < spent["default"],
-        f"largest CPU seconds here: {listing(spent, '.2f')}",
-    )
 
 
 _SINGLE: Final = {"sr": "SR", "laplace": "Laplace", "pm": "PM", "sw": "SW"}
 _FUSED: Final = {"ua": "UA", "uwa": "UWA", "ule": "ULE"}
-_FUSED_OURS: Final = {
+_PRINTED: Final = {**_SINGLE, "single": "best single service", **_FUSED}
+_OURS: Final = {
     "weights": "weights",
     "fitted_mean": "fitted mean",
     "ems": "EMS (authors' code)",
@@ -143,43 +149,26 @@ _PRINTED_SECONDS: Final = {
 
 
 def _services(
-    figure: str, x_label: str, key: Callable[[Row], Any], *, each: bool, keep: Callable[[Row], bool] = lambda _: True
+    figure: str, x_label: str, x: Callable[[Row], Any], keep: Test = lambda _: True, *, each: bool = False
 ) -> Callable[[Result], Sequence[Panel]]:
     """Panels for means and distributions, by dataset; single services one by one, or only the best of them."""
 
-    def draw(result: Result) -> Sequence[Panel]:
-        panels = []
-        for kind, measure, label in (("mean", "mse", "MSE of the mean"), ("distribution", "js", "JS divergence")):
-            rows = [row for row in result["rows"] if row["figure"] == f"{figure} {kind}" and keep(row)]
-            for dataset in dict.fromkeys(row["dataset"] for row in rows):
-                own = [row for row in rows if row["dataset"] == dataset]
-                panels.append(Panel(words(dataset), x_label, label, _service_lines(own, measure, key, each=each)))
-        return panels
+    def method(row: Row) -> str:
+        name, single, _ = row["method"].partition(" (ε")
+        return str((name.rstrip("0123456789") if each else "single") if single else name)
 
-    return draw
+    def curves(kind: str, y: dict[str, str]) -> Curves:
+        def where(row: Row) -> bool:
+            return bool(row["figure"] == f"{figure} {kind}" and keep(row))
 
+        return Curves(x, x_label, y, _PRINTED, _OURS, itemgetter("dataset"), where, method)
 
-def _service_lines(rows: Sequence[Row], measure: str, key: Callable[[Row], Any], *, each: bool) -> list[Series]:
-    found: dict[tuple[str, bool], dict[Any, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
-    for row in rows:
-        name = row["method"].partition(" (ε")[0].rstrip("0123456789")
-        single = " (ε" in row["method"]
-        label = (_SINGLE[name] if each else "best single service") if single else {**_FUSED, **_FUSED_OURS}[name]
-        found[label, name in _FUSED_OURS and not single][key(row)].append((row[measure], row[f"{measure}_error"]))
-    series = []
-    for (label, ours), points in found.items():
-        places = list(points) if isinstance(next(iter(points)), str) else sorted(points)
-        best = [min(points[place]) for place in places]
-        series.append(Series(label, places, [value for value, _ in best], [error for _, error in best], ours))
-    return series
+    mean, density = curves("mean", {"mse": "MSE of the mean"}), curves("distribution", {"js": "JS divergence"})
+    return lambda result: [*mean(result), *density(result)]
 
 
 def _equal_epsilon(row: Row) -> float:
     return float(row["epsilons"][0])
-
-
-def _epsilons(row: Row) -> str:
-    return "/".join(f"{each:g}" for each in row["epsilons"])
 
 
 def _mechanism(row: Row) -> str:
@@ -188,10 +177,6 @@ def _mechanism(row: Row) -> str:
 
 def _service_count(row: Row) -> int:
     return len(row["epsilons"])
-
-
-def _base(row: Row) -> int:
-    return 4 if row["figure"].endswith("mean") else 3
 
 
 def _variances(_: Result) -> Sequence[Panel]:
@@ -208,14 +193,11 @@ def _variances(_: Result) -> Sequence[Panel]:
 def _strategies(result: Result) -> Sequence[Panel]:
     """The smallest ε of Figure 4 alone."""
     least = min((_equal_epsilon(row) for row in result["rows"] if row["figure"].startswith("4 ")), default=0.0)
-    panels = _services(
-        "4",
-        "each service has",
-        lambda _: f"ε = {least:g}",
-        each=True,
-        keep=lambda row: row["dataset"] == "beta" and _equal_epsilon(row) == least,
-    )
-    return panels(result)
+
+    def keep(row: Row) -> bool:
+        return bool(row["dataset"] == "beta" and _equal_epsilon(row) == least)
+
+    return _services("4", "each service has", lambda _: f"ε = {least:g}", keep, each=True)(result)
 
 
 def _seconds(result: Result) -> Table:
@@ -245,30 +227,30 @@ PAPER: Final = Paper(
             _variances,
         ),
         Exhibit("Figure 4", "Equal ε.", _services("4", "ε of each service", _equal_epsilon, each=True)),
-        Exhibit("Figure 5", "Unequal ε.", _services("5", "ε of the services", _epsilons, each=True)),
+        Exhibit(
+            "Figure 5",
+            "Unequal ε.",
+            _services("5", "ε of the services", lambda row: _epsilons(row["epsilons"]), each=True),
+        ),
         Exhibit(
             "Figure 6a, b",
             "All services use one mechanism, with ε .1, .2, ….",
-            _services("6", "mechanism", _mechanism, each=False, keep=lambda row: row["dimensions"] == 1),
+            _services("6", "mechanism", _mechanism, lambda row: row["dimensions"] == 1),
         ),
         Exhibit(
             "Figure 6c, d",
             "Many dimensions, each person in one. Beta numbers take the place of the paper's Taobao clicks.",
-            _services(
-                "6", "dimensions", lambda row: row["dimensions"], each=False, keep=lambda row: row["dimensions"] > 1
-            ),
+            _services("6", "dimensions", itemgetter("dimensions"), lambda row: row["dimensions"] > 1),
         ),
         Exhibit(
             "Figure 7a, b",
             "By the number of services, ε = .1 each.",
-            _services("7", "services", _service_count, each=False, keep=lambda row: row["n"] <= 100_000),
+            _services("7", "services", _service_count, lambda row: row["n"] <= 100_000),
         ),
         Exhibit(
             "Figure 7c, d",
             "By the number of people.",
-            _services(
-                "7", "people", lambda row: row["n"], each=False, keep=lambda row: _service_count(row) == _base(row)
-            ),
+            _services("7", "people", itemgetter("n"), lambda row: _service_count(row) == (4 if "mse" in row else 3)),
         ),
         Exhibit(
             "Table 1",
@@ -284,7 +266,7 @@ PAPER: Final = Paper(
         Exhibit(
             "Figure 8c, d",
             "Eleven groups of people who give to different services, all together.",
-            _services("8", "groups", lambda _: "G1–G11", each=False),
+            _services("8", "groups", lambda _: "G1–G11"),
         ),
     ),
 )

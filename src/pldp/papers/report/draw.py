@@ -5,14 +5,13 @@ from itertools import cycle
 from typing import Any, Final
 
 from pldp.errors import UsageError
-from pldp.papers.report.exhibits import Panel, Series
+from pldp.papers.paper import Panel, Series
 
 _COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7f7f7f", "#b2abd2")
 _OURS: Final = ("#d55e00", "#1b1f24", "#6a3d9a", "#00695c")
 _MARKERS: Final = "osv^Dp<>"
 _COLUMNS: Final = 3
-WIDTH: Final = 9.6
-"""Inches of a figure, whatever the number of panels."""
+_WIDTH: Final = 9.6  # inches of a figure, whatever the number of panels
 
 
 def draw(panels: Sequence[Panel]) -> Any:
@@ -24,7 +23,7 @@ def draw(panels: Sequence[Panel]) -> Any:
         raise UsageError("the report needs matplotlib: pip install 'pldp[plots]'") from None
     columns = min(_COLUMNS, len(panels))
     height = 2.75 * -(-len(panels) // columns) + 0.7
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     grid = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).flat
     known: dict[str, Any] = {}
     styles = _styles(panels)
@@ -69,10 +68,6 @@ def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
     labels = dict.fromkeys((series.label, series.ours) for panel in panels for series in panel.series)
     thin = zip((label for label, ours in labels if not ours), cycle(_COLOURS), cycle(_MARKERS), strict=False)
     thick = zip((label for label, ours in labels if ours), cycle(_OURS), strict=False)
-    styles: dict[str, dict[str, Any]] = {
-        label: {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.1, "zorder": 2}
-        for label, colour, marker in thin
-    }
-    for label, colour in thick:
-        styles[label] = {"color": colour, "marker": "*", "markersize": 7, "linewidth": 2.2, "zorder": 3}
-    return styles
+    theirs, our = {"markersize": 4, "linewidth": 1.1, "zorder": 2}, {"markersize": 7, "linewidth": 2.2, "zorder": 3}
+    styles = {label: {"color": colour, "marker": marker, **theirs} for label, colour, marker in thin}
+    return styles | {label: {"color": colour, "marker": "*", **our} for label, colour in thick}

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from pldp.papers.paper import Drawn, Exhibit, Table
 from pldp.papers.report.draw import draw
-from pldp.papers.report.exhibits import Drawn, Exhibit, Table
 from pldp.show import Table as Text
 from pldp.show import figure, page, paragraph, table
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from pldp.planning.kinds.choice import PlannedChoice
 from pldp.planning.kinds.choices import PlannedChoices
-from pldp.planning.kinds.kind import OneReport, PlannedKind
+from pldp.planning.kinds.kind import PlannedKind
 from pldp.planning.kinds.number import PlannedNumber
 
 BY_KIND: Final[Mapping[str, PlannedKind[Any]]] = {
@@ -14,5 +14,3 @@ BY_KIND: Final[Mapping[str, PlannedKind[Any]]] = {
     "number": PlannedNumber(),
 }
 """The only list of kinds in this stage."""
-
-__all__ = ["BY_KIND", "OneReport", "PlannedKind"]

@@ -17,9 +17,7 @@ class PlannedChoices(PlannedKind[Choices]):
         size, ordered = len(question.values), order_shares(question, question.values, given)
         shares = np.full(size, 0.5) if ordered is None else np.asarray(ordered, np.float64)
         if shares.shape != (size,) or not ((shares >= 0) & (shares <= 1)).all():
-            raise PlanError(
-                f"shares of {question.name} must be {size} numbers from 0 to 1: the share of people who have each label"
-            )
+            raise PlanError(f"shares of {question.name} must be {size} numbers from 0 to 1, one for each label")
         return shares
 
     def rows(self, question: Choices, shares: FloatArray) -> dict[str, float]:

@@ -23,21 +23,11 @@ SHARE = "share"
 
 @dataclass(frozen=True, eq=False)
 class OneReport:
-    """What one report of a channel says about each row of the result.
+    """What one report of a channel says about each row of the result."""
 
-    Attributes
-    ----------
-    variance
-        Of the unbiased estimate of each row, if the assumed shares are true.
-    pooled_by
-        The variance that the weights of levels are computed from, for all rows or for each.
-    forged
-        The most that a forged report can count as, in all rows or in each.
-    """
-
-    variance: FloatArray
-    pooled_by: Numbers
-    forged: Numbers
+    variance: FloatArray  # of the unbiased estimate of each row, if the assumed shares are true
+    pooled_by: Numbers  # the variance that the weights of levels are computed from, for all rows or for each
+    forged: Numbers  # the most that a forged report can count as, in all rows or in each
 
 
 class PlannedKind(ABC, Generic[Q]):

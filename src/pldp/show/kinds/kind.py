@@ -7,26 +7,17 @@ from typing import Final
 from pldp.show.numbers import UNKNOWN, Writer, brief, percents
 from pldp.show.table import Mapped, Table, largest
 
-NAMED: Final = 3
-"""Rows that a sentence names."""
-
+NAMED: Final = 3  # rows that a sentence names
 _EXTRA: Final = {"true": "truth", "consistent": "consistent"}
 
 
 class Kind(ABC):
     """How results of one kind look."""
 
-    phrase: str
-    """The kind in words."""
-
-    heads: tuple[str, str]
-    """Above the labels, and above the estimates."""
-
-    legend: str
-    """What the picture shows; `{confidence}` stands for that of its intervals."""
-
-    picture_is_table: bool = False
-    """Whether the picture is the first table, with shades."""
+    phrase: str  # the kind in words
+    heads: tuple[str, str]  # above the labels, and above the estimates
+    legend: str  # what the picture shows; `{confidence}` stands for that of its intervals
+    picture_is_table: bool = False  # whether the picture is the first table, with shades
 
     def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
         """Return what writes the numbers of a row, with `more` digits than the error has: per cent, all rows alike."""

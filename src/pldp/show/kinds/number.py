@@ -10,10 +10,7 @@ from pldp.show.numbers import UNKNOWN, Writer, amounts, brief
 from pldp.show.picture import curve
 from pldp.show.table import Mapped, Table
 
-BARS: Final = 16
-LONGEST: Final = 30
-"""Bars of a density in a terminal, and the letters of the longest one."""
-
+BARS, LONGEST = 16, 30  # bars of a density in a terminal, and the letters of the longest one
 _MEDIAN: Final = "50 %"
 
 

@@ -54,7 +54,6 @@ class TwoWay(Kind):
 
 
 def _share(row: Mapped) -> float | None:
-    """Return the consistent share, or the estimate where there is none."""
     share: float | None = row.get("consistent", row["estimate"])
     return share
 

@@ -14,5 +14,3 @@ BY_KIND: Final[Mapping[str, SimulatedKind[Any]]] = {
     "number": SimulatedNumber(),
 }
 """The only list of kinds in this stage."""
-
-__all__ = ["BY_KIND", "SimulatedKind"]

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.simulate.kinds.kind import LabelKind, Values, places
+from pldp.mechanisms.arrays import Values
+from pldp.simulate.kinds.kind import LabelKind, places
 from pldp.survey import Choice
 
 
@@ -27,10 +27,9 @@ class SimulatedChoice(LabelKind[Choice]):
 
     def split(
         self, question: Choice, values: Values, mix: Mapping[str, Any]
-    ) -> Iterator[tuple[npt.NDArray[np.bool_], Mapping[str, float]]]:
+    ) -> Iterator[tuple[Values, Mapping[str, Any]]]:
         """Yield who has each label."""
         if set(question.values) - set(mix):
             raise SimulationError(f"level_mix must name all {len(question.values)} labels of {question.name}")
         for label, weights in mix.items():
-            chosen = np.asarray(values == question.value_index(label))
-            yield chosen, weights if isinstance(weights, Mapping) else {}
+            yield values == question.value_index(label), weights if isinstance(weights, Mapping) else {}

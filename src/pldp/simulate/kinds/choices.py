@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.simulate.item_sets import pack_baskets
-from pldp.simulate.kinds.kind import FloatArray, LabelKind, Values, rank_weights
+from pldp.mechanisms.arrays import FloatArray, IntArray, Values
+from pldp.simulate.kinds.kind import LabelKind, rank_weights
+from pldp.simulate.sampling import pack_baskets
 from pldp.survey import Choices
 
 
@@ -27,7 +27,7 @@ class SimulatedChoices(LabelKind[Choices]):
             raise SimulationError(f"shares of {question.name} must be {size} numbers from 0 to 1")
         return np.packbits(generator.random((people, size)) < chances, axis=1, bitorder="little")
 
-    def count(self, question: Choices, values: Values) -> npt.NDArray[np.int64]:
+    def count(self, question: Choices, values: Values) -> IntArray:
         """Return how many people have each label."""
         bits = np.unpackbits(values, axis=1, count=len(question.values), bitorder="little")
         return np.asarray(bits.sum(axis=0, dtype=np.int64))

@@ -8,14 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
+from pldp.mechanisms.arrays import FloatArray, IntArray, Values
 from pldp.survey import Choice, Choices, Question
 
 Q = TypeVar("Q", bound=Question)
-L = TypeVar("L", Choice, Choices)
-
-FloatArray = npt.NDArray[np.float64]
-Values = npt.NDArray[Any]
-"""What is true of each person: the index of a label or bucket, or a row of packed bits."""
+L = TypeVar("L", bound=Choice | Choices)
 
 
 class SimulatedKind(ABC, Generic[Q]):
@@ -31,7 +28,7 @@ class SimulatedKind(ABC, Generic[Q]):
         weights = rank_weights(size) if shares is None else shares
         return generator.choice(places(size), people, p=distribution(weights, size, f"shares of {question.name}"))
 
-    def count(self, question: Q, values: Values) -> npt.NDArray[np.int64]:
+    def count(self, question: Q, values: Values) -> IntArray:
         """Return how many people have each label or bucket."""
         return np.bincount(values, minlength=question.channels[0].size)
 
@@ -39,33 +36,24 @@ class SimulatedKind(ABC, Generic[Q]):
     def truth(self, question: Q, shares: FloatArray) -> dict[str, Any]:
         """Return the truth behind these shares as plain data: rows as results have them."""
 
-    def label_index(self, question: Q, label: str) -> int:
-        """Return the place of a label."""
-        raise SimulationError(f"question {question.name!r} is of kind {question.kind} and has no labels")
-
     def weights(self, question: Q, given: Sequence[float] | Mapping[str, float]) -> FloatArray:
         """Return shares in the order of labels or buckets; labels that are left out have none."""
-        if not isinstance(given, Mapping):
-            return np.asarray(given, np.float64)
-        ordered = np.zeros(question.size)
-        for label, share in given.items():
-            ordered[self.label_index(question, label)] = share
-        return ordered
+        if isinstance(given, Mapping):
+            raise SimulationError(f"{_kind(question)} and has no labels")
+        return np.asarray(given, np.float64)
 
     def repeat(self, question: Q, counts: Mapping[str, int] | Sequence[int]) -> Values:
         """Return the values of exactly so many people of each label, in order."""
-        raise SimulationError(
-            f"counts are for choices of one label; question {question.name!r} is of kind {question.kind}"
-        )
+        raise SimulationError(f"counts are for choices of one label; {_kind(question)}")
 
-    def split(
-        self, question: Q, values: Values, mix: Mapping[str, Any]
-    ) -> Iterator[tuple[npt.NDArray[np.bool_], Mapping[str, float]]]:
+    def split(self, question: Q, values: Values, mix: Mapping[str, Any]) -> Iterator[tuple[Values, Mapping[str, Any]]]:
         """Yield, for each label of a level mix by label, who has it and the weights of their levels."""
-        raise SimulationError(
-            f"a level_mix by value is for choices of one label; question {question.name!r} is of kind {question.kind}: "
-            "give one weight per level"
-        )
+        rule = "a level_mix by value is for choices of one label"
+        raise SimulationError(f"{rule}; {_kind(question)}: give one weight per level")
+
+
+def _kind(question: Question) -> str:
+    return f"question {question.name!r} is of kind {question.kind}"
 
 
 def rank_weights(size: int) -> FloatArray:
@@ -89,9 +77,14 @@ def distribution(weights: npt.ArrayLike, size: int, name: str) -> FloatArray:
 class LabelKind(SimulatedKind[L]):
     """What all kinds of questions with labels share."""
 
-    def label_index(self, question: L, label: str) -> int:
-        """Return the place of a label."""
-        return question.value_index(label)
+    def weights(self, question: L, given: Sequence[float] | Mapping[str, float]) -> FloatArray:
+        """Look up the labels where they are named."""
+        if not isinstance(given, Mapping):
+            return super().weights(question, given)
+        ordered = np.zeros(len(question.values))
+        for label, share in given.items():
+            ordered[question.value_index(label)] = share
+        return ordered
 
     def truth(self, question: L, shares: FloatArray) -> dict[str, Any]:
         """Return the true share of people who have each label."""

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from pldp.estimates import QUANTILES
-from pldp.simulate.kinds.kind import FloatArray, SimulatedKind, Values
-from pldp.simulate.numbers import to_buckets
+from pldp.mechanisms.arrays import FloatArray, Values
+from pldp.simulate.kinds.kind import SimulatedKind
+from pldp.simulate.sampling import to_buckets
 from pldp.survey import Number
 
 

@@ -1,15 +1,21 @@
 """A choice of one label."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pldp.budgets import Cost, variance_cost
+from pldp.errors import SurveyError
 from pldp.mechanisms import AUTO, Channel, Domain, PureChannel, names, pure
 from pldp.survey.hiding import hidden_channels
 from pldp.survey.labels import LabelQuestion
 from pldp.survey.question import Budgets, Entry, read_channels
+
+if TYPE_CHECKING:
+    from pldp.mechanisms import Stages
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,6 +33,16 @@ class Choice(LabelQuestion):
         if entry.hiding is not None and free:
             return hidden_channels(entry, size, mechanisms.pop(), entry.hiding)
         return read_channels(entry, cls.domain, size, budgets, per_value=bool(budgets))
+
+    @classmethod
+    def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Budgets]) -> tuple[Stages, ...]:
+        """Labels that are tracked are protected alike."""
+        if entry.tracked and budgets:
+            raise SurveyError(
+                f"{entry.key}: labels with budgets of their own cannot be tracked; protect all labels alike, or ask "
+                'with repeat = "fresh"'
+            )
+        return super().read_stages(entry, size, budgets)
 
     @classmethod
     def cost(cls, table: Mapping[str, Any]) -> Cost:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pldp.budgets import compose
-from pldp.mechanisms import Domain
+from pldp.mechanisms import Channel, Domain
 from pldp.survey.labels import LabelQuestion
 from pldp.survey.question import Budgets
 
@@ -28,6 +28,11 @@ class Choices(LabelQuestion):
     def charge(self, level: int) -> int:
         """Return the sum over all labels; one without protection is not counted: what it reveals has no price."""
         return compose(int(budget) for budget in self.promises(level) if budget < math.inf)
+
+    def price(self, channel: Channel) -> int:
+        """Return the sum over all labels that have a price."""
+        each = map(channel.promised, range(channel.size))
+        return compose(int(micro) for micro in each if micro < math.inf)
 
     def hideable(self) -> str | None:
         """Sets are not estimated from hidden levels yet."""

@@ -1,7 +1,7 @@
 """The same tallies on Spark: the local kernel runs where the reports lie; only counts travel. Needs `pldp[spark]`."""
 
 from pldp.tallies.spark.cluster import connect, sum_tasks
-from pldp.tallies.spark.frames import tally, tally_files
+from pldp.tallies.spark.counting import tally, tally_files
 from pldp.tallies.spark.fusion import FrameService, fuse
 from pldp.tallies.spark.items import baskets
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import metadata
 from math import inf
-from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any, Final, TypeVar
 from urllib.parse import unquote
@@ -37,12 +36,8 @@ VERSION: Final = metadata.version("pldp")
 WIDTH: Final = 64
 """Partial results that one task adds up; where there are more, so many tasks at most add them up first."""
 
-FEW_CORES: Final = 8
-"""Cores that are too few to be worth a first round, if the number of partial results is not known."""
-
-PENDING_BYTES: Final = 1 << 26
-"""Partial results that wait to be added, at most (or one of them)."""
-
+FEW_CORES: Final = 8  # cores that are too few to be worth a first round, if the number of partial results is not known
+PENDING_BYTES: Final = 1 << 26  # partial results that wait to be added, at most (or one of them)
 _JAVA: Final = (
     "-XX:+IgnoreUnrecognizedVMOptions -XX:Tier4InvocationThreshold=100000 -XX:Tier4MinInvocationThreshold=50000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
@@ -108,7 +103,11 @@ def data_files(spark: SparkSession, paths: Sequence[str]) -> dict[str, int]:
         place = java.org.apache.hadoop.fs.Path(path)
         system = place.getFileSystem(configuration)
         if system.getUri().getScheme() == "file":
-            found |= _files_here(Path(system.makeQualified(place).toUri().getPath()))
+            here = parquet_files(system.makeQualified(place).toUri().getPath())
+            try:
+                found |= {str(file): file.stat().st_size for file in here}
+            except FileNotFoundError:
+                raise ReportError(f"{here[0]}: there is no such file") from None
             continue
         files = system.listFiles(place, True)  # noqa: FBT003
         inside = []
@@ -123,17 +122,8 @@ def data_files(spark: SparkSession, paths: Sequence[str]) -> dict[str, int]:
     return found
 
 
-def _files_here(path: Path) -> dict[str, int]:
-    try:
-        return {str(file): file.stat().st_size for file in parquet_files(path)}
-    except FileNotFoundError:
-        raise ReportError(f"{path}: there is no such file") from None
-
-
 def summed(
-    frame: DataFrame,
-    count: Callable[[Iterator[pa.RecordBatch]], Part],
-    merge: Callable[[Sequence[Part]], Part],
+    frame: DataFrame, count: Callable[[Iterator[pa.RecordBatch]], Part], merge: Callable[[Sequence[Part]], Part]
 ) -> Part:
     """Run `count` on every partition and add the results by a tree; only the sum comes to this machine.
 
@@ -233,29 +223,23 @@ def explained(told: str) -> PldpError:
     >>> print(explained("… ModuleNotFoundError: No module named 'pldp' …").args[0].partition(":")[0])
     executors lack the Python package pldp
     """
-    ours = re.search(r"pldp\.errors\.(\w+): (.+)", told)
-    if ours:
+    if ours := re.search(r"pldp\.errors\.(\w+): (.+)", told):
         kind: type[PldpError] = getattr(errors, ours[1])
         return kind(ours[2])
-    nothing = re.search(
-        r"FileNotFoundException: File (?:file:)?(\S+) does not exist|Path does not exist: (?:file:)?(\S+?)\. ", told
-    )
-    if nothing:
-        return ReportError(f"{nothing[1] or nothing[2]}: there is no such file")
-    file = re.search(r"reading file (?:file:/+)?(\S+?)\.? ", told)
-    if file:
+    nothing = r"FileNotFoundException: File (?:file:)?(\S+) does not exist|Path does not exist: (?:file:)?(\S+?)\. "
+    if missing := re.search(nothing, told):
+        return ReportError(f"{missing[1] or missing[2]}: there is no such file")
+    if file := re.search(r"reading file (?:file:/+)?(\S+?)\.? ", told):
         path = unquote(file[1])
         return _file_error(f"/{path}" if "reading file file:" in told else path, told)
     for pattern, words in _EXPLANATIONS:
-        found = re.search(pattern, told)
-        if found:
+        if found := re.search(pattern, told):
             return ClusterError(words.format(*found.groups(), version=VERSION))
     return ClusterError(f"Spark failed: {_reason(told)}")
 
 
 def _file_error(path: str, told: str) -> PldpError:
-    column = re.search(r"Parquet column \[(.+?)\]\. Expected Spark type (\w+), actual Parquet type (\w+)", told)
-    if column:
+    if column := re.search(r"Parquet column \[(.+?)\]\. Expected Spark type (\w+), actual Parquet type (\w+)", told):
         return ReportError(f"{path}: column {column[1]} must be of one type in all files, {column[2]}, not {column[3]}")
     cause = re.findall(r"^Caused by: [\w.$]+: (.+)$", told, re.MULTILINE)
     return UnreadableError(path, cause[-1] if cause else _reason(told))

@@ -71,9 +71,6 @@ def fuse(services: Sequence[FrameService], *, outside: str = "refuse") -> Fused:
 
 
 def _of_service(table: pa.Table, number: int) -> tuple[pa.Array, pa.Array]:
-    """Return keys and outputs of one service."""
-    own = table.filter(pc.equal(table.column(0), number)).combine_chunks()
-    keys, outputs = (
-        own.column(place).chunk(0) if len(own) else pa.array([], own.column(place).type) for place in (1, 2)
-    )
+    _, *own = table.filter(pc.equal(table.column(0), number)).columns
+    keys, outputs = (pa.concat_arrays(column.chunks) if len(column) else pa.array([], column.type) for column in own)
     return keys, outputs

@@ -18,7 +18,7 @@ from pldp.mechanisms.arrays import IntArray, SetArrays, arrays
 from pldp.reports.columns import to_batch
 from pldp.survey import Survey
 from pldp.tallies.kernel import accepted_rows
-from pldp.tallies.patterns import ItemColumns, PatternCounts, checked_sets
+from pldp.tallies.patterns import ItemColumns, checked_sets
 from pldp.tallies.spark.cluster import summed
 from pldp.tallies.spark.narrow import narrowed, widened
 
@@ -52,7 +52,7 @@ class FrameColumns:
     @property
     def reports(self) -> int:
         """Number of reports."""
-        return int(self.passes.joint(np.zeros((1, 0), np.int64))[self.level][0])
+        return int(self.joint_counts(np.zeros((1, 0), np.int64))[0])
 
     @property
     def size(self) -> int:
@@ -61,12 +61,11 @@ class FrameColumns:
 
     def joint_counts(self, sets: IntArray) -> IntArray:
         """Return how many reports have all items of each set (sets × items)."""
-        return self.passes.joint(sets)[self.level]
+        return self.passes.counts(ItemColumns.joint_counts, sets)[self.level]
 
-    def pattern_counts(self, sets: IntArray) -> PatternCounts:
+    def pattern_counts(self, sets: IntArray) -> IntArray:
         """Return how often the items of each set show each pattern."""
-        chosen = checked_sets(sets, self.size)
-        return PatternCounts(chosen, self.passes.patterns(chosen)[self.level])
+        return self.passes.counts(ItemColumns.pattern_counts, checked_sets(sets, self.size))[self.level]
 
 
 @dataclass(eq=False)
@@ -79,20 +78,16 @@ class _Passes:
     size: int
     known: dict[tuple[str, bytes, tuple[int, ...]], ByLevel] = field(default_factory=dict)
 
-    def joint(self, sets: IntArray) -> ByLevel:
-        return self._counted("joint", sets, lambda columns: columns.joint_counts(sets))
-
-    def patterns(self, sets: IntArray) -> ByLevel:
-        return self._counted("patterns", sets, lambda columns: columns.pattern_counts(sets).counts)
-
-    def _counted(self, what: str, sets: IntArray, work: Callable[[ItemColumns], IntArray]) -> ByLevel:
-        key = (what, sets.tobytes(), sets.shape)
+    def counts(self, work: Callable[[ItemColumns, IntArray], IntArray], sets: IntArray) -> ByLevel:
+        key = (work.__name__, sets.tobytes(), sets.shape)
         survey, question, size = self.survey, self.question, self.size
 
         def count(batches: Iterator[pa.RecordBatch]) -> ByLevel:
             nobody = to_batch(survey, [])
             rows = (accepted_rows(survey, batch, question) for batch in chain([nobody], widened(survey, batches)))
-            counted = ({level: work(ItemColumns.of_rows(own, size)) for level, own in each.items()} for each in rows)
+            counted = (
+                {level: work(ItemColumns.of_rows(own, size), sets) for level, own in each.items()} for each in rows
+            )
             return reduce(lambda one, two: _added([one, two]), counted)
 
         if key not in self.known:

@@ -35,15 +35,10 @@ _ARROW: Final = {
 }
 """What Spark's types are in Arrow; columns of any other type are never right."""
 
-_UNKNOWN_TEXT: Final = ""
-"""Stands for every text that the survey does not know; no name is empty."""
-
-_ENVELOPE: Final = ("schema", "survey", "id")
-"""The columns that all reports have: the first of their schema."""
-
-JOINED_ROWS: Final = 1 << 17
-JOINED_BYTES: Final = 1 << 26
-"""Rows and bytes of a joined batch, about."""
+_UNKNOWN_TEXT: Final = ""  # stands for every text that the survey does not know; no name is empty
+_ENVELOPE: Final = ("schema", "survey", "id")  # the columns that all reports have: the first of their schema
+JOINED_ROWS: Final = 1 << 17  # rows of a joined batch, about
+JOINED_BYTES: Final = 1 << 26  # bytes of one, about
 
 
 def narrowed(survey: Survey, frame: DataFrame) -> DataFrame:
@@ -109,7 +104,6 @@ def widened(survey: Survey, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _known(survey: Survey) -> dict[str, list[str]]:
-    """Return the texts that each column of names may hold."""
     return {f"{each.name}.level": [level.name for level in each.levels] for each in survey.questions}
 
 

@@ -1,0 +1,26 @@
+/** The person's own account of what was spent, in millionths: see pldp.device.ledger. */
+import { epsilonText } from "./epsilon.js";
+import { fail } from "./errors.js";
+
+/** The most that a person spends on one collector unless they say otherwise. */
+export const LIFETIME_CAP = 20e6;
+
+export const sum = (spends) => spends.reduce((total, spend) => total + spend.micro_epsilon, 0);
+export const spentOn = ({ ledger }, hash) => sum(ledger.filter(({ survey }) => survey === hash));
+export const spentBy = ({ ledger }, payer) => sum(ledger.filter(({ account }) => account === payer));
+
+const refuseAbove = (cap, spent, cost, name) => {
+	if (spent + cost <= cap) return;
+	const [price, left, all] = [cost, Math.max(cap - spent, 0), cap].map(epsilonText);
+	fail("BudgetError", `this answer costs epsilon ${price} and ${name} leaves ${left} of ${all}`);
+};
+
+export const checkSpends = (state, { hash, total, account }, spends) => {
+	refuseAbove(state.cap, spentBy(state, account), sum(spends), "the lifetime cap");
+	refuseAbove(total, spentOn(state, hash), sum(spends), "this survey's total_epsilon");
+};
+
+export const explainCap = (state, { account }) => {
+	const whom = account ? "the signer of this survey" : "all surveys without a signature that it trusts";
+	return `Your device stops at ε = ${epsilonText(state.cap)} for ${whom}; ${epsilonText(spentBy(state, account))} is spent.`;
+};

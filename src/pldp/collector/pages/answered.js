@@ -1,0 +1,61 @@
+/** What this person has already answered: what was said, what became of it, and the way to say something else. */
+import { epsilonText } from "./device/epsilon.js";
+import { byId, make } from "./dom.js";
+import { answerInWords } from "./form.js";
+import { roomOf } from "./ledger.js";
+import { on, show } from "./status.js";
+
+const STATES = { waiting: "It waits to be sent.", sent: "It was sent.", refused: "The collector refused it." };
+
+/** The reports that answer questions of this survey, each with the names of these. */
+const reportsOf = async (device) => {
+	const found = new Map();
+	for (const name of await device.answered()) {
+		const { report, round } = await device.sent(name);
+		const { names = [] } = found.get(report.id) ?? {};
+		found.set(report.id, { report, round, names: [...names, name] });
+	}
+	return [...found.values()];
+};
+
+/** What the next answer costs at the cheapest level, which is not always the strictest where answers are tracked. */
+const leastPrice = async (device, { name, levels }) =>
+	Math.min(...(await Promise.all(levels.map((level) => device.price(name, level.name)))));
+
+/** What answering these again costs at least, and a button for it if there is as much left. */
+const secondTry = async (survey, device, names, takeBack) => {
+	const prices = await Promise.all(names.map((name) => leastPrice(device, survey.question(name))));
+	const [price, room] = [prices.reduce((sum, micro) => sum + micro, 0), roomOf(survey, device)];
+	if (price > room) {
+		const words = `Another answer would cost at least ε = ${epsilonText(price)}; ε = ${epsilonText(room)} is left.`;
+		return make("p", { className: "muted small" }, words);
+	}
+	const button = make("button", { type: "button" }, `Withdraw and answer again (at least ε = ${epsilonText(price)})`);
+	on(button, "click", takeBack);
+	return button;
+};
+
+const entryOf = async (survey, device, sending, isOpen, { report, round, names }) => {
+	const state = sending.stateOf(report.id);
+	const said = report.answers.filter(({ question }) => names.includes(question));
+	const lines = said.map((answer) => make("p", {}, answerInWords(survey.question(answer.question), answer)));
+	const buttons = make("div", { className: "buttons" });
+	if (isOpen && state !== "sent" && state !== "waiting" && report.survey === survey.hash && round === device.round) {
+		const send = make("button", { type: "button" }, "Send this report");
+		on(send, "click", () => sending.send(report));
+		buttons.append(send);
+	}
+	if (isOpen && state !== "waiting") {
+		const takeBack = async () => sending.takeBack(await device.receipt(report));
+		buttons.append(await secondTry(survey, device, names, takeBack));
+	}
+	return make("li", {}, ...lines, make("p", { className: "muted small" }, STATES[state] ?? "It was not sent."), buttons);
+};
+
+export const showAnswered = async (survey, device, sending, isOpen) => {
+	const reports = await reportsOf(device);
+	const entries = [];
+	for (const each of reports) entries.push(await entryOf(survey, device, sending, isOpen, each));
+	byId("said").replaceChildren(...entries);
+	show("answered", reports.length > 0);
+};

@@ -1,1 +1,0 @@
-"""Results of several rounds together: what changed, and whether more than chance."""

@@ -1,0 +1,205 @@
+"""Two questions together: the share of every pair of values, with errors, and a table that fits the margins.
+
+A report whose answers support value i of the first question (s_i = 1) and value j of the second (t_j = 1) speaks for
+the pair. Both answers are perturbed independently, so
+
+    f̂_ij = mean of (s_i − q)(t_j − q') / ((p − q)(p' − q'))
+
+is unbiased, and its variance follows from Pr(s_i), Pr(t_j) and Pr(s_i t_j). The counts of supports, one by one and in
+pairs, are all it needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pldp.errors import EstimateError
+from pldp.estimates.consistency import with_margins
+from pldp.estimates.notes import BY_SIZE, LEVELS_DISAGREE, SAME_SHARES, assume
+from pldp.estimates.options import Pool, Target, check_pooling
+from pldp.estimates.overlap import distinct_people
+from pldp.estimates.picture import plot_table
+from pldp.estimates.result import PersonWeights, Result, make_frame
+from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.shares.shares import Shares
+from pldp.mechanisms import Channel
+from pldp.mechanisms.arrays import FloatArray, label_arrays
+from pldp.tallies import PairCounts, Tally
+from pldp.usage import require
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Table(Result):
+    """Unbiased shares of pairs of values, those of the first question × those of the second.
+
+    `margins` are the shares of both questions on their own: rows and columns of the table; `reports` those that answer
+    both; `by_size` is the same table pooled by size, present where the levels of a question do not agree; and `people`
+    are those of each pair of levels with the weight of one of them.
+    """
+
+    kind: ClassVar[str] = "table"
+
+    margins: tuple[Shares, Shares]
+    shares: FloatArray
+    by_size: Table | None = None
+    people: PersonWeights
+
+    @property
+    def labels(self) -> list[tuple[str, str]]:
+        """The pairs of values, row by row."""
+        rows, columns = self.margins
+        return [(first, second) for first in rows.values for second in columns.values]
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The shares."""
+        return self.shares
+
+    def person_weights(self) -> PersonWeights:
+        """Return the weight of each person."""
+        return self.people
+
+    def consistent(self) -> FloatArray:
+        """Return the nearest table that could be true: at least 0, with the consistent margins of both questions."""
+        return self._consistent.copy()
+
+    @cached_property
+    def _consistent(self) -> FloatArray:
+        return with_margins(self.shares, *(margin.consistent() for margin in self.margins))
+
+    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows with the consistent share beside each."""
+        rows, consistent = super().records(confidence), self._consistent.ravel().tolist()
+        return [{**row, "consistent": share} for row, share in zip(rows, consistent, strict=True)]
+
+    def to_frame(self, confidence: float | None = None, *, library: str | None = None) -> Any:
+        """Return the rows as a data frame, with a column of values for each question."""
+        names = [margin.question for margin in self.margins]
+        records = self.records(confidence)
+        return make_frame([{**dict(zip(names, row.pop("label"), strict=True)), **row} for row in records], library)
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        by_size = {} if self.by_size is None else {"by_size": self.by_size.records(confidence)}
+        return {"questions": [margin.question for margin in self.margins], **by_size}
+
+    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
+        """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""
+        return plot_table(self, confidence, truth=truth, axes=axes)
+
+
+def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", target: Target = "population") -> Table:
+    """Return the share of every pair of values of two questions that were tallied as a pair.
+
+    Parameters
+    ----------
+    tally
+        The counted reports, tallied with `pairs=[(first, second)]`.
+    first, second
+        Names of the questions: rows and columns.
+    pool, target
+        See `Options`: how pairs of levels are weighted, and of whom the shares are.
+
+    Examples
+    --------
+    >>> from pldp import Survey, tally
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> people = Population.of_shares(survey, 50_000, seed=2)
+    >>> counted = tally(survey, simulate_reports(survey, people, seed=2), pairs=[("late", "mode")])
+    >>> table = two_way(counted, "late", "mode")
+    >>> table.shares.shape, bool(np.allclose(table.consistent().sum(axis=1), table.margins[0].consistent()))
+    ((2, 6), True)
+    """
+    require(tally, Tally, "pldp.two_way(tally, first, second)")
+    check_pooling(pool, target)
+    turned = (second, first) in tally.paired
+    if not turned and (first, second) not in tally.paired:
+        tally.survey.question(first), tally.survey.question(second)
+        raise EstimateError(f"questions {first!r} and {second!r} were not tallied as a pair: name them in pairs")
+    rows, columns = (frequencies(tally, name, pool=pool, target=target) for name in (first, second))
+    margins = (columns, rows) if turned else (rows, columns)
+    groups = _groups(tally, *(margin.question for margin in margins))
+    if not groups:
+        raise EstimateError(f"no report answers both {first!r} and {second!r}, so there is nothing to estimate")
+    people = np.array([each.counts.reports for each in groups])
+    reports = int(people.sum())
+    weights = np.array([each.precision() for each in groups]) if pool == "precision" else people
+    weights = weights / sum(weights)
+    parts = list(zip(groups, weights, strict=True))
+    shares = np.sum([weight * each.shares() for each, weight in parts], axis=0)
+    given = [margin.shares for margin in margins]
+    variance = np.sum([weight**2 * each.variance(shares, *given) for each, weight in parts], axis=0)
+    if target == "respondents":
+        variance = np.maximum(variance - np.clip(shares, 0, 1) * (1 - np.clip(shares, 0, 1)) / reports, 0)
+    notes = tuple(dict.fromkeys((*rows.notes, *columns.notes)))
+    differ = pool == "precision" and any(note.code == LEVELS_DISAGREE for note in notes)
+    return Table(
+        question=f"{first} × {second}",
+        margins=(rows, columns),
+        shares=shares.T if turned else shares,
+        standard_error=np.sqrt(variance.T if turned else variance),
+        reports=reports,
+        method=f"unbiased, pooled by {pool}",
+        target=target,
+        assumptions=assume(target, SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE),
+        notes=notes,
+        people=PersonWeights(people, (weights / people)[:, None]),
+        distinct=distinct_people(tally.survey),
+        by_size=two_way(tally, first, second, pool="size", target=target) if differ else None,
+        manipulation=max(  # both answers of a report can be forged
+            float(weight) * reports / each.counts.reports * (each.first.manipulation * each.second.manipulation)
+            for each, weight in parts
+        ),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _PairGroup:
+    """Reports of one pair of levels with both channels."""
+
+    first: Channel
+    second: Channel
+    counts: PairCounts
+
+    @cached_property
+    def _supports(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """q and p − q of both channels, as a column and as a row."""
+        one, two = label_arrays(self.first), label_arrays(self.second)
+        column = (np.reshape(numbers, (-1, 1)) for numbers in (one.other_support, one.contrast))
+        row = (np.reshape(numbers, (1, -1)) for numbers in (two.other_support, two.contrast))
+        return (*column, *row)  # type: ignore[return-value] # two of each
+
+    def shares(self) -> FloatArray:
+        q, d, other_q, other_d = self._supports
+        n = self.counts.reports
+        both, one, two = self.counts.both / n, self.counts.first / n, self.counts.second / n
+        return np.asarray((both - other_q * one[:, None] - q * two[None, :] + q * other_q) / (d * other_d))
+
+    def variance(self, shares: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return the variance of the unbiased shares if these shares and margins were true."""
+        q, d, other_q, other_d = self._supports
+        f, one, two = (np.clip(given, 0, 1) for given in (shares, rows[:, None], columns[None, :]))
+        supports_one, supports_two = q + d * one, other_q + other_d * two
+        both = q * other_q + q * other_d * two + other_q * d * one + d * other_d * f
+        square = (1 - 2 * q) * (1 - 2 * other_q) * both + (q * other_q) ** 2
+        square = square + (1 - 2 * q) * other_q**2 * supports_one + (1 - 2 * other_q) * q**2 * supports_two
+        return np.asarray((square / (d * other_d) ** 2 - f**2) / self.counts.reports)
+
+    def precision(self) -> float:
+        """Return 1/variance of a pair at equal shares."""
+        height, width = self.counts.both.shape
+        equal = self.variance(np.array([[1 / (height * width)]]), np.array([1 / height]), np.array([1 / width]))
+        return float(1 / equal.mean())
+
+
+def _groups(tally: Tally, *names: str) -> list[_PairGroup]:
+    first, second = (tally.survey.question(name) for name in names)
+    return [
+        _PairGroup(first.channels[first.level_index[level]], second.channels[second.level_index[other]], counts)
+        for ((one, level), (two, other)), counts in tally.pairs.items()
+        if (one, two) == names and counts.reports
+    ]

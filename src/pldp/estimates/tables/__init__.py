@@ -1,1 +1,0 @@
-"""Two questions together."""
