@@ -397,3 +397,47 @@ def test_explain_states_the_price_of_every_rule() -> None:
         "Your device stops at ε = 20",
     ):
         assert part in words
+
+
+def test_what_was_asked_once_is_not_asked_again_under_another_rule() -> None:
+    device = Device(signed())
+    device.answer("q", LABELS[0])
+    device.survey = signed(repeat="fresh")
+    with pytest.raises(AnswerError, match="not answered yet, not q"):
+        device.answer("q", LABELS[0])
+
+
+def test_a_hidden_survey_does_not_mind_another_one_of_the_same_signer(tmp_path: Path) -> None:
+    questions = [{"name": "r", "values": ["x", "y"], "mechanism": "krr"}]
+    hidden = signed(levels={"a": 1, "b": 2}, hide_level={"epsilon": 1}, questions=questions)
+    state = tmp_path / "device.json"
+    Device(signed(), state=state).answer("q", LABELS[0])
+    assert Device(hidden, state=state).answer("r", "x", "a").answers[0].question == "r"
+
+
+def test_of_hidden_levels_the_price_that_is_told_is_the_one_that_is_charged() -> None:
+    questions = [{"name": "r", "values": ["x", "y"], "mechanism": "krr"}]
+    hidden = survey(levels={"a": 1, "b": 2}, hide_level={"epsilon": 1}, questions=questions, repeat="fresh")
+    device = Device(hidden)
+    assert "Every round is a new draw and costs ε = 2 again." in device.explain("a")
+    device.answer("r", "x", "a")
+    assert device.ledger.total == 2_000_000
+
+
+@pytest.mark.parametrize("state", [None, "device.json"])
+def test_no_program_starts_a_state_above_the_default_cap(state: str | None, tmp_path: Path) -> None:
+    path = None if state is None else tmp_path / state
+    assert Device(survey(), state=path, cap=1000).ledger.cap == 20_000_000
+
+
+@pytest.mark.parametrize(("kind", "mechanism"), [("choice", "sr"), ("number", "krr")])
+def test_stages_of_another_kind_are_refused(kind: str, mechanism: str) -> None:
+    keys = {"choice": {"values": LABELS}, "number": {"low": 0, "high": 1, "buckets": 16}}
+    other = "number" if kind == "choice" else "choice"
+    made = Survey.read(tracked(questions=[{"name": "q", "kind": other, **keys[other], "mechanism": mechanism}]))
+    spelled = json.loads(made.canonical)
+    question = {key: content for key, content in spelled["questions"][0].items() if key not in keys[other]}
+    spelled["questions"] = [{**question, "kind": kind, **keys[kind]}]
+    spelled["questions"][0].pop("outside", None)
+    with pytest.raises(SurveyError, match="mechanism must be one of"):
+        Survey.read(spelled)

@@ -58,7 +58,9 @@ def test_one_budget_ends_at_20_and_what_many_answers_cost_at_1000() -> None:
     assert (survey.total_micro_epsilon, survey.leak_cap) == (1_000_000_000, 1_000_000_000)
     assert survey.level_micro_epsilon == 20_000_000  # the label is one budget, whatever the cap leaves
     assert loads(survey.canonical.decode()) == survey
-    assert Device(survey, cap=1000).ledger.cap == 1_000_000_000
+    device = Device(survey)
+    device.change_cap(1000)
+    assert device.ledger.cap == 1_000_000_000
     for broken in (
         document(total_epsilon="1000.000001"),
         document(hide_level={"leak_cap": 1001}),

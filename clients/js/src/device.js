@@ -15,7 +15,7 @@ const microOf = (cap) => microOfText(String(cap), TOTAL) ?? fail("EpsilonError",
 export const openDevice = async (survey, { store = memoryStore(), cap = null, round = 1, random = systemRandom } = {}) => {
 	check(Number.isSafeInteger(round) && round >= 1, `round must be a whole number from 1 on, not '${String(round).slice(0, 40)}'`);
 	const state = await openState(store, cap === null ? null : microOf(cap), random);
-	const { hash, total, hiding, author, account } = survey;
+	const { hash, total, hiding, author, account, repeat } = survey;
 	const asked = await pick(survey, round, state.key);
 	const sent = openSent(survey, round, state.key);
 
@@ -54,7 +54,7 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 		if (hiding) for (const place of shown.keys()) shown.set(place, hiding.channel.draw(place, random));
 		const said = answers.map(({ question: { name, identity, scale, levels } }, place) =>
 			({ question: name, identity, scale, level: levels[shown.get(places[place])].name, output: outputs[place] }));
-		const report = { survey: hash, author, round, answers: said, withdrawn: false };
+		const report = { survey: hash, author, repeat, round, answers: said, withdrawn: false };
 		return { ...known, ledger: [...known.ledger, ...spends], sent: [...known.sent, report] };
 	};
 

@@ -29,5 +29,5 @@ export const explainLevel = ({ hiding, repeat }, question, level) =>
 		`Level "${level.name}", question "${question.name}":`,
 		...question.explain(level),
 		hiding?.explain(question) ?? "Your report shows the level that you chose.",
-		aboutRepeats(repeat, level),
+		aboutRepeats(repeat, hiding ? question.levels.at(-1) : level), // the dearest one is charged where levels are hidden
 	].join("\n");

@@ -11,10 +11,10 @@ export const check = (good, rule) => good || fail("AnswerError", rule);
 const answerTo = ({ answers }, { identity }) => answers.find((answer) => answer.identity === identity);
 
 /** For one survey and round; `key` makes texts that only this device can make. */
-export const openSent = ({ hash, author, repeat, hiding }, round, key) => {
+export const openSent = ({ hash, author, hiding }, round, key) => {
 	const isNow = (report) => report.survey === hash && report.round === round;
 	/** Whether a report still answers for this person: in its round, or for good. */
-	const holds = (report) => report.author === author && !report.withdrawn && (repeat === ONCE || isNow(report));
+	const holds = (report) => report.author === author && !report.withdrawn && (report.repeat === ONCE || isNow(report));
 	const ofAuthor = ({ sent }) => sent.filter((report) => report.author === author);
 
 	/** The number of the report that has answered a question for good, or for this round; -1 if none has. */
@@ -41,7 +41,7 @@ export const openSent = ({ hash, author, repeat, hiding }, round, key) => {
 	/** Refuse names that meant something else, and a second report where levels are hidden. */
 	const checkNames = (known, questions) => {
 		const rule = "all answers must go into one report where levels are hidden, and it was sent";
-		check(!hiding || !known.sent.some(holds), rule);
+		check(!hiding || !known.sent.some((report) => report.survey === hash && holds(report)), rule);
 		const scales = new Map(questions.map(({ name, scale }) => [name, scale]));
 		for (const { question, scale } of ofAuthor(known).flatMap(({ answers }) => answers)) {
 			check((scales.get(question) ?? scale) === scale,

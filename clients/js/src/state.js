@@ -76,8 +76,8 @@ const isSpend = ({ survey, question, level, micro_epsilon, round, account }) =>
 	areTexts(survey, question, level, account) && isCount(micro_epsilon) && isCount(round);
 const isAnswer = ({ question, identity, scale, level, output }) =>
 	areTexts(question, identity, scale, level) && (output === null || isCount(output) || isHex(output));
-const isSent = ({ survey, author, round, answers, withdrawn }) =>
-	areTexts(survey, author) && isCount(round) && answers.every(isAnswer) && typeof withdrawn === "boolean";
+const isSent = ({ survey, author, repeat, round, answers, withdrawn }) =>
+	areTexts(survey, author, repeat) && isCount(round) && answers.every(isAnswer) && typeof withdrawn === "boolean";
 
 /** What version 1 had spent is kept; its memo gave values away and is not. */
 const understandState = ({ pldp_device, secret, cap, ledger, sent = [] }, known) => {
@@ -91,7 +91,7 @@ const understandState = ({ pldp_device, secret, cap, ledger, sent = [] }, known)
 
 export const openState = async (store, cap, random) => {
 	const secret = toHex(random(SECRET_BYTES));
-	const fresh = { pldp_device: STATE_SCHEMA, secret, cap: cap ?? LIFETIME_CAP, ledger: [], sent: [] };
+	const fresh = { pldp_device: STATE_SCHEMA, secret, cap: Math.min(cap ?? LIFETIME_CAP, LIFETIME_CAP), ledger: [], sent: [] };
 	const state = openStore(store, fresh, understandState);
 	await state.change((found) => {
 		const tighter = cap !== null && cap < found.cap;

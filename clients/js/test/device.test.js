@@ -138,7 +138,7 @@ test("a store that is cleared while the page is open gets everything back", asyn
 
 const spend = { survey: "", question: "", level: "", micro_epsilon: 1, round: 1, account: "" };
 const said = { question: "", identity: "", scale: "", level: "", output: 1 };
-const sent = { survey: "", author: "", round: 1, answers: [said], withdrawn: false };
+const sent = { survey: "", author: "", repeat: "once", round: 1, answers: [said], withdrawn: false };
 const good = { pldp_device: 2, secret: "00".repeat(32), cap: 1, ledger: [spend], sent: [sent] };
 
 const storeOf = (text) => {

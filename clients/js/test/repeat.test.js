@@ -54,7 +54,8 @@ test("asked in rounds, an answer that does not change has one permanent output, 
 	const store = memoryStore();
 	const outputs = new Set();
 	for (const round of [1, 2, 3]) {
-		const device = await openDevice(tracked, { store, round, cap: 100, random: faithful() });
+		const device = await openDevice(tracked, { store, round, random: faithful() });
+		await device.changeCap(100);
 		const report = await device.answerAll(answers, "open");
 		const said = report.answers.filter(({ question }) => question !== "basket").map(({ output }) => output);
 		outputs.add(said.join());

@@ -189,7 +189,7 @@ class Device:
     def _holds(self, sent: Sent) -> bool:
         """Tell whether a report still answers for this person: in its round, or for good."""
         asked = sent.author == self.survey.author and not sent.withdrawn
-        return asked and (self.survey.repeat == ONCE or self._is_now(sent))
+        return asked and (sent.repeat == ONCE or self._is_now(sent))
 
     def _find_report(self, questions: list[Question]) -> int | None:
         """Return the number of the report of this round that answers all these questions, `None` if none does any."""
@@ -227,13 +227,14 @@ class Device:
             )
             for each, output in zip(asked, outputs, strict=True)
         )
-        sent = Sent(survey.hash, survey.author, self.round, answers)
+        sent = Sent(survey.hash, survey.author, survey.repeat, self.round, answers)
         state.change((*state.sent, sent), spends, survey_cap=survey.total_micro_epsilon)
         return len(state.sent) - 1
 
     def _check_names(self, questions: list[Question]) -> None:
         """Refuse names that meant something else, and a second report where levels are hidden."""
-        if self.survey.level_channel is not None and any(map(self._holds, self._state.sent)):
+        sent_before = any(sent.survey == self.survey.hash and self._holds(sent) for sent in self._state.sent)
+        if self.survey.level_channel is not None and sent_before:
             raise AnswerError("all answers must go into one report where levels are hidden, and it was sent")
         scales = {question.name: _scale(question) for question in questions}
         for sent in self._state.sent:

@@ -29,7 +29,8 @@ def _about_the_level(survey: Survey, question: Question) -> str:
 def _about_repeats(survey: Survey, question: Question, level: int) -> str:
     if survey.repeat == ONCE:
         return "Asked again, you send the same report or none."
-    found = prices(survey.repeat, question, level)
+    # Where levels are hidden, the dearest one is charged.
+    found = prices(survey.repeat, question, level if survey.level_channel is None else len(question.levels) - 1)
     if survey.repeat == FRESH:
         return f"Every round is a new draw and costs ε = {epsilon_text(found[0].micro_epsilon)} again."
     return f"Asked again, you pay: {'; '.join(f'{what} ε = {epsilon_text(micro)}' for what, micro in found)}."

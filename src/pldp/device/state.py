@@ -50,10 +50,11 @@ class SentAnswer:
 
 @dataclass(frozen=True)
 class Sent:
-    """One report: for which survey and author, in which round; whether it was withdrawn."""
+    """One report: for which survey and author, under which rule, in which round; whether it was withdrawn."""
 
     survey: str
     author: str
+    repeat: str
     round: int
     answers: tuple[SentAnswer, ...]
     withdrawn: bool = False
@@ -73,11 +74,12 @@ class DeviceState:
         self.path = None if path is None else _plain_path(path)
         self._secret = random(SECRET_BYTES)
         self.sent: tuple[Sent, ...] = ()
-        self.ledger = Ledger(cap=LIFETIME_CAP if cap is None else cap)
+        self.ledger = Ledger(cap=LIFETIME_CAP if cap is None else min(cap, LIFETIME_CAP))
         self._lock = threading.RLock()
         with self.locked():
             if self.path is not None and (not self.path.exists() or (cap is not None and cap < self.ledger.cap)):
-                self._write(self.path, self.sent, Ledger(self.ledger.spends, cap=cap or LIFETIME_CAP))
+                tightest = self.ledger.cap if cap is None else min(cap, self.ledger.cap)
+                self._write(self.path, self.sent, Ledger(self.ledger.spends, cap=tightest))
 
     def locked(self) -> AbstractContextManager[Any]:
         """Keep others out, and see what they wrote before."""

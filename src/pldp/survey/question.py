@@ -273,6 +273,8 @@ def read_two_stages(
     for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
         name, where = level.name, f"{entry.key}, level {level.name}"
         with naming(where):
+            if mechanisms[name] != AUTO:
+                family(mechanisms[name], domain)
             if spelled[name] is not None:
                 stages = read_stages(mechanisms[name], size, spelled[name])
             else:

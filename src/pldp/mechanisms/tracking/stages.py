@@ -219,9 +219,8 @@ class SetStages(Stages):
     @classmethod
     def build(cls, size: int, budgets: Micro | Sequence[Micro], permanent: int | None = None) -> Self:
         """Build both stages; an item without protection is sent as it is."""
-        noise = [
-            (0, 0) if micro == math.inf else _bit_noise(int(micro), permanent) for micro in each_budget(size, budgets)
-        ]
+        each = budgets if isinstance(budgets, Sequence) else (budgets,) * size
+        noise = [(0, 0) if micro == math.inf else _bit_noise(int(micro), permanent) for micro in each]
         return cls(*map(_symmetric_set, zip(*noise, strict=True)))
 
     @classmethod
