@@ -213,6 +213,23 @@ def test_rounds_of_one_question_are_data(capsys: Any, weeks: list[Path]) -> None
     assert other["rows"] == late["rows"]
 
 
+@pytest.mark.parametrize("rule", ["fresh", "tracked"])
+def test_rounds_of_a_survey_that_asks_again_allow_for_the_same_people(capsys: Any, tmp_path: Path, rule: str) -> None:
+    survey = Survey.read(Path("examples/commute.toml").read_text().replace("pldp = 1", f'pldp = 1\nrepeat = "{rule}"'))
+    paths = [tmp_path / f"{number}.tally" for number in (1, 2)]
+    for seed, path in enumerate(paths):
+        people = Population.of_shares(survey, 2000, seed=seed)
+        tally(survey, simulate_reports(survey, people, seed=seed)).save(path)
+    errors = []
+    for options in ((), ("--overlap", "0")):
+        code, out, err = run(capsys, "--rounds", *paths, *options, "--json", "-")
+        assert (code, err) == (0, "")
+        mode = json.loads(out)["questions"][0]
+        assert [note["code"] for note in mode["notes"]][-1] == ("different-people" if options else "people-overlap")
+        errors.append([row["standard_error"] for row in mode["changes"]])
+    assert all(allowing > apart for allowing, apart in zip(*errors, strict=True))
+
+
 def test_an_option_that_says_nothing_about_some_questions_is_told_once(capsys: Any, counted: Path) -> None:
     code, _, err = run(capsys, "--rounds", counted, counted, "--method", "average", "--json", "-")
     assert (code, err) == (0, "pldp: --method does not apply to basket, reason\n")

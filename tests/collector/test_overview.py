@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from pldp.collector.formats import encode
 from pldp.collector.http import ProblemError
 from pldp.collector.live import Live
 from pldp.collector.store import HOURS, Arrivals
+from pldp.device import Device
 from pldp.errors import StoreError, UsageError
 from pldp.estimates import Result, frequencies, mean, trend
 from pldp.estimates import estimate as estimate_result
@@ -276,6 +278,27 @@ def test_trends_are_those_of_the_rounds_up_to_the_chosen_one(
             assert [row[name] for row in late["rows"]] == pytest.approx(wanted, rel=1e-5)
         assert late["test"]["p_value"] == pytest.approx(expected.test().p_value, rel=1e-5)
         assert late["says"].startswith(f"Did anything change? The largest of {2 * (number - 1)} changes")
+
+
+@pytest.mark.parametrize("rule", ["fresh", "tracked"])
+def test_trends_allow_for_people_who_were_asked_again(tmp_path: Path, rule: str) -> None:
+    """The same devices answer in both rounds."""
+    survey = loads(Path("examples/commute.toml").read_text().replace("pldp = 1", f'pldp = 1\nrepeat = "{rule}"'))
+    with closing(Store(survey, tmp_path / "reports.db")) as store:
+        for number in (1, 2):
+            for person in range(80):
+                bytes_of = np.random.default_rng([person, number]).bytes
+                device = Device(survey, state=tmp_path / f"{person}.json", round=number, random=bytes_of)
+                store.add(packed(survey, [device.answer("late", "yes" if person % 2 else "no", level="standard")]), {})
+            if number == 1:
+                store.close_round()
+                store.open_round()
+        (late,) = overview(store.tally(), 2, store.rounds(), [], 50, ClosedRounds(store.tally))["trends"]
+        rounds = [estimate_result(store.tally(number), "late") for number in (1, 2)]
+    assert [each["reports"] for each in late["rounds"]] == [80, 80]
+    assert [note["code"] for note in late["notes"]][-1] == "people-overlap"
+    for row, one, two in zip(late["changes"], *(each.standard_error for each in rounds), strict=True):
+        assert row["standard_error"] ** 2 > one**2 + two**2
 
 
 def test_where_levels_disagree_in_one_round_all_are_pooled_by_size(store: Store, commute: Survey) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from itertools import product
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from pldp import Result, Survey, Tally, change, estimate
 from pldp.estimates import NumberResult
 from pldp.estimates.overlap import shared_weight
 from pldp.estimates.result import PersonWeights
+from pldp.mechanisms import build_stages
 from pldp.tallies import OutputCounts
 
 K = 3
@@ -97,6 +99,31 @@ def exact_covariance(joint: np.ndarray, target: str, weights: dict, kept: float,
         noise = kept * np.diag(joint) @ (ROWS[name] @ numbers**2 - (ROWS[name] @ numbers) ** 2)
         total += SIZES[name] * ((one - shared) * (two - shared) * values + (0.0 if switch else one * two * noise))
     return total
+
+
+@pytest.mark.parametrize(("size", "micro_epsilon"), [(4, 200_000), (8, 200_000), (5, 1_000_000), (9, 1_000_000)])
+def test_noise_of_tracked_answers_that_are_hashed_never_opposes(size: int, micro_epsilon: int) -> None:
+    """Exact: one hash function for ever makes rounds depend on each other, wherever somebody moves, but only for good.
+
+    The covariance of supports of one label given both values, over all hash functions and permanent outputs.
+    """
+    stages = build_stages("lh", size, micro_epsilon, domain="labels")
+    permanent, instant = (np.array(table, float) for table in next(stages.parts()))
+    hashing = stages.permanent
+    functions = range(hashing.buckets**hashing.digits)
+    place = np.array([[hashing.bucket(index, value) for value in range(size)] for index in functions])
+    covariances = []
+    for one, two, label in product(range(size), repeat=3):
+        alone, both = np.zeros(2), 0.0
+        for own in place:
+            chance = instant[:, own[label]]
+            means = permanent @ chance
+            alone += means[own[[one, two]]]
+            moved = own[one] != own[two]
+            both += means[own[one]] * means[own[two]] if moved else permanent[own[one]] @ chance**2
+        covariances.append(both / len(place) - np.prod(alone / len(place)))
+    assert min(covariances) >= -1e-12
+    assert max(covariances) > 0.01
 
 
 def joints(count: int, seed: int) -> list[np.ndarray]:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from statistics import NormalDist
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from pldp import Change, Result, Results, Survey, Tally, Trend, change, estimate
 from pldp.errors import CallError, EstimateError
 from pldp.estimates import Note, frequencies, personal_frequencies
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.overlap import distinct_people
 from pldp.simulate import Population, perturb_personal, simulate, simulate_reports
 
 EVERYTHING = {
@@ -188,8 +186,6 @@ def test_intervals_of_a_trend_are_wider_the_more_rounds_they_hold_for() -> None:
 
 def test_rounds_hold_different_people_only_where_the_survey_says_so() -> None:
     """The rule is the survey's; other surveys, and results without one, may have the same people."""
-    rules = {rule: distinct_people(SimpleNamespace(hash="h", repeat=rule)) for rule in ("once", "fresh", "tracked")}
-    assert rules == {"once": "h", "fresh": "", "tracked": ""}
     earlier, later = results(1)["choice"], results(2)["choice"]
     apart = later - earlier
     assert [note.code for note in apart.notes] == ["different-people"]
@@ -201,6 +197,41 @@ def test_rounds_hold_different_people_only_where_the_survey_says_so() -> None:
         assert (found.standard_error > apart.standard_error).all()
         assert not any("different people" in text for text in found.assumptions)
     assert frequencies(counted(1), "choice").distinct == ""
+
+
+@pytest.mark.parametrize("rule", ["fresh", "tracked"])
+def test_rounds_of_a_survey_that_asks_again_may_hold_the_same_people(rule: str) -> None:
+    survey = Survey.read({**EVERYTHING, "repeat": rule})
+    rounds = [
+        estimate(tally(survey, simulate(survey, people, seed=people), pairs=[("choice", "other")]))
+        for people in (3000, 400, 2000)
+    ]
+    later, earlier = rounds[1], rounds[0]
+    assert later["choice"] - earlier["choice"] == (later - earlier)["choice"]
+    over_all = trend(rounds)
+    assert list(over_all) == ["choice", "other", "choices", "number"]
+    for found in (*over_all.values(), *over_all.tables):
+        assert [note.text for note in found.notes if note.code == "people-overlap"] == [
+            "up to 2,000 people may be in two of these rounds: errors allow for answers that change the most"
+        ]
+        apart = trend(found.rounds, overlap=0)
+        assert (found.changes[0].standard_error > apart.changes[0].standard_error).all()
+        assert found.estimates == pytest.approx(apart.estimates)
+    assert "up to 400 people" in (later - earlier).tables[0].notes[-1].text
+
+
+def test_results_beside_that_are_pooled_by_size_follow_the_rule_too() -> None:
+    for rule, known in (("once", True), ("fresh", False)):
+        survey = Survey.read({**EVERYTHING, "repeat": rule, "questions": EVERYTHING["questions"][:2]})
+        mixed = [
+            Population.of_shares(survey, 3000, {"choice": shares, "other": [1, 1]}, level_mix={level: 1}, seed=1)
+            for level, shares in (("strict", [1, 0, 0]), ("open", [0, 0, 1]))
+        ]
+        batches = [batch for people in mixed for batch in simulate_reports(survey, people, seed=2)]
+        found = estimate(tally(survey, batches, pairs=[("choice", "other")]))
+        for each in (found["choice"], found.tables[0]):
+            assert each.by_size is not None
+            assert (each.by_size.distinct, each.distinct) == ((survey.hash,) * 2 if known else ("", ""))
 
 
 def test_notes_of_the_rounds_are_told_by_round_and_quantiles_say_that_they_are_wide() -> None:

@@ -7,7 +7,8 @@ number itself), z_i − x_i is the noise of the device. Only people of both roun
 
 N ≥ 0, so noise never hurts. *Fresh* noise is independent given the values: N = 0. *Tracked* noise starts from a
 permanent draw B of the value, and given B the reports are independent. While the value stays, both have the same mean
-g(B), so N = Var(g(B)) ≥ 0; another value has a draw of its own, and N = 0.
+g(B), so N = Var(g(B)) ≥ 0; another value has a draw of its own, and N = 0. Where one hash function is kept, that two
+values fall into a label's bucket are independent events or one event, as it is linear: N ≥ 0 again.
 
 The values can hurt: Cov(x₁, x₂) < 0 where people move. It is bounded by the margins alone,
 

@@ -77,7 +77,7 @@ class Compared(Result):
 class Change(Compared):
     """What changed between two rounds: differences with their errors, whoever answered in both.
 
-    The standard error is √(V₁ + V₂) if rounds hold different people; otherwise with what people of both can add at worst.
+    The standard error is √(V₁ + V₂) if rounds hold different people; otherwise people of both add the most they can.
     """
 
     kind: ClassVar[str] = "change"
