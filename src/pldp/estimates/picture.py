@@ -87,7 +87,8 @@ def plot_shares(
     axes.tick_params(axis="y", length=0)
     cut = f", the {MOST_ROWS} largest of {len(labels)} values" if len(shown) < len(labels) else ""
     axes.set_title(f"{result.question}: {result.reports:,} reports{cut}", loc="left", fontsize=11)
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
+    above = (1.0, 1.0) if changes else None  # intervals of changes reach to both sides
+    axes.legend(loc="lower right", bbox_to_anchor=above, framealpha=0.9, edgecolor="none", fontsize=9)
     return axes
 
 

@@ -31,16 +31,8 @@ _FARTHEST, _HALVINGS = 7.0, 30  # standard errors up to which the statistic of a
 class ChangeTest:
     """Test of "nothing changed": the largest difference in standard errors, corrected for all comparisons (Bonferroni).
 
-    It holds however the differences depend on each other, and rejects exactly if a simultaneous interval excludes 0.
-
-    Attributes
-    ----------
-    statistic, comparisons
-        The largest |difference| / standard error, and of how many.
-    p_value
-        The probability of such a statistic if nothing changed is at most this.
-    level, rejected
-        The false-alarm rate, 1 − confidence; whether the p-value is below it.
+    It holds however the differences depend on each other, and rejects exactly if a simultaneous interval excludes 0. If
+    nothing changed, the probability of such a `statistic` is at most the `p_value`; `level` is the false-alarm rate.
     """
 
     statistic: float
@@ -268,14 +260,9 @@ def _by_question(rounds: Sequence[Results], compare: Callable[[list[Result]], Re
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Trend(Compared):
-    """All rounds of a question; intervals hold for all labels and rounds together.
+    """All rounds of a question, with their `names`; intervals hold for all labels and rounds together.
 
-    Attributes
-    ----------
-    names
-        What the rounds are called.
-    changes, since_first
-        Differences of every round to the one before, and to the first.
+    `changes` are the differences of every round to the one before, `since_first` those to the first.
     """
 
     kind: ClassVar[str] = "trend"

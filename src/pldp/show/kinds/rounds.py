@@ -9,11 +9,8 @@ from pldp.show.numbers import Writer
 from pldp.show.picture import dots, panels
 from pldp.show.table import MOST_ROWS, Mapped, Table, largest
 
-MOST_PANELS: Final = 12
-"""Labels that are drawn over rounds."""
-
-_SHARE: Final = "share"
-_POINTS: Final = " pp"
+MOST_PANELS: Final = 12  # labels that are drawn over rounds
+_SHARE, _POINTS = "share", " pp"
 
 
 class Change(Kind):
@@ -69,21 +66,14 @@ class Trend(Change):
         """Return the rounds, and the changes to the round before and to the first."""
         names = [each["name"] for each in result["rounds"]]
         plain = self.one_round[result["of"]].writer(result, more=1)
-        found = [
-            self._columns(
-                result, result["rows"], names, plain, "estimates, with intervals that hold for all rounds together"
-            )
-        ]
+        together = "estimates, with intervals that hold for all rounds together"
+        found = [self._columns(result, result["rows"], names, plain, together)]
         since_first = [row for row in result["since_first"] if row["round"] != names[1]]
-        for rows, title in (
-            (result["changes"], "change to the round before"),
-            (since_first, f"change since {names[0]}"),
-        ):
+        changes = {"change to the round before": result["changes"], f"change since {names[0]}": since_first}
+        for title, rows in changes.items():
             if rows:
                 write = self.writer({**result, "rows": rows}, more=1)
-                heads = [
-                    f"{since} → {name}" for since, name in dict.fromkeys((row["since"], row["round"]) for row in rows)
-                ]
+                heads = [*dict.fromkeys(f"{row['since']} → {row['round']}" for row in rows)]
                 found.append(self._columns(result, rows, heads, write, f"{title} (* without 0 in its interval)"))
         return found
 
@@ -126,8 +116,7 @@ class Trend(Change):
         write = self.one_round[result["of"]].writer(result)
         labels = [(label, write(rows[-1])(rows[-1]["estimate"])) for label, rows in shown]
         about = f"{result['name']} over rounds with intervals; the numbers are in the table below"
-        names = [each["name"] for each in result["rounds"]]
-        shares = result["unit"] == _SHARE
+        names, shares = [each["name"] for each in result["rounds"]], result["unit"] == _SHARE
         drawing = panels(labels, [rows for _, rows in shown], names, about, shares=shares)
         return drawing + (f'<p class="note">{note}</p>' if note else "")
 
