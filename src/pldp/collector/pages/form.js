@@ -11,5 +11,5 @@ export const questionFields = (question, place) => {
 /** What the answer in a report says. */
 export const answerInWords = (question, { level, output }) => {
 	const says = KINDS[question.kind].says(question, question.levelOf(level).channel, output);
-	return `${question.text || question.name} The report ${says}, at level “${level}”.`;
+	return `${question.text || `${question.name}:`} The report ${says}, at level “${level}”.`;
 };
