@@ -1,8 +1,8 @@
 """Personalised local differential privacy, end to end.
 
-`Survey` · `Device` · `Report` · `Tally` · `Result`; `tally(survey, reports)`, `estimate(tally[, question])`, `plan(…)`,
-`audit(…)`, `simulate.simulate(…)`. Names and packages are loaded when first used, so that `import pldp.device` on a
-person's device loads no NumPy and `pldp --version` answers at once.
+`Survey` · `Device` · `Report` · `Tally` · `Result`; `tally(survey, reports)`, `estimate(tally[, question])`,
+`trend(rounds)`, `plan(…)`, `audit(…)`, `simulate.simulate(…)`. Names and packages are loaded when first used, so that
+`import pldp.device` on a person's device loads no NumPy and `pldp --version` answers at once.
 """
 
 from typing import TYPE_CHECKING
@@ -26,9 +26,13 @@ if TYPE_CHECKING:
     from pldp.auditing import audit as audit
     from pldp.device import Device as Device
     from pldp.errors import PldpError as PldpError
+    from pldp.estimates import Change as Change
     from pldp.estimates import Result as Result
     from pldp.estimates import Results as Results
+    from pldp.estimates import Trend as Trend
+    from pldp.estimates import change as change
     from pldp.estimates import estimate as estimate
+    from pldp.estimates import trend as trend
     from pldp.estimates import two_way as two_way
     from pldp.planning import Plan as Plan
     from pldp.planning import plan as plan
@@ -62,7 +66,7 @@ __all__, __getattr__, __dir__ = lazy_exports(
         "pldp.auditing": ("Audit", "audit"),
         "pldp.device": ("Device",),
         "pldp.errors": ("PldpError",),
-        "pldp.estimates": ("Result", "Results", "estimate", "two_way"),
+        "pldp.estimates": ("Change", "Result", "Results", "Trend", "change", "estimate", "trend", "two_way"),
         "pldp.planning": ("Plan", "plan"),
         "pldp.reports": ("Report",),
         "pldp.survey": ("Survey",),

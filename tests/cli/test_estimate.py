@@ -171,3 +171,93 @@ def test_a_tally_without_any_reports_gets_one_line(capsys: Any, tmp_path: Path) 
     code, out, err = run(capsys, tmp_path / "t.tally", "--json", "-")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "no reports" in err
+
+
+@pytest.fixture(scope="module")
+def weeks(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Tallies of three rounds: more people are late in the third."""
+    folder, survey = tmp_path_factory.mktemp("weeks"), Survey.load("examples/commute.toml")
+    paths = []
+    for week, late in enumerate((900, 900, 1500), start=1):
+        counts = {"late": {"yes": late, "no": 3000 - late}, "mode": [1200, 700, 400, 300, 200, 200]}
+        people = Population.of_counts(survey, counts, seed=week)
+        paths.append(folder / f"week{week}.tally")
+        tally(survey, simulate_reports(survey, people, seed=week), pairs=[("late", "mode")]).save(paths[-1])
+    return paths
+
+
+def test_rounds_are_shown_with_what_changed_and_a_test(capsys: Any, weeks: list[Path], tmp_path: Path) -> None:
+    page, picture = tmp_path / "page.html", tmp_path / "p.png"
+    code, out, err = run(capsys, "--rounds", *weeks, "--html", page)
+    assert (code, err) == (0, "")
+    for words in ("week2 → week3", "change since week1", "mode: ", "late × mode: ", "yes, at the 5 % level."):
+        assert words in " ".join(out.split())
+    assert page.read_text().count('role="img"') == 3
+    assert "Did anything change?" in page.read_text()
+    assert run(capsys, "--rounds", *weeks, "--pair", "late", "mode", "--plot", picture)[0] == 0
+    assert picture.stat().st_size > 1000
+
+
+def test_rounds_of_one_question_are_data(capsys: Any, weeks: list[Path]) -> None:
+    asked = ("--rounds", *weeks, "--question", "late", "--confidence", "0.9", "--json", "-")
+    code, out, _ = run(capsys, *asked)
+    (late,) = json.loads(out)["questions"]
+    assert (code, late["kind"], late["of"], late["confidence"]) == (0, "trend", "choice", 0.9)
+    assert [each["name"] for each in late["rounds"]] == ["week1", "week2", "week3"]
+    assert late["test"]["rejected"]
+    assert late["test"]["level"] == 0.1
+    sure = {(row["since"], row["round"]) for row in late["changes"] if not row["low"] <= 0 <= row["high"]}
+    assert sure == {("week2", "week3")}
+    (other,) = json.loads(run(capsys, *asked, "--overlap", "3000")[1])["questions"]
+    assert other["changes"][0]["standard_error"] > late["changes"][0]["standard_error"]
+    assert other["rows"] == late["rows"]
+
+
+@pytest.mark.parametrize("rule", ["fresh", "tracked"])
+def test_rounds_of_a_survey_that_asks_again_allow_for_the_same_people(capsys: Any, tmp_path: Path, rule: str) -> None:
+    survey = Survey.read(Path("examples/commute.toml").read_text().replace("pldp = 1", f'pldp = 1\nrepeat = "{rule}"'))
+    paths = [tmp_path / f"{number}.tally" for number in (1, 2)]
+    for seed, path in enumerate(paths):
+        people = Population.of_shares(survey, 2000, seed=seed)
+        tally(survey, simulate_reports(survey, people, seed=seed)).save(path)
+    errors = []
+    for options in ((), ("--overlap", "0")):
+        code, out, err = run(capsys, "--rounds", *paths, *options, "--json", "-")
+        assert (code, err) == (0, "")
+        mode = json.loads(out)["questions"][0]
+        assert [note["code"] for note in mode["notes"]][-1] == ("different-people" if options else "people-overlap")
+        errors.append([row["standard_error"] for row in mode["changes"]])
+    assert all(allowing > apart for allowing, apart in zip(*errors, strict=True))
+
+
+def test_an_option_that_says_nothing_about_some_questions_is_told_once(capsys: Any, counted: Path) -> None:
+    code, _, err = run(capsys, "--rounds", counted, counted, "--method", "average", "--json", "-")
+    assert (code, err) == (0, "pldp: --method does not apply to basket, reason\n")
+
+
+def test_what_does_not_apply_to_rounds_is_refused(capsys: Any, weeks: list[Path], counted: Path) -> None:
+    refused = {
+        ("--rounds", weeks[0]): "a trend needs at least two rounds, not 1",
+        (weeks[0], "--rounds", weeks[1]): "give one tally, or --rounds with two or more of them",
+        (): "give one tally, or --rounds with two or more of them",
+        (weeks[0], "--overlap", "3"): "--overlap is about people in several rounds: use it with --rounds",
+        ("--rounds", *weeks, "--overlap", "-3"): "overlap must be a number of people, at least 0, not -3",
+        ("--rounds", *weeks, "--largest", "2"): "--largest is about sets of items; --rounds shows single items",
+        ("--rounds", *weeks, "--plot", "p.png"): "--plot draws one question or pair",
+        ("--rounds", weeks[0], counted): f"{counted} is a tally of a survey with other questions than {weeks[0]}",
+    }
+    for arguments, words in refused.items():
+        code, out, err = run(capsys, *arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1), arguments
+        assert words in err
+
+
+def test_rounds_of_surveys_with_the_same_questions_are_compared(capsys: Any, weeks: list[Path], tmp_path: Path) -> None:
+    """Another title is another survey: its rounds may hold the same people."""
+    text = Path("examples/commute.toml").read_text().replace("How people get to work", "Commuting")
+    survey = Survey.read(text)
+    people = Population.of_shares(survey, 500, seed=1)
+    tally(survey, simulate_reports(survey, people, seed=1)).save(tmp_path / "other.tally")
+    code, out, _ = run(capsys, "--rounds", weeks[0], tmp_path / "other.tally", "--question", "late", "--json", "-")
+    assert code == 0
+    assert [note["code"] for note in json.loads(out)["questions"][0]["notes"]] == ["people-overlap"]

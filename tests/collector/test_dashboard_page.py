@@ -77,6 +77,18 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Local, str]
         yield server, Tokens(server.database).create("reader", "read")
 
 
+@pytest.fixture(scope="module")
+def rounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Local, str]]:
+    """The same in two rounds."""
+    survey = Survey.load("examples/shopping.toml")
+    with local(tmp_path_factory.mktemp("rounds"), survey) as server:
+        for seed in (1, 2):
+            upload(server, reports_of(survey, 500, seed=seed))
+            if seed == 1:
+                close_and_open(server)
+        yield server, Tokens(server.database).create("reader", "read")
+
+
 @pytest.fixture
 def commuting(tmp_path: Path, commute: Survey) -> Iterator[Local]:
     with local(tmp_path, commute) as server:
@@ -195,6 +207,42 @@ def test_the_token_is_kept_for_this_tab_only(visit: Visits, shop: tuple[Local, s
     expect(page.locator("#board")).to_be_hidden()
 
 
+def close_and_open(server: Local) -> None:
+    admin = Tokens(server.database).create("admin", "admin")
+    for what in ("close", "open"):
+        post(server, f"/v1/rounds/{what}", token=admin)
+
+
+def test_rounds_are_drawn_with_the_test_of_change_and_say_the_same_as_the_api(visit: Visits, tmp_path: Path) -> None:
+    survey = Survey.load("examples/shopping.toml")
+    with local(tmp_path, survey) as server:
+        token = Tokens(server.database).create("reader", "read")
+        upload(server, reports_of(survey, 400, seed=1))
+        page = enter(visit(), server, token)
+        expect(tile(page, "Reports")).to_contain_text("400")
+        expect(page.get_by_role("heading", name="Over rounds")).to_have_count(0)
+        close_and_open(server)
+        upload(server, reports_of(survey, 300, seed=2))
+        expect(tile(page, "Reports")).to_contain_text("300")
+        expect(page.get_by_role("heading", name="Over rounds")).to_have_count(3)
+        shown = json.loads(get(server, "/v1/overview", token))
+        for question, trend in zip(shown["questions"], shown["trends"], strict=True):
+            told = card(page, question["text"])
+            expect(told).to_contain_text(trend["says"])
+            expect(told.locator("svg.course")).to_have_count(len(question["rows"]))
+            assert told.locator("svg.course").first.locator("circle").count() == 2
+            told.get_by_text("Rounds as a table").click()
+            cells = told.locator(".rounds").first.locator("td").first.inner_text()
+            unit = 1 if question["kind"] == "number" else 100
+            numbers = [float(text) for text in re.findall(r"-?[\d.]+", cells.replace("−", "-"))]
+            wanted = [unit * trend["rows"][0][name] for name in ("estimate", "low", "high")]
+            assert numbers == pytest.approx(wanted, abs=0.51)
+        expect(card(page, "How much did you spend on food this week?").locator(".courses")).to_contain_text("Median")
+        upload(server, reports_of(survey, 10, seed=3))
+        expect(tile(page, "Reports")).to_contain_text("310")
+        expect(page.locator(".rounds").first).to_be_visible()  # what is open stays open
+
+
 MARKUP = '<img src=x onerror="window.ran = true"><b>bold</b>'
 HOSTILE = f"""
 pldp = 1
@@ -220,6 +268,8 @@ values = [{json.dumps(MARKUP)}, "</td>"]
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Local, str]]:
     survey = loads(HOSTILE)
     with local(tmp_path_factory.mktemp("hostile"), survey, pairs=[("<i>/?#", "</h2>")]) as server:
+        upload(server, reports_of(survey, 200, seed=5))
+        close_and_open(server)
         upload(server, reports_of(survey, 300, seed=6))
         yield server, Tokens(server.database).create("reader", "read")
 
@@ -360,13 +410,13 @@ def serious(visit: Visit) -> list[str]:
     return [f"{each['id']}: {node['target']}" for each in found for node in each["nodes"]]
 
 
-def test_the_dashboard_is_accessible_and_fits_a_phone(visit: Visits, shop: tuple[Local, str]) -> None:
+def test_the_dashboard_is_accessible_and_fits_a_phone(visit: Visits, rounds: tuple[Local, str]) -> None:
     person = visit(viewport={"width": 360, "height": 740})
-    person.page.goto(f"{shop[0].url}/dashboard")
+    person.page.goto(f"{rounds[0].url}/dashboard")
     expect(person.page.get_by_label("Token")).to_be_visible()
     assert not serious(person)
-    page = enter(person, *shop)
-    expect(tile(page, "Reports")).to_contain_text("3,000")
+    page = enter(person, *rounds)
+    expect(page.get_by_role("heading", name="Over rounds")).to_have_count(3)
     for summary in page.locator("summary").all():
         summary.click()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,15 @@ from hypothesis import strategies as st
 from helpers.collector.client import JSON, LINES, call, lines, send
 from helpers.collector.senders import make_reports, packed, receipt_of
 from pldp.cli import main
-from pldp.collector import Collector, Packing, Settings, Store, Tokens
-from pldp.collector.answers import estimate, hide_small, overview
+from pldp.collector import Collector, Packing, Settings, Store, Tokens, answers
+from pldp.collector.answers import ClosedRounds, estimate, hide_small, overview
 from pldp.collector.formats import encode
 from pldp.collector.http import ProblemError
 from pldp.collector.live import Live
 from pldp.collector.store import HOURS, Arrivals
+from pldp.device import Device
 from pldp.errors import StoreError, UsageError
-from pldp.estimates import Result, frequencies, mean
+from pldp.estimates import Result, frequencies, mean, trend
 from pldp.estimates import estimate as estimate_result
 from pldp.reports.columns import from_batch
 from pldp.simulate import Population, simulate_reports
@@ -251,6 +253,111 @@ def test_rounds_are_chosen_and_a_closed_one_stays_as_it_was(
     assert look(app, reader, "?round=3").code == "not_found"
     for wrong in ("x", "0"):
         assert look(app, reader, f"?round={wrong}").code == "bad_request"
+
+
+def test_trends_are_those_of_the_rounds_up_to_the_chosen_one(
+    app: Collector, store: Store, commute: Survey, reader: str
+) -> None:
+    reports = make_reports(commute, 900)
+    for start in (0, 300, 600):
+        store.add(packed(commute, reports[start : start + 300]), {})
+        if start < 600:
+            store.close_round()
+            store.open_round()
+    assert look(app, reader, "?round=1").json["trends"] == []
+    for number in (2, 3):
+        shown = look(app, reader, f"?round={number}").json
+        (mode, late) = shown["trends"]
+        assert (mode["name"], mode["of"], late["name"]) == ("mode", "choice", "late")
+        assert [each["name"] for each in mode["rounds"]] == [f"round {each}" for each in range(1, number + 1)]
+        counted = [tally(commute, reports[300 * place : 300 * (place + 1)]) for place in range(number)]
+        pooled = {"pool": "size"} if any(shown_of(each, "late").method.endswith("size") for each in counted) else {}
+        expected = trend([estimate_result(each, "late", **pooled) for each in counted])
+        for name in ("estimate", "standard_error", "low", "high"):
+            wanted = [row[name] for row in expected.to_mapping()["rows"]]
+            assert [row[name] for row in late["rows"]] == pytest.approx(wanted, rel=1e-5)
+        assert late["test"]["p_value"] == pytest.approx(expected.test().p_value, rel=1e-5)
+        assert late["says"].startswith(f"Did anything change? The largest of {2 * (number - 1)} changes")
+
+
+@pytest.mark.parametrize("rule", ["fresh", "tracked"])
+def test_trends_allow_for_people_who_were_asked_again(tmp_path: Path, rule: str) -> None:
+    """The same devices answer in both rounds."""
+    survey = loads(Path("examples/commute.toml").read_text().replace("pldp = 1", f'pldp = 1\nrepeat = "{rule}"'))
+    with closing(Store(survey, tmp_path / "reports.db")) as store:
+        for number in (1, 2):
+            for person in range(80):
+                bytes_of = np.random.default_rng([person, number]).bytes
+                device = Device(survey, state=tmp_path / f"{person}.json", round=number, random=bytes_of)
+                store.add(packed(survey, [device.answer("late", "yes" if person % 2 else "no", level="standard")]), {})
+            if number == 1:
+                store.close_round()
+                store.open_round()
+        (late,) = overview(store.tally(), 2, store.rounds(), [], 50, ClosedRounds(store.tally))["trends"]
+        rounds = [estimate_result(store.tally(number), "late") for number in (1, 2)]
+    assert [each["reports"] for each in late["rounds"]] == [80, 80]
+    assert [note["code"] for note in late["notes"]][-1] == "people-overlap"
+    for row, one, two in zip(late["changes"], *(each.standard_error for each in rounds), strict=True):
+        assert row["standard_error"] ** 2 > one**2 + two**2
+
+
+def test_where_levels_disagree_in_one_round_all_are_pooled_by_size(store: Store, commute: Survey) -> None:
+    for seed, mix in (
+        (1, {"strict": [1, 0, 0, 0, 0, 0], "open": [0, 0, 0, 0, 0, 1]}),
+        (2, {"open": [1, 1, 1, 1, 1, 1]}),
+    ):
+        for level, shares in mix.items():
+            people = Population.of_shares(commute, 1500, {"mode": shares}, level_mix={level: 1}, seed=seed)
+            for batch in simulate_reports(commute, people, seed=seed):
+                store.add(packed(commute, list(from_batch(commute, batch))), {})
+        if seed == 1:
+            store.close_round()
+            store.open_round()
+    closed = ClosedRounds(store.tally)
+    mode = overview(store.tally(), 2, store.rounds(), [], 50, closed)["trends"][0]
+    expected = [estimate_result(store.tally(number), "mode", pool="size").estimates[0] for number in (1, 2)]
+    assert [row["estimate"] for row in mode["rows"] if row["label"] == "car"] == pytest.approx(expected)
+
+
+def test_a_closed_round_is_estimated_once_however_many_there_are(store: Store, commute: Survey, monkeypatch) -> None:
+    reports, made = make_reports(commute, 400), []
+    known = answers.estimates.estimate
+    monkeypatch.setattr(answers.estimates, "estimate", lambda *given, **more: made.append(1) or known(*given, **more))
+    closed = ClosedRounds(store.tally)
+    for start in range(0, 300, 100):
+        store.add(packed(commute, reports[start : start + 100]), {})
+        store.close_round()
+        store.open_round()
+    store.add(packed(commute, reports[300:]), {})
+    counted = store.tally()
+    monkeypatch.setattr(answers, "_disagree", lambda _: False)
+    for expected in (4, 5, 6):
+        overview(counted, 4, store.rounds(), [], 50, closed)
+        assert len(made) == expected
+
+
+def test_trends_have_few_rounds_and_labels(store: Store, commute: Survey, monkeypatch) -> None:
+    monkeypatch.setattr(answers, "MOST_ROUNDS", 3)
+    monkeypatch.setattr(answers, "MOST_LABELS", 2)
+    for number in range(5):
+        store.add(packed(commute, make_reports(commute, 60 + number)), {})
+        store.close_round()
+        store.open_round()
+    store.add(packed(commute, make_reports(commute, 80)), {})
+    mode = overview(store.tally(), 6, store.rounds(), [], 50, ClosedRounds(store.tally))["trends"][0]
+    assert [each["name"] for each in mode["rounds"]] == ["round 4", "round 5", "round 6"]
+    assert (len(mode["rows"]), len(mode["changes"]), mode["left_out"]) == (6, 4, 4)
+
+
+def test_rounds_without_reports_are_left_out_of_trends(store: Store, commute: Survey) -> None:
+    for number in range(4):
+        if number != 1:
+            store.add(packed(commute, make_reports(commute, 60 + number)), {})
+        if number < 3:
+            store.close_round()
+            store.open_round()
+    (mode, _) = overview(store.tally(), 4, store.rounds(), [], 50, ClosedRounds(store.tally))["trends"]
+    assert [each["name"] for each in mode["rounds"]] == ["round 1", "round 3", "round 4"]
 
 
 def test_a_store_that_fails_is_told_and_looked_at_again(app: Collector, store: Store, reader: str, monkeypatch) -> None:

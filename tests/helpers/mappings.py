@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 
@@ -87,7 +88,39 @@ def two_way(**extra: Any) -> dict[str, Any]:
 
 WARNING = {"code": "levels-disagree", "text": "People of different levels answer differently", "severity": "warning"}
 
-EVERY_KIND = {"choice": choice, "choices": choices, "number": number, "table": two_way}
+TEST = {"statistic": 3.2, "comparisons": 6, "p_value": 0.0082, "level": 0.05, "rejected": True}
+
+
+def change(**extra: Any) -> dict[str, Any]:
+    rows = [row(label, share / 10, 0.012) for label, share in MODES.items()]
+    return result("mode", "change", rows, **{"of": "choice", "test": TEST, "groups": []} | extra)
+
+
+def trend(**extra: Any) -> dict[str, Any]:
+    """Three rounds; the car loses, for sure from the second to the third."""
+    names = ("round 1", "round 2", "round 3")
+    lost = dict(zip(names, (0.0, 0.01, 0.1), strict=True))
+    rows = [
+        row(label, share - (label == "car") * lost[name], 0.012, round=name)
+        for name in names
+        for label, share in MODES.items()
+    ]
+    changes, since_first = (
+        [
+            row(label, (label == "car") * (lost[since] - lost[name]), 0.017, round=name, since=since)
+            for since, name in pairs
+            for label in MODES
+        ]
+        for pairs in (pairwise(names), ((names[0], name) for name in names[1:]))
+    )
+    rounds = [{"name": name, "reports": 1000} for name in names]
+    own = {"of": "choice", "test": TEST, "groups": [], "rounds": rounds, "changes": changes, "since_first": since_first}
+    return result("mode", "trend", rows, **own | extra)
+
+
+EVERY_KIND = {
+    "choice": choice, "choices": choices, "number": number, "table": two_way, "change": change, "trend": trend,
+}  # fmt: skip
 
 
 def results() -> dict[str, Any]:

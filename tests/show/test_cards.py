@@ -93,9 +93,11 @@ def test_labels_notes_and_titles_are_text(kind: str) -> None:
         name=HOSTILE, text=HOSTILE, notes=[{**mappings.WARNING, "text": HOSTILE}], assumptions=[HOSTILE], method=HOSTILE
     )
     for row in result["rows"]:
-        row["label"] = [row["label"][0], HOSTILE + row["label"][1]] if kind == "table" else HOSTILE
+        row["label"] = [row["label"][0], HOSTILE + row["label"][1]] if kind == "table" else HOSTILE + row["label"]
     if kind == "table":
         result["questions"] = [HOSTILE, HOSTILE]
+    for each in result.get("rounds", ()):
+        each["name"] += HOSTILE
     assert "img" not in read(show.card(result)).tags
 
 

@@ -12,6 +12,8 @@ SENTENCES = {
     "choice": "mode: car 31 % (29 to 34 %), bike 21 % (19 to 23 %), bus, tram or underground 17 % (15 to 19 %)",
     "choices": "basket: bread 61 % (57 to 65 %), milk 42 % (38 to 46 %), beer 10 % (6 to 14 %)",
     "number": "spent: mean 66.0 euros (64.4 to 67.6 euros), median 64 euros (62 to 66 euros)",
+    "change": "mode: changes of car 3 pp (1 to 5 pp), bike 2 pp (0 to 4 pp), bus, tram or underground 2 pp (−1",
+    "trend": "mode: bike 21 % → 21 %, car 31 % → 21 %, bus, tram or underground 17 % → 17 % from round 1 to round 3",
     "table": "late × mode: no and car 22 % (19 to 25 %), no and bike 15 % (12 to 18 %), no and bus, tram",
 }
 
@@ -78,6 +80,27 @@ def test_a_table_of_two_questions_has_its_margins() -> None:
     assert [row[0] for row in table.rows] == ["no", "yes", "all"]
     assert table.rows[0][3] == "21.9 ± 2.9"
     assert table.rows[2][3] == "31.3"
+
+
+def test_rounds_have_a_column_each_and_sure_changes_a_mark() -> None:
+    rounds, before, first = show.BY_KIND["trend"].tables(mappings.trend())
+    assert rounds.heads == ("", "round 1", "round 2", "round 3")
+    assert rounds.rows[2] == ("car", "31.3 (29.0 to 33.7)", "30.3 (28.0 to 32.7)", "21.3 (19.0 to 23.7)")
+    assert before.heads == ("", "round 1 → round 2", "round 2 → round 3")
+    assert before.rows[2] == ("car", "−1.0 (−4.3 to 2.3)", "−9.0 (−12.3 to −5.7) *")
+    assert first.heads == ("", "round 1 → round 3")
+    assert [row[0] for row in first.rows if row[1].endswith("*")] == ["car"]
+
+
+def test_a_question_of_another_kind_keeps_its_labels_and_its_unit_over_rounds() -> None:
+    rows = [{**row, "round": name} for name in ("a", "b") for row in mappings.number()["rows"]]
+    own = {"of": "number", "unit": "euros", "rounds": [{"name": "a"}, {"name": "b"}], "since_first": []}
+    (rounds, _) = show.BY_KIND["trend"].tables(mappings.trend(rows=rows, changes=[{**rows[0], "since": "a"}], **own))
+    assert [row[0] for row in rounds.rows][:3] == ["mean", "5 % below", "25 % below"]
+    assert rounds.rows[0][1] == "66.00 (64.43 to 67.57)"
+    assert rounds.title.endswith(", in euros")
+    (differences,) = show.BY_KIND["change"].tables(mappings.change(rows=mappings.number()["rows"], **own))
+    assert differences.rows[3][:2] == ("median", "64.0 euros")
 
 
 def test_what_stands_behind_a_result_is_said() -> None:

@@ -103,6 +103,18 @@ def test_estimate_of_one_question_is_on_its_page(collected: Path, capsys) -> Non
         assert [each for each, heading in headings.items() if heading in text] == [name]
 
 
+def test_rounds_show_every_question_in_the_terminal_as_data_and_on_a_page(collected: Path, capsys) -> None:
+    page = collected / "rounds.html"
+    asked = ("estimate", "--rounds", collected / "t.tally", collected / "t.tally")
+    told = run(capsys, *asked, "--html", page)
+    assert [name for name in names(collected) if f"{name}: " not in told] == []
+    assert told.count("Did anything change?") == len(names(collected))
+    content = json.loads(run(capsys, *asked, "--json", "-"))
+    assert [each["name"] for each in content["questions"]] == names(collected)
+    assert not any(each["test"]["rejected"] for each in content["questions"])  # both rounds are the same
+    assert page.read_text(encoding="utf-8").count("<svg role") == len(names(collected))
+
+
 def test_plan_shows_every_question(collected: Path, capsys) -> None:
     told = run(capsys, "plan", collected / "survey.toml", "--people", 5000)
     assert [name for name in names(collected) if name not in told] == []

@@ -103,6 +103,10 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "sets": (lambda: pldp.estimate(tally(), "several"), lambda: pldp.estimate(shopping(), "basket")),
     "number": (lambda: pldp.estimate(tally(), "number"), lambda: pldp.estimate(shopping(), "spent")),
     "table": (lambda: pldp.two_way(tally(), "one", "two"), lambda: pldp.two_way(commute(), "late", "mode")),
+    "change": (lambda: rounds()[1] - rounds()[0], lambda: rounds()[0] - rounds()[1]),
+    "trend": (lambda: pldp.trend(rounds()), lambda: pldp.trend(rounds()[::-1])),
+    "trend of a table": (lambda: pldp.trend([pldp.estimate(commute(seed=each)).tables[0] for each in (1, 2)]), None),
+    "results of changes": (lambda: pldp.estimate(commute(seed=2)) - pldp.estimate(commute()), None),
     "itemsets": (lambda: itemsets(*baskets_of(shopping(), "basket"), 0.1), None),
     "density": (lambda: density(fused_of(shopping(), "spent")), lambda: density(fused_of(shopping(seed=2), "spent"))),
     "mean": (lambda: mean(fused_of(shopping(), "spent")), lambda: mean(fused_of(shopping(seed=2), "spent"))),
@@ -150,6 +154,10 @@ SHOWN_ONLY = {
 }
 
 
+def rounds() -> list[pldp.Result]:
+    return [pldp.estimate(commute(seed=seed), "mode") for seed in (1, 2, 3)]
+
+
 def service(seed: int) -> pldp.Service:
     outputs = np.random.default_rng(seed).integers(0, 2, SIZE)
     return pldp.Service("one", build("sr", SIZE, 1_000_000), np.arange(SIZE), outputs)
@@ -164,9 +172,9 @@ def test_everything_shows_itself_in_five_lines(name: str) -> None:
 
 
 PARTS = {
-    "Bits", "Bound", "Called", "Choice", "Choices", "Exact", "FrameService", "Grid", "GroupReports", "GroupShares",
-    "Homogeneity", "Integers", "LevelShare", "Note", "Rates", "Rule", "SetSupports", "Signature", "Spend", "Timing",
-    "Answer", "AuditSettings", "JavaScript", "Options", "Question", "Number",
+    "Bits", "Bound", "Called", "ChangeTest", "Choice", "Choices", "Exact", "FrameService", "Grid", "GroupReports",
+    "GroupShares", "Homogeneity", "Integers", "LevelShare", "Note", "Rates", "Rule", "SetSupports", "Signature",
+    "Spend", "Timing", "Answer", "AuditSettings", "JavaScript", "Options", "Question", "Number",
 }  # fmt: skip
 """Small ones, options, and those that are seen within others."""
 
@@ -209,6 +217,12 @@ CALLS: dict[str, tuple[Callable[[], Any], type[PldpError], str]] = {
         "takes the name of one question, not list; without a name it gives every question",
     ),
     "estimate swapped": (lambda: pldp.estimate("mode", commute()), CallError, "needs a Tally, not str"),
+    "change of tallies": (
+        lambda: pldp.change(commute(), commute(seed=2)),
+        CallError,
+        "pldp.change(later, earlier) needs two Result, or two Results, of pldp.estimate",
+    ),
+    "trend of tallies": (lambda: pldp.trend([commute()] * 2), CallError, "needs a list of Result, or of Results"),
     "two_way swapped": (lambda: pldp.two_way("late", "mode", commute()), CallError, "needs a Tally, not str"),
     "tally without survey": (lambda: pldp.tally([]), CallError, "pldp.tally(survey, reports) needs a Survey, not list"),
     "tally without reports": (lambda: pldp.tally(survey()), PldpError, "reports must be many"),

@@ -1,4 +1,4 @@
-"""`pldp estimate`: from a tally to results with errors."""
+"""`pldp estimate`: from a tally to results with errors, or from several rounds to a trend."""
 
 import argparse
 import sys
@@ -12,7 +12,7 @@ from pldp import __version__, show
 from pldp.cli.arguments import add_pair_option, check_plot
 from pldp.cli.output import add_json_option, emit, progress_bar, show_result
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates import Result, Results, applies, estimate, two_way
+from pldp.estimates import Result, Results, applies, estimate, trend, two_way
 from pldp.tallies import Tally
 
 OPTIONS: Final = ("method", "pool", "target", "min_support", "largest")
@@ -22,7 +22,11 @@ OPTIONS: Final = ("method", "pool", "target", "min_support", "largest")
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("tally", help="tally file")
+    add("tally", nargs="?", help="tally file")
+    words = "two or more tallies, oldest first: every round, what changed, and a test whether anything did"
+    add("--rounds", nargs="+", metavar="TALLY", help=words)
+    words = "with --rounds: at most how many people are in two of them (default: what the survey's rule allows)"
+    add("--overlap", type=int, metavar="PEOPLE", help=words)
     add("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
     add_pair_option(parser, "the two-way table of two questions that were tallied with --pair (may be repeated)")
     words = (
@@ -45,7 +49,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     check_plot(args)
-    results = _estimate(Tally.load(args.tally), args)
+    _check_rounds(args)
+    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    if args.pair and options.keys() - {"pool"}:
+        raise UsageError(f"--{min(options.keys() - {'pool'}).replace('_', '-')} does not apply to two-way tables")
+    tallies = [Tally.load(path) for path in args.rounds or [args.tally]]
+    if not args.question and not args.pair:
+        _name_unaffected(tallies[0], options)
+    results = _trend(tallies, args, options) if args.rounds else _estimate(tallies[0], args, options)
     found: list[Result] = [*results.values(), *results.tables]
     if not found:
         raise EstimateError(next(iter(results.missing.values())))
@@ -62,20 +73,37 @@ def _run(args: argparse.Namespace) -> None:
         found[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
 
 
+def _check_rounds(args: argparse.Namespace) -> None:
+    """Refuse both a tally and rounds, none of them, and options of the other."""
+    if (args.tally is None) == (args.rounds is None):
+        raise UsageError("give one tally, or --rounds with two or more of them")
+    if args.rounds is None and args.overlap is not None:
+        raise UsageError("--overlap is about people in several rounds: use it with --rounds")
+    for option in ("min_support", "largest") if args.rounds else ():
+        if getattr(args, option) is not None:
+            raise UsageError(f"--{option.replace('_', '-')} is about sets of items; --rounds shows single items")
+
+
+def _trend(tallies: list[Tally], args: argparse.Namespace, options: Mapping[str, Any]) -> Results:
+    """Return the trend of every question, or of those that are named; rounds must ask the same."""
+    asked = [[(each.name, each.kind, each.text, *each.scale) for each in tally.survey.questions] for tally in tallies]
+    for path, questions in zip(args.rounds, asked, strict=True):
+        if questions != asked[0]:
+            raise UsageError(f"--rounds: {path} is a tally of a survey with other questions than {args.rounds[0]}")
+    names = [Path(path).stem for path in args.rounds]
+    rounds = [_estimate(tally, args, options) for tally in tallies]
+    return trend(rounds, names=names if len(set(names)) == len(names) else (), overlap=args.overlap)
+
+
 def _show(console: Console, content: Mapping[str, Any]) -> None:
     for result in (*content["questions"], *content["tables"]):
         show_result(console, result)
 
 
-def _estimate(tally: Tally, args: argparse.Namespace) -> Results:
-    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
-    if args.pair and options.keys() - {"pool"}:
-        raise UsageError(f"--{min(options.keys() - {'pool'}).replace('_', '-')} does not apply to two-way tables")
-    options["confidence"] = args.confidence
+def _estimate(tally: Tally, args: argparse.Namespace, given: Mapping[str, Any]) -> Results:
     with progress_bar("estimating") as bar:
-        options["progress"] = bar.reach
+        options: dict[str, Any] = {**given, "confidence": args.confidence, "progress": bar.reach}
         if not args.question and not args.pair:
-            _name_unaffected(tally, options)
             results: Results = estimate(tally, **options)
             return results
         return Results(

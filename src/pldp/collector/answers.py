@@ -1,13 +1,16 @@
 """What readers get: results as plain data, and the overview of a round. Small groups do not show their size."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from typing import Any, Final
 
 from pldp import estimates
 from pldp.collector.store import Hour, Round
+from pldp.estimates import Result, Results
 from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
+from pldp.show import verdict
 from pldp.survey import Question
 from pldp.tallies import Tally
 
@@ -17,6 +20,8 @@ MOST_ROWS: Final = 50
 """Values of a question that an overview shows, those with the largest shares; an estimate has all of them."""
 
 MOST_CELLS: Final = 1000  # cells of a two-way table that an overview shows
+MOST_ROUNDS: Final = 12  # rounds that a trend shows, the last ones
+MOST_LABELS: Final = 12  # labels that a trend shows, those with the largest numbers in the last round
 QUICK: Final = {"largest": 1}
 """Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
 
@@ -62,14 +67,35 @@ def hide_small(reports: Mapping[str, int], fewest: int) -> dict[str, int | None]
     return {name: None if name in hidden else number for name, number in reports.items()}
 
 
+class ClosedRounds:
+    """Results of closed rounds, each made once: their tallies never change again."""
+
+    def __init__(self, tally: Callable[[int], Tally]) -> None:
+        self.results = cache(lambda number: _estimate(tally(number)))
+        self.by_size = cache(lambda number, question: _pool_by_size(tally(number), question))
+
+    def before(self, number: int) -> dict[int, Results]:
+        """Return the results of the last few rounds before this one."""
+        return {each: self.results(each) for each in range(max(1, number - MOST_ROUNDS + 1), number)}
+
+
 def overview(
-    counted: Tally, number: int, rounds: Sequence[Round], hours: Sequence[Hour], fewest: int
+    counted: Tally,
+    number: int,
+    rounds: Sequence[Round],
+    hours: Sequence[Hour],
+    fewest: int,
+    closed: ClosedRounds | None = None,
 ) -> dict[str, Any]:
-    """Return all that a dashboard shows of a round: every result, and what has none, with counts and rejections."""
+    """Return all that a dashboard shows of a round: every result, and what has none, with counts and rejections.
+
+    With the closed rounds before it, trends are shown, too.
+    """
     survey = counted.survey
-    quick = {name: value for question in survey.questions for name, value in _quick(question).items()}
-    content = estimates.estimate(counted, confidence=CONFIDENCE, **quick).to_mapping()
-    views = [_largest(_with_groups(counted, _agreed(counted, each), fewest)) for each in content["questions"]]
+    results = _estimate(counted)
+    content = results.to_mapping()
+    shown = {name: _agreed(counted, result) for name, result in results.items()}
+    views = [_largest(_with_groups(counted, each.to_mapping(), fewest)) for each in shown.values()]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
     texts, too_large = {each.name: each.text for each in survey.questions}, "the table has {:,} cells, too many to show"
     return {
@@ -82,6 +108,7 @@ def overview(
         "fewest": fewest,
         "confidence": CONFIDENCE,
         "questions": views,
+        "trends": [] if closed is None else _trends(counted, shown, number, closed),
         "tables": [each for each in content["tables"] if each not in large],
         "missing": [
             *({**each, "text": texts.get(each["name"], "")} for each in content["missing"]),
@@ -94,13 +121,48 @@ def _quick(question: Question) -> dict[str, Any]:
     return {name: value for name, value in QUICK.items() if name in BY_KIND[question.kind].OPTIONS}
 
 
-def _agreed(counted: Tally, content: Mapping[str, Any]) -> Mapping[str, Any]:
+def _estimate(counted: Tally) -> Results:
+    quick = {name: value for question in counted.survey.questions for name, value in _quick(question).items()}
+    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, **quick)
+    return results
+
+
+def _pool_by_size(counted: Tally, question: str) -> Result:
+    quick = _quick(counted.survey.question(question))
+    return estimates.estimate(counted, question, confidence=CONFIDENCE, pool="size", **quick)
+
+
+def _trends(counted: Tally, shown: Mapping[str, Result], number: int, closed: ClosedRounds) -> list[dict[str, Any]]:
+    """Return every question over the rounds that have it; where levels disagree in one, all are pooled by size."""
+    found, earlier = [], closed.before(number)
+    for name, latest in shown.items():
+        rounds = {each: results[name] for each, results in earlier.items() if name in results} | {number: latest}
+        if any(_disagree(result) for result in rounds.values()):
+            rounds = {each: closed.by_size(each, name) for each in rounds if each != number}
+            rounds[number] = latest if _disagree(latest) else _pool_by_size(counted, name)
+        if len(rounds) > 1:
+            names = [f"round {each}" for each in rounds]
+            found.append(_few_labels(estimates.trend([*rounds.values()], names=names).to_mapping()))
+    return found
+
+
+def _few_labels(trend: dict[str, Any]) -> dict[str, Any]:
+    """Keep what a dashboard draws: the labels with the largest numbers in the last round, and the test in words."""
+    last = [row for row in trend["rows"] if row["round"] == trend["rounds"][-1]["name"]]
+    kept = [row["label"] for row in sorted(last, key=lambda row: -row["estimate"])[:MOST_LABELS]]
+    rows, changes = ([row for row in trend[name] if row["label"] in kept] for name in ("rows", "changes"))
+    shown = {name: trend[name] for name in ("name", "of", "unit", "confidence", "rounds", "test", "notes")}
+    says, left_out = verdict(trend["test"]), len(last) - len(kept)
+    return {**shown, "rows": rows, "changes": changes, "left_out": left_out, "says": says}
+
+
+def _disagree(result: Result) -> bool:
+    return any(note.code == "levels-disagree" for note in result.notes)
+
+
+def _agreed(counted: Tally, result: Result) -> Result:
     """Return what is shown: where levels disagree it is pooled by size, which needs no agreement."""
-    if all(note["code"] != "levels-disagree" for note in content["notes"]):
-        return content
-    question = counted.survey.question(content["name"])
-    pooled = estimates.estimate(counted, question.name, confidence=CONFIDENCE, pool="size", **_quick(question))
-    return pooled.to_mapping()
+    return _pool_by_size(counted, result.question) if _disagree(result) else result
 
 
 def _largest(content: dict[str, Any]) -> dict[str, Any]:

@@ -7,11 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
 from importlib import import_module
 from time import monotonic, thread_time
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from pldp.collector.http import Problem, ProblemError, encode_json
 from pldp.collector.store import Store
 from pldp.plain import plain
+
+if TYPE_CHECKING:
+    from pldp.collector.answers import ClosedRounds
 
 EVERY: Final = 1.0  # seconds between two overviews of a round, at least
 SHARE: Final = 0.1
@@ -58,6 +61,7 @@ class Live:
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
         self._rounds: OrderedDict[int, _Kept] = OrderedDict()  # the one looked at last behind
         self._prepared = False
+        self._closed: ClosedRounds | None = None
 
     async def run(self, action: Callable[[], Result]) -> Result:
         """Run another action that reads in the same thread."""
@@ -115,8 +119,11 @@ class Live:
             counted = self._store.tally(chosen.number, progress)
             from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
 
+            self._closed = self._closed or answers.ClosedRounds(self._store.tally)
+            self._closed.before(chosen.number)  # once per round, so that it does not delay the next overview
             begun = self._work()
-            content = plain(answers.overview(counted, chosen.number, rounds, hours, self._fewest), _DIGITS)
+            content = answers.overview(counted, chosen.number, rounds, hours, self._fewest, self._closed)
+            content = plain(content, _DIGITS)
             kept.shown = {scope: _shown({"scope": scope, **content}) for scope in READERS}
             kept.state = state
             took = self._work() - begun

@@ -9,6 +9,7 @@ from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likeliho
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
 from pldp.estimates.options import Options
 from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Results, Row
+from pldp.estimates.rounds import Change, ChangeTest, Trend, change, trend
 from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
 from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
 from pldp.estimates.shares.frequencies import frequencies
@@ -26,6 +27,8 @@ __all__ = [
     "PLAIN_RATES",
     "QUANTILES",
     "Baskets",
+    "Change",
+    "ChangeTest",
     "Density",
     "Fit",
     "FusedLikelihood",
@@ -50,10 +53,12 @@ __all__ = [
     "Sets",
     "Shares",
     "Table",
+    "Trend",
     "applies",
     "base_cut",
     "baskets_of",
     "centres",
+    "change",
     "density",
     "em",
     "estimate",
@@ -76,6 +81,7 @@ __all__ = [
     "shrink",
     "size_weights",
     "supports",
+    "trend",
     "two_way",
     "with_margins",
 ]

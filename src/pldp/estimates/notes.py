@@ -19,6 +19,8 @@ HONEST_DEVICES: Final = (
     "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
 )
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
+DISTINCT: Final = "rounds hold different people"
+NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in another: it is drawn anew, or kept"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
 LEVELS_DISAGREE: Final = "levels-disagree"
@@ -41,6 +43,16 @@ IMPOSSIBLE_MIX: Final = Note(
 NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
 
+DIFFERENT_PEOPLE: Final = Note(
+    "different-people", "each person answers in one round: rounds hold different people", "info"
+)
+WIDE_QUANTILES: Final = Note(
+    "wide-quantiles",
+    "changes of quantiles lie between the ends of both rounds' intervals: their own intervals are wider than needed",
+    "info",
+)
+REWORDED: Final = Note("reworded", "the question reads differently in these rounds")
+
 
 def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
     """Return what must hold for errors to be right: about the people, about their levels, and the rest."""
@@ -59,6 +71,12 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     advice = "use the result pooled by size" if pool == "precision" else "the result is pooled by size"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def people_overlap(people: int) -> Note:
+    """Say how many people may be in two rounds, and what errors make of it."""
+    text = f"up to {people:,} people may be in two of these rounds: errors allow for answers that change the most"
+    return Note("people-overlap", text, "info")
 
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:

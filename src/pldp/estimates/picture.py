@@ -11,7 +11,8 @@ from pldp.errors import EstimateError
 
 if TYPE_CHECKING:
     from pldp.estimates.numbers.density import Density
-    from pldp.estimates.result import Result
+    from pldp.estimates.result import Label, Result
+    from pldp.estimates.rounds import Trend
     from pldp.estimates.tables import Table
     from pldp.mechanisms.arrays import FloatArray
 
@@ -26,6 +27,12 @@ MOST_ROWS: Final = 60
 MOST_LABELED: Final = 12
 """Values per side up to which the cells of a table show their numbers."""
 
+MOST_LINES: Final = 10
+"""Labels that are drawn over rounds: those with the largest numbers in the last one."""
+
+COLOURS: Final = (BLUE, ORANGE, "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999", "#7a5195", "#8c564b")
+MARKS: Final = "osD^vP*Xhd"
+
 HEADROOM: Final = 2.0
 """The picture of a curve is at most so many times as high as it; a band that reaches higher is not drawn."""
 
@@ -38,38 +45,74 @@ def _new_axes(width: float, height: float) -> Any:
     return Figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
-def _shorten(label: str, longest: int) -> str:
-    return label if len(label) <= longest else label[: longest - 1] + "…"
+def _shorten(label: Label, longest: int) -> str:
+    text = label if isinstance(label, str) else " × ".join(label)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-def plot_shares(result: Result, confidence: float | None, *, truth: FloatArray | None, axes: Any) -> Any:
+def _measure(axes: Any, along: str, unit: str) -> None:
+    """Write numbers along the x or y axis in their unit; shares are per cent."""
+    from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - optional, and there by now
+
+    if unit == "share":
+        getattr(axes, f"{along}axis").set_major_formatter(PercentFormatter(1.0))
+    else:
+        axes.set(**{f"{along}label": unit})
+    axes.grid(axis=along, color=PALE, zorder=0)
+
+
+def plot_shares(
+    result: Result, confidence: float | None, *, truth: FloatArray | None, axes: Any, changes: bool = False
+) -> Any:
     """Draw one row per label, in the question's order: point, error bar, zero line, true share if known."""
     labels = result.labels
     shown = np.arange(len(labels))
     if len(shown) > MOST_ROWS:
-        shown = np.sort(np.argsort(-result.estimates)[:MOST_ROWS])
+        shown = np.sort(np.argsort(-(abs(result.estimates) if changes else result.estimates))[:MOST_ROWS])
     axes = _new_axes(7.5, 1.3 + 0.27 * len(shown)) if axes is None else axes
-    from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - optional, and there by now
-
     places = np.arange(len(shown))[::-1]
     shares = result.estimates[shown]
     low, high = result.interval(confidence)
     reach = [shares - low[shown], high[shown] - shares]
-    name = f"estimate, {confidence or result.confidence:.0%} interval"
-    axes.barh(places, np.maximum(shares, 0), height=0.62, color=GREY, zorder=1)
+    name = f"{'change' if changes else 'estimate'}, {confidence or result.confidence:.0%} interval"
+    axes.barh(places, shares if changes else np.maximum(shares, 0), height=0.62, color=GREY, zorder=1)
     axes.errorbar(shares, places, xerr=reach, fmt="o", markersize=4, capsize=2.5, color=BLUE, label=name, zorder=3)
     if truth is not None:
         axes.plot(truth[shown], places, "D", markersize=4, color=ORANGE, label="truth", zorder=4)
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(places, [_shorten(str(labels[index]), 32) for index in shown.tolist()])
+    axes.set_yticks(places, [_shorten(labels[index], 32) for index in shown.tolist()])
     axes.set_ylim(-0.7, len(shown) - 0.3)
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.grid(axis="x", color=PALE, zorder=0)
+    _measure(axes, "x", result.unit)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     cut = f", the {MOST_ROWS} largest of {len(labels)} values" if len(shown) < len(labels) else ""
     axes.set_title(f"{result.question}: {result.reports:,} reports{cut}", loc="left", fontsize=11)
-    axes.legend(loc="lower right", frameon=True, framealpha=0.9, edgecolor="none", fontsize=9)
+    above = (1.0, 1.0) if changes else None  # intervals of changes reach to both sides
+    axes.legend(loc="lower right", bbox_to_anchor=above, framealpha=0.9, edgecolor="none", fontsize=9)
+    return axes
+
+
+def plot_trend(trend: Trend, confidence: float | None, *, truth: FloatArray | None, axes: Any) -> Any:
+    """Draw a line per label over the rounds, with intervals that hold together; true numbers are dashed."""
+    labels, rounds = trend.rounds[0].labels, len(trend.rounds)
+    shape = (rounds, len(labels))
+    numbers, low, high = (np.reshape(each, shape) for each in (trend.estimates, *trend.interval(confidence)))
+    shown = np.sort(np.argsort(-numbers[-1])[:MOST_LINES]).tolist()
+    axes = _new_axes(7.5, 4.2) if axes is None else axes
+    for order, place in enumerate(shown):
+        at = np.arange(rounds) + 0.03 * (order - (len(shown) - 1) / 2)
+        middle, style = numbers[:, place], {"marker": MARKS[order], "markersize": 5, "color": COLOURS[order]}
+        reach = [middle - low[:, place], high[:, place] - middle]
+        axes.errorbar(at, middle, yerr=reach, capsize=2.5, label=_shorten(labels[place], 32), **style)
+        if truth is not None:
+            axes.plot(at, np.reshape(truth, shape)[:, place], "--", color=COLOURS[order], linewidth=0.9)
+    axes.set_xticks(range(rounds), [_shorten(name, 16) for name in trend.names])
+    _measure(axes, "y", trend.unit)
+    axes.spines[["top", "right"]].set_visible(False)
+    cut = f", {len(shown)} of {len(labels)}" if len(shown) < len(labels) else ""
+    words = f"{confidence or trend.confidence:.0%} intervals that hold together"
+    axes.set_title(f"{trend.question}: {words}{cut}", loc="left", fontsize=11)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=9)
     return axes
 
 

@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import chdtrc
 
 from pldp.errors import EstimateError
@@ -22,7 +23,7 @@ from pldp.records import Record
 from pldp.show import card, results_body, sentence, snippet
 
 if TYPE_CHECKING:
-    from pldp.estimates.tables import Table
+    from pldp.estimates.rounds import Change
 
 CONFIDENCE = 0.95
 """Confidence of intervals where nobody asks for another."""
@@ -51,6 +52,13 @@ class Interval(NamedTuple):
 
     low: FloatArray
     high: FloatArray
+
+
+class PersonWeights(NamedTuple):
+    """Number of people of each group, and the weight of one of them in every number (groups × numbers)."""
+
+    people: FloatArray
+    weights: FloatArray
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,8 @@ class Result(ABC):
         Where levels are hidden, how many people are estimated to have chosen each.
     confidence, unit
         Confidence of the intervals where a method is not given another, and what the numbers are measured in.
+    distinct
+        Hash of the survey if each person answers it in one round only; empty where people may be in several.
     """
 
     kind: ClassVar[str]
@@ -136,6 +146,7 @@ class Result(ABC):
     levels: tuple[LevelShare, ...] = ()
     confidence: float = CONFIDENCE
     unit: str = "share"
+    distinct: str = ""
     standard_error: FloatArray
 
     def __post_init__(self) -> None:
@@ -150,6 +161,33 @@ class Result(ABC):
     @abstractmethod
     def estimates(self) -> FloatArray:
         """The numbers, as many as labels."""
+
+    @property
+    def scale(self) -> tuple[Any, ...]:
+        """What was asked: results of other scales cannot be subtracted."""
+        return tuple(self.labels)
+
+    @property
+    def has_normal_error(self) -> npt.NDArray[np.bool_]:
+        """Whether the interval of each number is that many standard errors wide."""
+        return np.ones(self.estimates.size, bool)
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person, where the numbers are weighted means over people."""
+        people = np.array([group.reports for group in self.groups])
+        weights = np.array([[group.weight / group.reports] for group in self.groups])
+        return PersonWeights(people, weights) if self.groups else None
+
+    def covariance_of_values(self, other: Result) -> Interval:
+        """Return the least and the largest covariance of what one person is in two rounds (Fréchet's bounds)."""
+        one, two = (np.clip(each.estimates, 0, 1) for each in (self, other))
+        return Interval(np.maximum(0, one + two - 1) - one * two, np.minimum(one, two) - one * two)
+
+    def __sub__(self, earlier: Result) -> Change:
+        """Return what changed since an earlier round."""
+        from pldp.estimates.rounds import change  # noqa: PLC0415 - it makes results itself
+
+        return change(self, earlier) if isinstance(earlier, Result) else NotImplemented
 
     def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
         """Return normal intervals for each number; with `simultaneous`, for all of them at once (Bonferroni).
@@ -241,7 +279,7 @@ class Results(Mapping[str, Result]):
     reports: int
     rejections: Mapping[str, int]
     results: Mapping[str, Result]
-    tables: tuple[Table, ...] = ()
+    tables: tuple[Result, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, question: str) -> Result:
@@ -277,6 +315,12 @@ class Results(Mapping[str, Result]):
         """Return the rows of all questions as one data frame, with the question in the first column."""
         rows = [{"question": name, **row._asdict()} for name, each in self.items() for row in each.rows(confidence)]
         return make_frame(rows, library)
+
+    def __sub__(self, earlier: Results) -> Results:
+        """Return what changed since an earlier round, question by question."""
+        from pldp.estimates.rounds import change  # noqa: PLC0415 - it makes results itself
+
+        return change(self, earlier) if isinstance(earlier, Results) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         """Results are equal if they say the same."""

@@ -21,8 +21,9 @@ from pldp.errors import EstimateError
 from pldp.estimates.consistency import with_margins
 from pldp.estimates.notes import BY_SIZE, LEVELS_DISAGREE, SAME_SHARES, assume
 from pldp.estimates.options import Pool, Target, check_pooling
+from pldp.estimates.overlap import distinct_people
 from pldp.estimates.picture import plot_table
-from pldp.estimates.result import Result, make_frame
+from pldp.estimates.result import PersonWeights, Result, make_frame
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.shares.shares import Shares
 from pldp.mechanisms import Channel
@@ -36,7 +37,8 @@ class Table(Result):
     """Unbiased shares of pairs of values, those of the first question × those of the second.
 
     `margins` are the shares of both questions on their own: rows and columns of the table; `reports` those that answer
-    both; and `by_size` is the same table pooled by size, present where the levels of a question do not agree.
+    both; `by_size` is the same table pooled by size, present where the levels of a question do not agree; and `people`
+    are those of each pair of levels with the weight of one of them.
     """
 
     kind: ClassVar[str] = "table"
@@ -44,6 +46,7 @@ class Table(Result):
     margins: tuple[Shares, Shares]
     shares: FloatArray
     by_size: Table | None = None
+    people: PersonWeights
 
     @property
     def labels(self) -> list[tuple[str, str]]:
@@ -55,6 +58,10 @@ class Table(Result):
     def estimates(self) -> FloatArray:
         """The shares."""
         return self.shares
+
+    def person_weights(self) -> PersonWeights:
+        """Return the weight of each person."""
+        return self.people
 
     def consistent(self) -> FloatArray:
         """Return the nearest table that could be true: at least 0, with the consistent margins of both questions."""
@@ -118,9 +125,11 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
     groups = _groups(tally, *(margin.question for margin in margins))
     if not groups:
         raise EstimateError(f"no report answers both {first!r} and {second!r}, so there is nothing to estimate")
-    reports = sum(each.counts.reports for each in groups)
-    weights = np.array([each.precision() if pool == "precision" else float(each.counts.reports) for each in groups])
-    parts = list(zip(groups, weights / sum(weights), strict=True))
+    people = np.array([each.counts.reports for each in groups])
+    reports = int(people.sum())
+    weights = np.array([each.precision() for each in groups]) if pool == "precision" else people
+    weights = weights / sum(weights)
+    parts = list(zip(groups, weights, strict=True))
     shares = np.sum([weight * each.shares() for each, weight in parts], axis=0)
     given = [margin.shares for margin in margins]
     variance = np.sum([weight**2 * each.variance(shares, *given) for each, weight in parts], axis=0)
@@ -138,6 +147,8 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         target=target,
         assumptions=assume(target, SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE),
         notes=notes,
+        people=PersonWeights(people, (weights / people)[:, None]),
+        distinct=distinct_people(tally.survey),
         by_size=two_way(tally, first, second, pool="size", target=target) if differ else None,
         manipulation=max(  # both answers of a report can be forged
             float(weight) * reports / each.counts.reports * (each.first.manipulation * each.second.manipulation)

@@ -8,6 +8,7 @@ from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.notes import other_method
 from pldp.estimates.options import GivenOptions, Options
+from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
 from pldp.estimates.tables import two_way
 from pldp.survey import Question
@@ -58,7 +59,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
             raise CallError(f"pldp.estimate(tally, question) {one}; without a name it gives every question")
         asked = tally.survey.question(question)
         _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
-        return BY_KIND[asked.kind].estimate(tally, asked, Options(**options))
+        return _estimate(tally, asked, options)
     kinds = {asked.kind for asked in tally.survey.questions}
     method = options.get("method")
     if method is not None and not any(applies(asked, "method", method) for asked in tally.survey.questions):
@@ -70,7 +71,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     for asked in tally.survey.questions:
         own: dict[str, Any] = {name: value for name, value in options.items() if applies(asked, name, value)}
         try:
-            found = BY_KIND[asked.kind].estimate(tally, asked, Options(**own))
+            found = _estimate(tally, asked, own)
             noted = (*found.notes, other_method(method)) if method is not None and "method" not in own else found.notes
             results[asked.name] = replace(found, notes=noted)
         except (EstimateError, TallyError) as error:
@@ -91,6 +92,11 @@ def applies(question: Question, option: str, value: object) -> bool:
     """Say whether an option with this value says anything about a question; each kind has methods of its own."""
     kind = BY_KIND[question.kind]
     return option in kind.OPTIONS and (option != "method" or value is None or value in kind.METHODS)
+
+
+def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
+    found = BY_KIND[question.kind].estimate(tally, question, Options(**options))
+    return replace(found, distinct=distinct_people(tally.survey))
 
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:

@@ -3,6 +3,7 @@
 Widths are in per cent of the picture, so that letters keep their size on a telephone.
 """
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from itertools import pairwise
@@ -17,24 +18,30 @@ ROW, FOOT, HEIGHT = 36, 24, 200  # pixels of a row of dots, of the labels below,
 FARTHEST: Final = (-1.0, 2.0)  # shares that are drawn: lines of larger errors end at the edge, and the legend says so
 SLICES: Final = 40  # a curve's height is the share of people in about one part of so many
 BAND: Final = 1.5  # a band is drawn up to so many times the top of its curve
+PANEL, LEFT = 116, 0.08  # pixels of a label's picture over rounds, and the part at its left for the axis
+MOST_NAMES: Final = 8  # names of rounds that have room below
 _LETTERS: Final = 44  # of a label
 
 
-def dots(found: Sequence[Mapped], words_of: Callable[[Mapped], tuple[str, str]], about: str) -> str:
+def dots(
+    found: Sequence[Mapped], words_of: Callable[[Mapped], tuple[str, str]], about: str, *, unit: str | None = " %"
+) -> str:
     """Draw a dot with its interval per row, over a bar to what is consistent; a diamond where the truth is known.
 
-    `words_of` a row are its label and its estimate.
+    `words_of` a row are its label and its estimate; `unit` is that of shares on the axis, `None` for other numbers.
     """
     rows, cut = largest(found, MOST_DOTS)
+    farthest = FARTHEST if unit else (-math.inf, math.inf)
     ends = [number for row in rows for name in ("low", "high") if (number := row[name]) is not None]
-    beyond = [number for number in ends if not FARTHEST[0] <= number <= FARTHEST[1]]
+    beyond = [number for number in ends if not farthest[0] <= number <= farthest[1]]
     inner = (row.get(name) for row in rows for name in ("estimate", "consistent", "true"))
-    axis = Axis.around([0.0, *inner, *(min(FARTHEST[1], max(FARTHEST[0], number)) for number in ends)])
+    axis = Axis.around([0.0, *inner, *(min(farthest[1], max(farthest[0], number)) for number in ends)])
     height = ROW * len(rows) + FOOT
     tops = range(0, ROW * len(rows), ROW)
     marks = "".join(_words(*words_of(row), top) + _dot(row, axis, top) for row, top in zip(rows, tops, strict=True))
     words = " ".join(filter(None, (cut, "Lines that leave the picture are longer than drawn." if beyond else "")))
-    frame = _grid(axis, height - FOOT) + _labels(axis, height, Writer(axis.digits(100), " %", 100))
+    write = Writer(axis.digits(100), unit, 100) if unit else axis.label
+    frame = _grid(axis, height - FOOT) + _labels(axis, height, write)
     return _figure(f"{frame}{marks}", height, about, words)
 
 
@@ -119,6 +126,59 @@ def _mean(axis: Axis, mean: Mapped) -> str:
         box = f'x="{_at(axis, mean["low"])}" y="0" width="{width:.2f}%" height="{HEIGHT}"'
         around = f'<rect class="around" {box}/>'
     return around + _line("mean", middle, middle, 0, HEIGHT)
+
+
+def panels(
+    labels: Sequence[tuple[str, str]],
+    points: Sequence[Sequence[Mapped]],
+    names: Sequence[str],
+    about: str,
+    *,
+    shares: bool,
+) -> str:
+    """Draw a small picture per label: its estimates over the rounds with their intervals, on an axis of its own.
+
+    `labels` are what stands at the left and at the right above each, `points` its rows, one per round.
+    """
+    places = [100 * (LEFT + (1 - LEFT) * (place + 0.5) / len(names)) for place in range(len(names))]
+    tops = range(0, PANEL * len(labels), PANEL)
+    drawn = (
+        _words(*words, top) + _panel(rows, places, top + 36, shares=shares)
+        for words, rows, top in zip(labels, points, tops, strict=True)
+    )
+    height = PANEL * len(labels) + FOOT
+    below = f'class="tick" y="{height - 8}" text-anchor="middle"'
+    every = math.ceil(len(names) / MOST_NAMES)
+    foot = "".join(
+        f'<text {below} x="{x:.2f}%">{escape(name if len(name) <= 12 else name[:11] + "…")}</text>'
+        for x, name in list(zip(places, names, strict=True))[::-every]
+    )
+    return _figure("".join(drawn) + foot, height, about, "")
+
+
+def _panel(rows: Sequence[Mapped], places: Sequence[float], top: int, *, shares: bool) -> str:
+    numbers = [row[name] for row in rows for name in ("estimate", "low", "high")]
+    axis = Axis.around(numbers, 3)
+    write = Writer(axis.digits(100), " %", 100) if shares else axis.label
+
+    def height(number: float) -> float:
+        return top + (PANEL - 48) * (1 - axis.place(number))
+
+    marks = [
+        _line("zero" if tick == 0 else "grid", "0", "100%", height(tick), height(tick))
+        + f'<text class="tick" x="0" y="{height(tick) - 3:.1f}">{escape(write(tick))}</text>'
+        for tick in axis.ticks
+    ]
+    known = [(x, row) for x, row in zip(places, rows, strict=True) if row["estimate"] is not None]
+    for (x, row), (other, following) in pairwise(known):
+        ends = height(row["estimate"]), height(following["estimate"])
+        marks.append(_line("course", f"{x:.2f}%", f"{other:.2f}%", *ends))
+    for x, row in known:
+        at = f"{x:.2f}%"
+        if row["low"] is not None and row["high"] is not None:
+            marks.append(_line("reach", at, at, height(row["low"]), height(row["high"])))
+        marks.append(f'<circle class="dot" cx="{at}" cy="{height(row["estimate"]):.1f}" r="4"/>')
+    return "".join(marks)
 
 
 def shades(numbers: Sequence[Sequence[float | None]]) -> list[list[int]]:

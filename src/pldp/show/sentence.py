@@ -19,25 +19,38 @@ def sentence(result: Mapped) -> str:
 
 
 def footing(result: Mapped) -> list[str]:
-    """Say what stands behind a result: agreement of the levels, hidden levels, the fit, forged reports."""
-    found = []
+    """Say what stands behind a result: a change, agreement of the levels, hidden levels, the fit, forged reports."""
+    found = [verdict(result.get("test"))]
     if test := result.get("homogeneity"):
-        verdict = "they do NOT agree" if test["rejected"] else "no sign that they disagree"
+        agreement = "they do NOT agree" if test["rejected"] else "no sign that they disagree"
         degrees = "1 degree" if test["degrees"] == 1 else f"{test['degrees']:,} degrees"
         numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom, p = {test['p_value']:.2g}"
-        found.append(f"Do people of different levels answer alike? {numbers}: {verdict}.")
+        found.append(f"Do people of different levels answer alike? {numbers}: {agreement}.")
     if levels := result.get("levels"):
         shares = ", ".join(f"{level['level']} {brief(100 * level['share'])} %" for level in levels)
         found.append(f"Levels are hidden in reports; estimated choices: {shares}.")
     if fit := result.get("fit"):
         state = "converged" if fit["converged"] else "did NOT converge"
         found.append(f"Fit {state}: gap {fit['gap']:.1e} after {fit['steps']:,} steps.")
-    return [*found, *filter(None, [BY_KIND[result["kind"]].influence(result)])]
+    return [*filter(None, (*found, BY_KIND[result["kind"]].influence(result)))]
 
 
 def assumptions(result: Mapped) -> str:
     """Return what the errors assume, in one sentence."""
     return f"Errors assume: {'; '.join(result['assumptions'])}." if result.get("assumptions") else ""
+
+
+def verdict(test: Mapped | None) -> str:
+    """Return the test of change in a sentence.
+
+    >>> verdict({"statistic": 3.2, "comparisons": 6, "p_value": 0.0082, "level": 0.05, "rejected": True})
+    'Did anything change? The largest of 6 changes is 3.2 standard errors, p = 0.0082: yes, at the 5 % level.'
+    """
+    if not test or test["p_value"] is None:
+        return ""
+    count, level = f"{test['comparisons']:,}", f"at the {brief(100 * test['level'])} % level"
+    numbers = f"The largest of {count} changes is {test['statistic']:.1f} standard errors, p = {test['p_value']:.2g}"
+    return f"Did anything change? {numbers}: {'yes' if test['rejected'] else 'no sign of it'}, {level}."
 
 
 def heading(result: Mapped) -> str:

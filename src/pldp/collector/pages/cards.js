@@ -1,6 +1,7 @@
 /** One card per result. A card is made once and filled anew with every overview, so that what is open stays open. */
 import { download } from "./api.js";
 import { KINDS } from "./cards/registry.js";
+import { overRounds } from "./cards/rounds.js";
 import { head, title } from "./cards/rows.js";
 import { make } from "./dom.js";
 import { brief, whole } from "./format.js";
@@ -40,16 +41,19 @@ const notes = (found) =>
 		return texts.length ? [list(severity === "warning" ? "wrong" : "muted small", texts)] : [];
 	});
 
-/** A card and what fills it: `fill(view, fewest)`. */
+/** A card and what fills it: `fill(view, fewest, trend)`, the last where there are several rounds. */
 export const resultCard = (first, place, round, tell) => {
 	const kind = KINDS[first.kind];
-	const [facts, warnings, chart, below, table, assumed] = Array.from({ length: 6 }, () => make("div", {}));
+	const [facts, warnings, chart, below, rounds, table, assumed] = Array.from({ length: 7 }, () => make("div", {}));
 	const name = make("h2", { id: `result-${place}`, tabIndex: -1 }, first.questions ? `${first.questions.join(" and ")} together` : first.text || first.name);
 	const own = first.questions ? [] : [details("Levels", table), ...(kind.extra ? [kind.extra(first, round, tell)] : [])];
 	const foot = make("div", { className: "foot" }, ...own, details("Assumptions", assumed), ...(first.questions ? [] : [files(first, round, tell)]));
-	const card = make("section", { className: "card question" }, name, facts, warnings, chart, below, foot);
+	const card = make("section", { className: "card question" }, name, facts, warnings, chart, below, rounds, foot);
 	card.setAttribute("aria-labelledby", name.id);
-	const fill = (view, fewest) => {
+	const fill = (view, fewest, trend) => {
+		const open = rounds.querySelector("details")?.open ?? false;
+		rounds.replaceChildren(...(trend ? overRounds(trend, kind.label) : []));
+		if (open && trend) rounds.querySelector("details").open = true;
 		facts.replaceChildren(make("p", { className: "muted small" }, `${whole(view.reports)} reports · ${kind.phrase} · ${view.method}`));
 		warnings.replaceChildren(...notes(view.notes));
 		chart.replaceChildren(...kind.chart(view));

@@ -65,6 +65,21 @@ export const curve = ({ edges, shares, low, high }, mean, write) => (width) => {
 		...ticks.map((tick) => draw("text", { x: x(tick), y: height - 5, "text-anchor": tick === from ? "start" : tick === to ? "end" : "middle" }, write(tick))));
 };
 
+/** Estimates over rounds with their intervals, joined by a line; `names` stand below. */
+export const course = (points, names, write) => (width) => {
+	const [height, foot, head, left] = [110, 18, 14, 44];
+	const scale = scaleOf(points.flatMap(({ estimate, low, high }) => [estimate, low, high]), 3);
+	const y = (number) => head + (height - foot - head) * (1 - scale.place(number));
+	const x = (place) => left + ((width - left) * (place + 0.5)) / points.length;
+	const every = Math.ceil((64 * names.length) / Math.max(1, width - left));
+	return draw("svg", { class: "course", viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" },
+		...scale.ticks.flatMap((tick) => [line(tick === 0 ? "zero" : "grid", 0, width, y(tick), y(tick)), draw("text", { x: 0, y: y(tick) - 2 }, write(tick))]),
+		draw("path", { class: "fitted", d: path(points.map(({ estimate }, place) => [x(place), y(estimate)])) }),
+		...points.filter(({ low }) => Number.isFinite(low)).map(({ round, low, high }) => line("reach", x(names.indexOf(round)), x(names.indexOf(round)), y(low), y(high))),
+		...points.map(({ estimate }, place) => draw("circle", { class: "dot", cx: x(place), cy: y(estimate), r: 4 })),
+		...names.flatMap((name, place) => ((names.length - 1 - place) % every ? [] : [draw("text", { x: x(place), y: height - 3, "text-anchor": "middle" }, name)])));
+};
+
 /** One bar per hour, what was rejected on top of what was stored. */
 export const columns = (hours, write) => (width) => {
 	const [height, foot, head] = [160, 22, 16];

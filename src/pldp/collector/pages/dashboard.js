@@ -57,14 +57,14 @@ const showDisagreements = (views) => {
 };
 
 /** Cards are made anew only when something gets its first result, or loses its last. */
-const showResults = (views, fewest) => {
+const showResults = (views, fewest, trends) => {
 	const key = JSON.stringify(views.map(({ name, kind }) => [name, kind]));
 	if (key !== shape) {
 		cards = views.map((view, place) => (view.kind ? resultCard(view, place, round, tell) : missingCard(place)));
 		byId("results").replaceChildren(...cards.map(({ card }) => card));
 		shape = key;
 	}
-	views.forEach((view, place) => cards[place].fill(view, fewest));
+	views.forEach((view, place) => cards[place].fill(view, fewest, trends.find(({ name }) => name === view.name)));
 };
 
 const showHours = (hours) => {
@@ -112,7 +112,7 @@ const show = (overview) => {
 	const views = [...overview.questions, ...overview.missing, ...overview.tables];
 	showDisagreements(views);
 	showHeadline(overview);
-	showResults(views, overview.fewest);
+	showResults(views, overview.fewest, overview.trends);
 	showHours(overview.hours);
 	showRejections(overview.rejections);
 	showRounds(overview);

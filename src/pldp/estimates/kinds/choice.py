@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final, cast
 
 from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
+from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.survey import Choice
@@ -25,5 +26,7 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
         target=options.target,
         progress=None if progress is None else lambda steps, _: progress(steps),
     )
-    beside = None if found.by_size is None else replace(found.by_size, confidence=options.confidence)
+    beside = found.by_size
+    if beside is not None:
+        beside = replace(beside, confidence=options.confidence, distinct=distinct_people(tally.survey))
     return replace(found, confidence=options.confidence, by_size=beside)

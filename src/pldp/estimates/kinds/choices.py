@@ -7,7 +7,7 @@ import numpy as np
 
 from pldp.estimates.notes import uncertain_items
 from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports, Result
+from pldp.estimates.result import GroupReports, PersonWeights, Result
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
 from pldp.estimates.sets.supports import HOPELESS, SetSupports, baskets_of, item_supports
@@ -24,7 +24,8 @@ METHODS: Final = ()
 class Sets(Result):
     """The unbiased `support` of every single item of `values`, and the frequent `sets` with theirs.
 
-    `by_size` are the supports of the items pooled by size, present where the levels do not agree.
+    `by_size` are the supports of the items pooled by size, present where the levels do not agree; `weights` those of
+    each level in the support of every item (levels × items).
     """
 
     kind: ClassVar[str] = "choices"
@@ -33,6 +34,7 @@ class Sets(Result):
     support: FloatArray
     sets: Itemsets
     by_size: SetSupports | None = None
+    weights: FloatArray
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -43,6 +45,11 @@ class Sets(Result):
     def estimates(self) -> FloatArray:
         """The supports of the items."""
         return self.support
+
+    def person_weights(self) -> PersonWeights:
+        """Return the weight of each person in the support of every item."""
+        people = np.array([group.reports for group in self.groups])
+        return PersonWeights(people, self.weights / people[:, None])
 
     def rules(self, min_confidence: float = 0.5) -> list[Rule]:
         """Return association rules within the frequent sets whose estimated confidence is at least this, best first."""
@@ -70,8 +77,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     frequent = search_sets(together, items, options.min_support, options.largest)
     differ = found.homogeneity is not None and found.homogeneity.rejected
     worst = float(found.standard_error.max())
-    # The weight of a level is its mean weight in the supports of the items.
-    weights = together.weights(np.arange(len(items))[:, None]).mean(axis=1).tolist()
+    weights = together.weights(np.arange(len(items))[:, None])
     levels = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
     return Sets(
         question=question.name,
@@ -86,9 +92,10 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
         reports=found.reports,
         method=f"unbiased, pooled by {options.pool}",
         target=found.target,
-        groups=tuple(
+        weights=weights,
+        groups=tuple(  # the weight of a level is its mean weight in the supports of the items
             GroupReports(name, own.channel.mechanism, own.channel.epsilon, own.reports, weight)
-            for name, own, weight in zip(levels, together.groups, weights, strict=True)
+            for name, own, weight in zip(levels, together.groups, weights.mean(axis=1).tolist(), strict=True)
         ),
         homogeneity=found.homogeneity,
         assumptions=found.assumptions,

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.estimates.notes import CURVE_POOLS, CURVE_UNFINISHED, HEAPED, levels_disagree
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports, Interval, Result, check_confidence
+from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result, check_confidence
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Tally, fused_of
@@ -55,6 +56,27 @@ class NumberResult(Result):
     def estimates(self) -> FloatArray:
         """Mean and quantiles."""
         return np.array([self.mean.value, *(self.quantile(share)[0] for share in QUANTILES)])
+
+    @property
+    def scale(self) -> tuple[Any, ...]:
+        """Bounds and unit of the number."""
+        return (*self.density.bounds, self.unit)
+
+    @property
+    def has_normal_error(self) -> npt.NDArray[np.bool_]:
+        """Whether a number is the mean: ends of quantiles are where curves cross."""
+        return np.array([True] + [False] * len(QUANTILES))
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
+        return None if self.mean.method == "fitted" else super().person_weights()
+
+    def covariance_of_values(self, other: Result) -> Interval:
+        """Return the least and the largest covariance of a person's numbers in two rounds (Bhatia–Davis)."""
+        low, high = self.density.bounds
+        one, two = (np.clip(each.estimates, low, high) for each in (self, other))
+        most = np.sqrt((one - low) * (high - one) * (two - low) * (high - two))
+        return Interval(-most, most)
 
     def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:
         """Return the number below which this share of people lies, and the ends of its interval."""

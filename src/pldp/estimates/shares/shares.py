@@ -12,7 +12,7 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
 from pldp.estimates.options import one_of
-from pldp.estimates.result import GroupReports, Result
+from pldp.estimates.result import GroupReports, PersonWeights, Result
 from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit
 from pldp.mechanisms.arrays import FloatArray
@@ -76,6 +76,10 @@ class Shares(Result):
     def estimates(self) -> FloatArray:
         """The shares."""
         return self.shares
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person; a fit has none."""
+        return None if self.fit is not None else super().person_weights()
 
     @cached_property
     def covariance(self) -> FloatArray:

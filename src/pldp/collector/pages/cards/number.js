@@ -7,10 +7,12 @@ export const phrase = "a number";
 
 const NAMES = { mean: "Mean", "50 %": "Median" };
 
+export const label = (name) => NAMES[name] ?? `${name} below`;
+
 export const chart = (view) => {
 	const holder = make("div", { className: "wide" });
 	fit(holder, curve(view.density, view.rows[0], brief));
-	const rows = view.rows.map((row) => ({ ...row, label: NAMES[row.label] ?? `${row.label} below` }));
+	const rows = view.rows.map((row) => ({ ...row, label: label(row.label) }));
 	const scale = scaleOf(rows.flatMap(({ estimate, low, high }) => [estimate, low, high]));
 	const write = ({ low, high }) => writer((high - low) / 4);
 	return [holder, dots(`Mean and quantiles of ${view.name}`, rows, { scale, tick: brief, write, unit: view.unit && ` ${view.unit}`, confidence: view.confidence })];

@@ -1,0 +1,130 @@
+"""Rounds of a question beside each other, whatever its kind: labels and numbers look as they do in one round."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from pldp.show.kinds.kind import NAMED, Kind, in_words
+from pldp.show.numbers import Writer
+from pldp.show.picture import dots, panels
+from pldp.show.table import MOST_ROWS, Mapped, Table, largest
+
+MOST_PANELS: Final = 12  # labels that are drawn over rounds
+_SHARE, _POINTS = "share", " pp"
+
+
+class Change(Kind):
+    """Differences of two rounds; those of shares are percentage points."""
+
+    phrase = "change between two rounds"
+    heads = ("", "change")
+    legend = "The dot is the change, the line its {confidence} % interval; pp are percentage points."
+
+    def __init__(self, one_round: Mapping[str, Kind]) -> None:
+        self.one_round = one_round
+
+    def named(self, result: Mapped, rows: Sequence[Mapped]) -> list[dict[str, Any]]:
+        """Return rows with their labels as one round shows them."""
+        label = self.one_round[result["of"]].label
+        return [{**row, "label": label(row)} for row in rows]
+
+    def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
+        """Write differences with the digits of their errors."""
+        write = self.one_round[result["of"]].writer(result, more=more)
+        return lambda row: replace(write(row), unit=_POINTS) if result["unit"] == _SHARE else write(row)
+
+    def tables(self, result: Mapped) -> list[Table]:
+        """Return the differences."""
+        return [self.table(result, self.named(result, result["rows"]))]
+
+    def picture(self, result: Mapped) -> str:
+        """Draw a dot per label."""
+        write = self.writer(result)
+        about = f"Changes of {result['name']} with their intervals; the numbers are in the table below"
+        rows = self.named(result, result["rows"])
+        unit = _POINTS if result["unit"] == _SHARE else None
+        return dots(rows, lambda row: (self.label(row), write(row)(row["estimate"])), about, unit=unit)
+
+    def says(self, result: Mapped) -> str:
+        """Return the largest changes in words."""
+        write = self.writer(result)
+        rows = sorted(self.named(result, result["rows"]), key=lambda row: -abs(row["estimate"] or 0.0))
+        more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
+        return f"changes of {', '.join(in_words(row['label'], row, write(row)) for row in rows[:NAMED])}{more}"
+
+
+class Trend(Change):
+    """A small picture per label, and a column per round."""
+
+    phrase = "over rounds"
+    legend = (
+        "The dots are the estimates of the rounds; all lines are {confidence} % intervals that hold together, "
+        "for every label and round."
+    )
+
+    def tables(self, result: Mapped) -> list[Table]:
+        """Return the rounds, and the changes to the round before and to the first."""
+        names = [each["name"] for each in result["rounds"]]
+        plain = self.one_round[result["of"]].writer(result, more=1)
+        together = "estimates, with intervals that hold for all rounds together"
+        found = [self._columns(result, result["rows"], names, plain, together)]
+        since_first = [row for row in result["since_first"] if row["round"] != names[1]]
+        changes = {"change to the round before": result["changes"], f"change since {names[0]}": since_first}
+        for title, rows in changes.items():
+            if rows:
+                write = self.writer({**result, "rows": rows}, more=1)
+                heads = [*dict.fromkeys(f"{row['since']} → {row['round']}" for row in rows)]
+                found.append(self._columns(result, rows, heads, write, f"{title} (* without 0 in its interval)"))
+        return found
+
+    def _columns(
+        self,
+        result: Mapped,
+        rows: Sequence[Mapped],
+        heads: Sequence[str],
+        writer: Callable[[Mapped], Writer],
+        title: str,
+    ) -> Table:
+        """Return a row per label with a cell per round or pair of rounds; changes that are sure are marked."""
+
+        def cell(row: Mapped) -> str:
+            write = replace(writer(row), unit="")
+            if row["low"] is None or row["high"] is None:
+                return write(row["estimate"])
+            sure = " *" if "since" in row and not row["low"] <= 0 <= row["high"] else ""
+            return f"{write(row['estimate'])} ({write.interval(row['low'], row['high'])}){sure}"
+
+        shown, note = self._by_label(result, rows, MOST_ROWS)
+        unit = writer(rows[0]).unit.strip()
+        title = f"{title}, in {unit}" if unit else title
+        return Table(title, ("", *heads), [(label, *map(cell, own)) for label, own in shown], note=note)
+
+    def _by_label(
+        self, result: Mapped, rows: Sequence[Mapped], most: int
+    ) -> tuple[list[tuple[str, list[Mapped]]], str]:
+        """Return each label with its rows, those with the largest numbers of the last round."""
+        found: dict[str, list[Mapped]] = {}
+        for row in self.named(result, rows):
+            found.setdefault(row["label"], []).append(row)
+        last = {row["label"]: row for row in self.named(result, result["rows"])}
+        kept, note = largest([*last.values()], most)
+        return [(row["label"], found[row["label"]]) for row in kept if row["label"] in found], note
+
+    def picture(self, result: Mapped) -> str:
+        """Draw a small picture per label."""
+        shown, note = self._by_label(result, result["rows"], MOST_PANELS)
+        write = self.one_round[result["of"]].writer(result)
+        labels = [(label, write(rows[-1])(rows[-1]["estimate"])) for label, rows in shown]
+        about = f"{result['name']} over rounds with intervals; the numbers are in the table below"
+        names, shares = [each["name"] for each in result["rounds"]], result["unit"] == _SHARE
+        drawing = panels(labels, [rows for _, rows in shown], names, about, shares=shares)
+        return drawing + (f'<p class="note">{note}</p>' if note else "")
+
+    def says(self, result: Mapped) -> str:
+        """Return the numbers of the last round in words, and what they were in the first."""
+        write = self.one_round[result["of"]].writer(result)
+        shown, _ = self._by_label(result, result["rows"], NAMED)
+        parts = (
+            f"{label} {' → '.join(write(row)(row['estimate']) for row in (rows[0], rows[-1]))}" for label, rows in shown
+        )
+        return f"{', '.join(parts)} from {result['rounds'][0]['name']} to {result['rounds'][-1]['name']}"
