@@ -442,7 +442,7 @@ def words_of(question: Question, said: Answer) -> str:
     labels = [f"“{label}”" for place, label in enumerate(question.values) if channel.supports(said.output, place)]
     listed = ", ".join(labels[:8]) + (f" and {len(labels) - 8} more" if len(labels) > 8 else "")
     verb = {"krr": "says", "lh": "names a group of answers:"}.get(channel.mechanism, "ticks")
-    return f"{question.name} The report {verb} {listed or 'nothing'}, at level “{said.level}”."
+    return f"{question.name}: The report {verb} {listed or 'nothing'}, at level “{said.level}”."
 
 
 def test_every_form_of_report_is_put_into_words(visit: Visits, server: Server) -> None:

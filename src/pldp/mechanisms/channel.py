@@ -343,15 +343,15 @@ class PureChannel(SupportChannel):
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """Return the same for a channel of one's own family."""
 
-    def variance(self, share: float) -> float:
-        """Return the variance of the unbiased estimate of a share from one report: π(1−π)/(p−q)², π = q + share·(p−q).
+    def variance(self, share: float, reports: int = 1) -> float:
+        """Return the variance of the unbiased share from so many reports: π(1−π)/(reports·(p−q)²), π = q + share·(p−q).
 
         Reference: Wang, Blocki, Li, Jha, "Locally Differentially Private Protocols for Frequency Estimation" (2017).
         """
         q = float(self.other_support)
         contrast = float(self.truth_support - self.other_support)
         support = q + share * contrast
-        return support * (1.0 - support) / (contrast * contrast)
+        return support * (1.0 - support) / (reports * contrast * contrast)
 
     @property
     def manipulation(self) -> float:
