@@ -10,7 +10,6 @@ where ε_j > ε_y, and infinite where j is open (`true_epsilons`). `safe_channel
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from statistics import fmean, quantiles
 
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -41,6 +40,8 @@ def without_outliers(scores: Sequence[float]) -> list[float]:
     >>> without_outliers([5, 6, 6, 7, 5, 6, 0])
     [5, 6, 6, 7, 5, 6]
     """
+    from statistics import quantiles  # noqa: PLC0415 - devices, which import this package, need none
+
     lower, _, upper = quantiles(scores, n=4, method="inclusive")
     reach = FENCE * (upper - lower)
     return [score for score in scores if lower - reach <= score <= upper + reach]
@@ -67,7 +68,8 @@ def sensitivity_levels(
             raise EpsilonError(f"value {value!r} must be scored by at least 2 people, not {len(given)}")
         if not all(lowest <= score <= highest for score in given):
             raise EpsilonError(f"scores of {value!r} must be from {lowest} to {highest}; some are not")
-        part = (fmean(without_outliers(given)) - lowest) / (highest - lowest)
+        kept = without_outliers(given)
+        part = (math.fsum(kept) / len(kept) - lowest) / (highest - lowest)
         found[value] = min(levels - 1, math.floor(part * levels))
     return found
 
