@@ -7,13 +7,18 @@ not keep the promise: a report y moves the odds between y and another value j by
 where ε_j > ε_y, and infinite where j is open (`true_epsilons`). `safe_channel` keeps every promise.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms import Channel, ItemResponse
+
+if TYPE_CHECKING:
+    from pldp.mechanisms import Channel, ItemResponse
 
 FENCE = 1.5
 """A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences)."""
@@ -132,6 +137,8 @@ def safe_channel(budgets: Sequence[Micro]) -> ItemResponse:
     >>> [round(float(channel.probability(value, value)), 4) for value in range(2)], true_epsilons(channel)
     ([0.7184, 0.9348], (2400000, 1200000))
     """
+    from pldp.mechanisms import ItemResponse  # noqa: PLC0415 - nor this one
+
     return ItemResponse.of(budgets)
 
 

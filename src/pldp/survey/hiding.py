@@ -3,19 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from pldp.budgets import Level
+from pldp.budgets import Level, epsilon_text
 from pldp.errors import EpsilonError, SurveyError
-from pldp.mechanisms import (
-    LARGEST_EPSILON,
-    LARGEST_TOTAL,
-    MICRO,
-    PureChannel,
-    RandomizedResponse,
-    epsilon_text,
-    hideable,
-    level_leak,
-)
-from pldp.survey.question import Entry, Question, Schema
+from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, PureChannel, RandomizedResponse, hideable, level_leak
+from pldp.survey.question import Entry, Question, Schema, ref
 from pldp.survey.reading import fail, naming, read_epsilon, read_table
 
 LEAST_LABEL_EPSILON: Final = 10_000
@@ -25,10 +16,10 @@ LABEL: Final = RandomizedResponse
 """The mechanism that replaces the level by a label."""
 
 KEYS: Final[Mapping[str, Schema]] = {
-    "epsilon": {"$ref": "#/$defs/epsilon", "description": "of the label that replaces the level"},
-    "leak_cap": {"$ref": "#/$defs/total", "description": "on what label and output tell together about the level"},
+    "epsilon": ref("epsilon", "of the label that replaces the level"),
+    "leak_cap": ref("total", "on what label and output tell together about the level"),
     "mechanism": {"const": LABEL.mechanism},
-    "weights": {"$ref": "#/$defs/weights"},
+    "weights": ref("weights"),
 }
 """Keys of `hide_level` with their JSON Schema."""
 

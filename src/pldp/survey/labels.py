@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from pldp.budgets import Level
 from pldp.errors import AnswerError
 from pldp.mechanisms import Channel, epsilon_text
-from pldp.survey.question import Budgets, Entry, Question, Schema, read_channels, read_two_stages
+from pldp.survey.question import Budgets, Entry, Question, Schema, read_channels, read_two_stages, ref, table_of
 from pldp.survey.reading import LONGEST_TEXT, check_distinct, fail, read_epsilon, read_fraction, read_table, read_text
 
 if TYPE_CHECKING:
@@ -33,18 +33,8 @@ class LabelQuestion(Question):
 
     keys: ClassVar[Mapping[str, Schema]] = {
         **Question.keys,
-        "values": {
-            "type": "array",
-            "minItems": 2,
-            "maxItems": MOST_VALUES,
-            "uniqueItems": True,
-            "items": {"$ref": "#/$defs/text"},
-        },
-        "fractions": {
-            "type": "object",
-            "description": "part of the level's ε for some values that are more sensitive",
-            "additionalProperties": {"$ref": "#/$defs/fraction"},
-        },
+        "values": {"type": "array", "minItems": 2, "maxItems": MOST_VALUES, "uniqueItems": True, "items": ref("text")},
+        "fractions": table_of("fraction", "part of the level's ε for some values that are more sensitive"),
         "unprotected": {
             "type": "array",
             "items": {"type": "string"},
@@ -55,7 +45,7 @@ class LabelQuestion(Question):
             "description": "spelled out: per level the ε of each value, or infinite",
             "additionalProperties": {
                 "type": "array",
-                "items": {"anyOf": [{"$ref": "#/$defs/epsilon"}, {"const": epsilon_text(math.inf)}]},
+                "items": {"anyOf": [ref("epsilon"), {"const": epsilon_text(math.inf)}]},
             },
         },
     }

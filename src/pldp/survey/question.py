@@ -27,6 +27,22 @@ Schema = Mapping[str, Any]
 """A part of the JSON Schema of survey files."""
 
 
+def ref(name: str, description: str = "") -> Schema:
+    """Return the schema of what is defined once under this name."""
+    return {"$ref": f"#/$defs/{name}"} | ({"description": description} if description else {})
+
+
+def table_of(name: str, description: str = "", **rules: object) -> Schema:
+    """Return the schema of a table whose entries are all of one kind."""
+    told = {"description": description} if description else {}
+    return {"type": "object", **told, "additionalProperties": ref(name), **rules}
+
+
+def one_or_each(name: str, description: str) -> Schema:
+    """Return the schema of one entry for all levels, or a table of them."""
+    return {"description": description, "anyOf": [ref(name), table_of(name)]}
+
+
 class Entry(NamedTuple):
     """One question of a survey file: its table, and what is read alike for every kind.
 
@@ -76,42 +92,23 @@ class Question(ABC):
     """What its channels perturb."""
 
     keys: ClassVar[Mapping[str, Schema]] = {
-        "name": {"$ref": "#/$defs/name"},
+        "name": ref("name"),
         "text": {"type": "string", "maxLength": LONGEST_TEXT},
         "kind": {"type": "string"},
-        "levels": {
-            "type": "object",
-            "minProperties": 1,
-            "description": "another ε for some levels of this question; only these are then on offer",
-            "additionalProperties": {"$ref": "#/$defs/epsilon"},
-        },
-        "mechanism": {
-            "description": "one for all levels, or one per level",
-            "anyOf": [
-                {"$ref": "#/$defs/mechanism"},
-                {"type": "object", "additionalProperties": {"$ref": "#/$defs/mechanism"}},
-            ],
-        },
-        "weights": {
-            "type": "object",
-            "description": "per level, the integers that define the channel; checked against the promised ε",
-            "additionalProperties": {"$ref": "#/$defs/weights"},
-        },
-        "permanent": {
-            "description": "where answers are tracked: ε of an answer that never changes, for all levels or per level",
-            "anyOf": [
-                {"$ref": "#/$defs/epsilon"},
-                {"type": "object", "additionalProperties": {"$ref": "#/$defs/epsilon"}},
-            ],
-        },
+        "levels": table_of(
+            "epsilon", "another ε for some levels of this question; only these are then on offer", minProperties=1
+        ),
+        "mechanism": one_or_each("mechanism", "one for all levels, or one per level"),
+        "weights": table_of(
+            "weights", "per level, the integers that define the channel; checked against the promised ε"
+        ),
+        "permanent": one_or_each(
+            "epsilon", "where answers are tracked: ε of an answer that never changes, for all levels or per level"
+        ),
         "stages": {
             "type": "object",
             "description": "spelled out: per level the weights of the permanent and of the instant draw",
-            "additionalProperties": {
-                "type": "object",
-                "required": ["permanent", "instant"],
-                "additionalProperties": {"$ref": "#/$defs/weights"},
-            },
+            "additionalProperties": table_of("weights", required=["permanent", "instant"]),
         },
     }
     """Its keys in survey files with their JSON Schema; here those of every kind."""

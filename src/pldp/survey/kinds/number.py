@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Final, Self
 
 from pldp.mechanisms import Domain, Grid
-from pldp.survey.question import Entry, Question, Schema, read_channels, read_two_stages
+from pldp.survey.question import Entry, Question, Schema, read_channels, read_two_stages, ref
 from pldp.survey.reading import LONGEST_NAME, fail, naming, read_number, read_text
 
 MOST_BUCKETS: Final = 4096
@@ -33,8 +33,8 @@ class Number(Question):
     domain: ClassVar[Domain] = "numbers"
     keys: ClassVar[Mapping[str, Schema]] = {
         **Question.keys,
-        "low": {"$ref": "#/$defs/bound"},
-        "high": {"$ref": "#/$defs/bound"},
+        "low": ref("bound"),
+        "high": ref("bound"),
         "buckets": {"type": "integer", "minimum": 2, "maximum": MOST_BUCKETS},
         "unit": {"type": "string", "maxLength": LONGEST_NAME},
         "outside": {"enum": list(OUTSIDE), "description": "what happens to numbers outside the bounds"},
