@@ -13,21 +13,11 @@ def lazy_exports(
     packages: Iterable[str] = (),
     hints: Mapping[str, str] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package, given the names that each module exports.
+    """Return `__getattr__` and `__dir__` of a package, given the names that it exports, by the modules that have them.
 
-    Parameters
-    ----------
-    package
-        The package itself.
-    names
-        What it exports, by the modules that have it.
-    packages
-        Packages inside it that need no import of their own.
-    hints
-        What to use instead of names that one could look for here.
+    `packages` are those inside it that need no import of their own; `hints` say what to use instead of names that one
+    could look for here.
 
-    Examples
-    --------
     >>> load, names = lazy_exports("pldp", {"pldp.errors": ["PldpError"]})
     >>> names(), load("PldpError").__name__
     (['PldpError'], 'PldpError')

@@ -30,7 +30,7 @@ from pldp.budgets import Level
 from pldp.errors import SurveyError
 from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
-from pldp.survey.hiding import Hiding, check_offer, label_channel, read_hiding
+from pldp.survey.hiding import Hiding, label_channel, read_hiding
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.question import Entry, Question, Schema, ref
@@ -190,8 +190,9 @@ def _read_question(
     key = f"{key} ({name})"
     text = read_text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True)
     levels = read_levels(table.get("levels"), f"{key}.levels", survey_levels)
-    if hiding is not None:
-        check_offer(key, levels, survey_levels)
+    names = [level.name for level in levels]
+    if hiding is not None and names != [level.name for level in survey_levels]:  # what it offers would tell the level
+        fail(f"hide_level: {key}.levels", "must offer every level in the survey's order", names)
     return made.read(Entry(table, key, name, text, levels, hiding, tracked))
 
 

@@ -60,13 +60,6 @@ def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hid
     return Hiding(epsilon, cap, table.get("weights"), questions)
 
 
-def check_offer(question: str, levels: Sequence[Level], survey_levels: Sequence[Level]) -> None:
-    """Refuse a question that does not offer every level in the survey's order: what it offers would tell the level."""
-    names = [level.name for level in levels]
-    if names != [level.name for level in survey_levels]:
-        fail(f"hide_level: {question}.levels", "must offer every level in the survey's order", names)
-
-
 def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> tuple[PureChannel, ...]:
     """Choose the most accurate channels of one form whose leak about the level stays within the cap."""
     with naming(entry.key):

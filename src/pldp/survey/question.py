@@ -65,9 +65,9 @@ class Entry(NamedTuple):
                 fail(f"{self.key}, level {level}: mechanism", "must be a name", mechanism)
         return named
 
-    def weights(self) -> Mapping[str, object]:
-        """Return the published weights of each level, `None` where the file has none."""
-        return read_per_level(self.table.get("weights", {}), f"{self.key}.weights", self.levels, default=None)
+    def per_level(self, name: str) -> Mapping[str, Any]:
+        """Return what the file has under a name for each level, `None` where it has nothing."""
+        return read_per_level(self.table.get(name, {}), f"{self.key}.{name}", self.levels, default=None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,6 +120,59 @@ class Question(ABC):
     @abstractmethod
     def read(cls, entry: Entry) -> Self:
         """Build the question from its table in a survey file."""
+
+    @classmethod
+    def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Channel, ...]:
+        """Build the channel of each level from `mechanism` and `weights`.
+
+        A level has one budget, or one per value; without `budgets` it is the level's ε.
+        """
+        mechanisms, weights = entry.mechanisms(), entry.per_level("weights")
+        per_value = bool(budgets) if cls.domain == "labels" else None  # sets and numbers have one sort of mechanism
+        channels = []
+        for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
+            where = f"{entry.key}, level {level.name}"
+            mechanism, published = mechanisms[level.name], weights[level.name]
+            if mechanism == AUTO and published is not None:
+                fail(f"{where}: weights", "must come with a named mechanism", mechanism)
+            with naming(where):
+                if mechanism != AUTO:
+                    family(mechanism, cls.domain, per_value=per_value)
+                channels.append(
+                    build(mechanism, size, budget, domain=cls.domain)
+                    if published is None
+                    else read(mechanism, size, published)
+                )
+        return tuple(channels)
+
+    @classmethod
+    def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Stages, ...]:
+        """Build both stages of each level where answers are tracked."""
+        for key in ("permanent", "stages"):
+            if key in entry.table and not entry.tracked:
+                fail(f"{entry.key}.{key}", 'must not be there unless repeat = "tracked"', entry.table[key])
+        if not entry.tracked:
+            return ()
+        from pldp.mechanisms import build_stages, read_stages  # noqa: PLC0415 - other surveys need none
+
+        mechanisms, weights, spelled = entry.mechanisms(), entry.per_level("weights"), entry.per_level("stages")
+        asked, named = entry.table.get("permanent", {}), [level.name for level in entry.levels]
+        permanent = entry.per_level("permanent") if isinstance(asked, dict) else dict.fromkeys(named, asked)
+        found = []
+        for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
+            name, where = level.name, f"{entry.key}, level {level.name}"
+            with naming(where):
+                if mechanisms[name] != AUTO:
+                    family(mechanisms[name], cls.domain)
+                if spelled[name] is not None:
+                    stages = read_stages(mechanisms[name], size, spelled[name])
+                else:
+                    limit = None if permanent[name] is None else read_epsilon(permanent[name], f"{where}: permanent")
+                    stages = build_stages(mechanisms[name], size, budget, domain=cls.domain, permanent=limit)
+            if weights[name] is not None and weights[name] != stages.channel.weights():
+                fail(f"{where}: weights", "must be those that both stages make together", weights[name])
+            found.append(stages)
+        return tuple(found)
 
     @classmethod
     def cost(cls, table: Mapping[str, Any]) -> Cost | None:  # noqa: ARG003 - others have one
@@ -224,63 +277,6 @@ class Question(ABC):
 
 _LISTED: Final = 6
 """Levels in a `repr`."""
-
-
-def read_channels(
-    entry: Entry, domain: Domain, size: int, budgets: Sequence[Micro | Budgets] = (), *, per_value: bool | None = None
-) -> tuple[Channel, ...]:
-    """Build the channel of each level from `mechanism` and `weights`.
-
-    A level has one budget, or one per value; without `budgets` it is the level's ε.
-    """
-    mechanisms, weights = entry.mechanisms(), entry.weights()
-    channels = []
-    for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
-        where = f"{entry.key}, level {level.name}"
-        mechanism, published = mechanisms[level.name], weights[level.name]
-        if mechanism == AUTO and published is not None:
-            fail(f"{where}: weights", "must come with a named mechanism", mechanism)
-        with naming(where):
-            if mechanism != AUTO:
-                family(mechanism, domain, per_value=per_value)
-            channels.append(
-                build(mechanism, size, budget, domain=domain) if published is None else read(mechanism, size, published)
-            )
-    return tuple(channels)
-
-
-def read_two_stages(
-    entry: Entry, domain: Domain, size: int, budgets: Sequence[Micro | Budgets] = ()
-) -> tuple[Stages, ...]:
-    """Build both stages of each level where answers are tracked."""
-    for key in ("permanent", "stages"):
-        if key in entry.table and not entry.tracked:
-            fail(f"{entry.key}.{key}", 'must not be there unless repeat = "tracked"', entry.table[key])
-    if not entry.tracked:
-        return ()
-    from pldp.mechanisms import build_stages, read_stages  # noqa: PLC0415 - other surveys need none
-
-    mechanisms, weights = entry.mechanisms(), entry.weights()
-    spelled = read_per_level(entry.table.get("stages", {}), f"{entry.key}.stages", entry.levels, default=None)
-    asked = entry.table.get("permanent", {})
-    if not isinstance(asked, dict):
-        asked = dict.fromkeys((level.name for level in entry.levels), asked)
-    permanent = read_per_level(asked, f"{entry.key}.permanent", entry.levels, default=None)
-    found = []
-    for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
-        name, where = level.name, f"{entry.key}, level {level.name}"
-        with naming(where):
-            if mechanisms[name] != AUTO:
-                family(mechanisms[name], domain)
-            if spelled[name] is not None:
-                stages = read_stages(mechanisms[name], size, spelled[name])
-            else:
-                limit = None if permanent[name] is None else read_epsilon(permanent[name], f"{where}: permanent")
-                stages = build_stages(mechanisms[name], size, budget, domain=domain, permanent=limit)
-        if weights[name] is not None and weights[name] != stages.channel.weights():
-            fail(f"{where}: weights", "must be those that both stages make together", weights[name])
-        found.append(stages)
-    return tuple(found)
 
 
 def canonical(content: object) -> bytes:
