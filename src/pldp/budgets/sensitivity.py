@@ -20,8 +20,7 @@ from pldp.errors import EpsilonError
 if TYPE_CHECKING:
     from pldp.mechanisms import Channel, ItemResponse
 
-FENCE = 1.5
-"""A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences)."""
+FENCE = 1.5  #: A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences).
 
 
 def scores_by_value(values: Sequence[str], scores: Sequence[Sequence[float]]) -> dict[str, list[float]]:

@@ -12,8 +12,7 @@ from pldp.survey.reading import fail, naming, read_epsilon, read_table
 LEAST_LABEL_EPSILON: Final = 10_000
 """Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
 
-LABEL: Final = RandomizedResponse
-"""The mechanism that replaces the level by a label."""
+LABEL: Final = RandomizedResponse  #: The mechanism that replaces the level by a label.
 
 KEYS: Final[Mapping[str, Schema]] = {
     "epsilon": ref("epsilon", "of the label that replaces the level"),

@@ -18,8 +18,7 @@ from pldp.words import unknown
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA: Final = 1
-"""Number of the survey and report format; a change of meaning gets a new number."""
+SCHEMA: Final = 1  #: Number of the survey and report format; a change of meaning gets a new number.
 
 _LISTED: Final = 3
 _TITLE: Final = 60

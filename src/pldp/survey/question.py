@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from pldp.mechanisms import Stages
     from pldp.survey.hiding import Hiding
 
-Budgets = tuple[Micro, ...]
-"""Micro-ε of each value, `math.inf` for values without protection."""
+Budgets = tuple[Micro, ...]  #: Micro-ε of each value, `math.inf` for values without protection.
 
-Schema = Mapping[str, Any]
-"""A part of the JSON Schema of survey files."""
+Schema = Mapping[str, Any]  #: A part of the JSON Schema of survey files.
 
 
 def ref(name: str, description: str = "") -> Schema:
@@ -275,8 +273,7 @@ class Question(ABC):
         return f"<{type(self).__name__} {self.name!r}: {self.describe()}; ε of levels: {levels}{more}>"
 
 
-_LISTED: Final = 6
-"""Levels in a `repr`."""
+_LISTED: Final = 6  #: Levels in a `repr`.
 
 
 def canonical(content: object) -> bytes:

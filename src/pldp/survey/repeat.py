@@ -14,8 +14,7 @@ ONCE: Final = "once"
 FRESH: Final = "fresh"
 TRACKED: Final = "tracked"
 
-RULES: Final = (ONCE, FRESH, TRACKED)
-"""Their names in survey files."""
+RULES: Final = (ONCE, FRESH, TRACKED)  #: Their names in survey files.
 
 
 class Price(NamedTuple):

@@ -10,11 +10,9 @@ from pldp.survey.question import Entry, Question, Schema, ref
 from pldp.survey.reading import LONGEST_NAME, fail, naming, read_number, read_text
 
 MOST_BUCKETS: Final = 4096
-BUCKETS: Final = 256
-"""Buckets where the file does not say."""
+BUCKETS: Final = 256  #: Buckets where the file does not say.
 
-OUTSIDE: Final = ("refuse", "clip")
-"""What happens to a number outside the bounds."""
+OUTSIDE: Final = ("refuse", "clip")  #: What happens to a number outside the bounds.
 
 
 @dataclass(frozen=True, repr=False)
