@@ -126,11 +126,11 @@ class Question(ABC):
         A level has one budget, or one per value; without `budgets` it is the level's ε.
         """
         mechanisms, weights = entry.mechanisms(), entry.per_level("weights")
-        per_value = bool(budgets) if cls.domain == "labels" else None  # sets and numbers have one sort of mechanism
         channels = []
         for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
             where = f"{entry.key}, level {level.name}"
             mechanism, published = mechanisms[level.name], weights[level.name]
+            per_value = isinstance(budget, tuple) if cls.domain == "labels" else None  # only labels have both sorts
             if mechanism == AUTO and published is not None:
                 fail(f"{where}: weights", "must come with a named mechanism", mechanism)
             with naming(where):
