@@ -22,26 +22,14 @@ if TYPE_CHECKING:
     from pldp import simulate as simulate
     from pldp import survey as survey
     from pldp import tallies as tallies
-    from pldp.auditing import Audit as Audit
-    from pldp.auditing import audit as audit
-    from pldp.device import Device as Device
-    from pldp.errors import PldpError as PldpError
-    from pldp.estimates import Change as Change
-    from pldp.estimates import Result as Result
-    from pldp.estimates import Results as Results
-    from pldp.estimates import Trend as Trend
-    from pldp.estimates import change as change
-    from pldp.estimates import estimate as estimate
-    from pldp.estimates import trend as trend
-    from pldp.estimates import two_way as two_way
-    from pldp.planning import Plan as Plan
-    from pldp.planning import plan as plan
-    from pldp.reports import Report as Report
-    from pldp.survey import Survey as Survey
-    from pldp.tallies import Service as Service
-    from pldp.tallies import Tally as Tally
-    from pldp.tallies import fuse as fuse
-    from pldp.tallies import tally as tally
+    from pldp.auditing import Audit, audit
+    from pldp.device import Device
+    from pldp.errors import PldpError
+    from pldp.estimates import Change, Result, Results, Trend, change, estimate, trend, two_way
+    from pldp.planning import Plan, plan
+    from pldp.reports import Report
+    from pldp.survey import Survey
+    from pldp.tallies import Service, Tally, fuse, tally
 
 __version__ = "0.1.0"
 
@@ -60,7 +48,12 @@ _ELSEWHERE = {
 }
 """Names that one could look for here, by the packages that have them."""
 
-__all__, __getattr__, __dir__ = lazy_exports(
+__all__ = [
+    "Audit", "Change", "Device", "Plan", "PldpError", "Report", "Result", "Results", "Service", "Survey", "Tally",
+    "Trend", "audit", "change", "estimate", "fuse", "plan", "tally", "trend", "two_way",
+]  # fmt: skip
+
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "pldp.auditing": ("Audit", "audit"),

@@ -13,17 +13,14 @@ from functools import lru_cache
 
 from pldp.errors import EpsilonError
 
-MICRO = 1_000_000
-"""Micro-ε in one unit of ε."""
+MICRO = 1_000_000  #: Micro-ε in one unit of ε.
 
-Micro = int | float
-"""Whole micro-ε, or `math.inf` where there is no limit."""
+Micro = int | float  #: Whole micro-ε, or `math.inf` where there is no limit.
 
 LARGEST_EPSILON = 20
 """Larger budgets of one answer protect nothing (odds of 485 million to one) and are refused as typing errors."""
 
-LARGEST_TOTAL = 1000
-"""The same for what many answers may cost together: totals and lifetime caps."""
+LARGEST_TOTAL = 1000  #: The same for what many answers may cost together: totals and lifetime caps.
 
 # 60 digits: weights have 16 to 20, so a logarithm is known far beyond the six decimals that are kept.
 # Never the caller's context: its precision and rounding are not ours.

@@ -5,8 +5,6 @@ from importlib import import_module
 from sys import modules
 from typing import Any
 
-__all__ = ["lazy_exports"]
-
 
 def lazy_exports(
     package: str,
@@ -14,24 +12,14 @@ def lazy_exports(
     *,
     packages: Iterable[str] = (),
     hints: Mapping[str, str] | None = None,
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__all__`, `__getattr__` and `__dir__` of a package, given the names that each module exports.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package, given the names that it exports, by the modules that have them.
 
-    Parameters
-    ----------
-    package
-        The package itself.
-    names
-        What it exports, by the modules that have it.
-    packages
-        Packages inside it that need no import of their own.
-    hints
-        What to use instead of names that one could look for here.
+    `packages` are those inside it that need no import of their own; `hints` say what to use instead of names that one
+    could look for here.
 
-    Examples
-    --------
-    >>> exported, load, _ = lazy_exports("pldp", {"pldp.errors": ["PldpError"]})
-    >>> exported, load("PldpError").__name__
+    >>> load, names = lazy_exports("pldp", {"pldp.errors": ["PldpError"]})
+    >>> names(), load("PldpError").__name__
     (['PldpError'], 'PldpError')
     """
     homes = {name: module for module, exported in names.items() for name in exported}
@@ -55,4 +43,4 @@ def lazy_exports(
 
         return suggest(name, [*homes, *inside])
 
-    return sorted(homes), load, lambda: sorted({*homes, *inside})
+    return load, lambda: sorted({*homes, *inside})

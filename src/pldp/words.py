@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable
 
-_LISTED = 20
-"""Names listed before the rest is counted."""
+_LISTED = 20  #: Names listed before the rest is counted.
 
-_COMPARED = 1000
-"""Among more names than these none is suggested: comparing takes time."""
+_COMPARED = 1000  #: Among more names than these none is suggested: comparing takes time.
 
 
 def nearest(name: object, known: Iterable[str]) -> str | None:

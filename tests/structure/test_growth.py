@@ -70,7 +70,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from pldp.survey.kinds.choice import Choice
-from pldp.survey.question import Question, read_channels
+from pldp.survey.question import Question
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +83,7 @@ class Points(Choice):
     def read(cls, entry):
         values = tuple(str(point) for point in range(1, entry.table["most"] + 1))
         budgets = [level.micro_epsilon for level in entry.levels]
-        channels = read_channels(entry, cls.domain, len(values), budgets, per_value=False)
+        channels = cls.read_channels(entry, len(values), budgets)
         return cls(entry.name, entry.text, entry.levels, channels, values, ())
 
     def answers_document(self):

@@ -12,8 +12,7 @@ from pldp.budgets.levels import Level
 from pldp.errors import EpsilonError
 from pldp.mechanisms import AUTO, LARGEST_EPSILON, MICRO, epsilon_text, family, suitable
 
-Cost = Callable[[float], float]
-"""Error of one question as a function of its ε: falling and convex."""
+Cost = Callable[[float], float]  #: Error of one question as a function of its ε: falling and convex.
 
 LEVEL_FRACTIONS = {"high": Fraction(1, 3), "mid": Fraction(1, 2), "low": Fraction(1)}
 """Levels of protection as fractions of a question's ε (Feng, Zhang, "MPLDP", 2024)."""

@@ -13,21 +13,11 @@ from pldp.records import Brief
 
 @dataclass(frozen=True, repr=False)
 class Level(Brief):
-    """A protection that a person can choose.
+    """A protection that a person can choose."""
 
-    Attributes
-    ----------
-    name
-        The word that survey, report and estimate use.
-    micro_epsilon
-        The promise: no report of this level reveals more than e^ε to one odds, ε in millionths.
-    text
-        What the person reads beside it.
-    """
-
-    name: str
-    micro_epsilon: int
-    text: str = ""
+    name: str  #: The word that survey, report and estimate use.
+    micro_epsilon: int  #: The promise: no report of this level reveals more than e^ε to one odds, ε in millionths.
+    text: str = ""  #: What the person reads beside it.
 
     @classmethod
     def of(cls, name: str, epsilon: float | str | Decimal, *, text: str = "") -> Level:

@@ -7,17 +7,20 @@ not keep the promise: a report y moves the odds between y and another value j by
 where ε_j > ε_y, and infinite where j is open (`true_epsilons`). `safe_channel` keeps every promise.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from statistics import fmean, quantiles
+from typing import TYPE_CHECKING
 
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms import Channel, ItemResponse
 
-FENCE = 1.5
-"""A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences)."""
+if TYPE_CHECKING:
+    from pldp.mechanisms import Channel, ItemResponse
+
+FENCE = 1.5  #: A score further than this many interquartile ranges beyond a quartile is an outlier (Tukey's fences).
 
 
 def scores_by_value(values: Sequence[str], scores: Sequence[Sequence[float]]) -> dict[str, list[float]]:
@@ -41,6 +44,8 @@ def without_outliers(scores: Sequence[float]) -> list[float]:
     >>> without_outliers([5, 6, 6, 7, 5, 6, 0])
     [5, 6, 6, 7, 5, 6]
     """
+    from statistics import quantiles  # noqa: PLC0415 - devices, which import this package, need none
+
     lower, _, upper = quantiles(scores, n=4, method="inclusive")
     reach = FENCE * (upper - lower)
     return [score for score in scores if lower - reach <= score <= upper + reach]
@@ -67,7 +72,8 @@ def sensitivity_levels(
             raise EpsilonError(f"value {value!r} must be scored by at least 2 people, not {len(given)}")
         if not all(lowest <= score <= highest for score in given):
             raise EpsilonError(f"scores of {value!r} must be from {lowest} to {highest}; some are not")
-        part = (fmean(without_outliers(given)) - lowest) / (highest - lowest)
+        kept = without_outliers(given)
+        part = (math.fsum(kept) / len(kept) - lowest) / (highest - lowest)
         found[value] = min(levels - 1, math.floor(part * levels))
     return found
 
@@ -130,6 +136,8 @@ def safe_channel(budgets: Sequence[Micro]) -> ItemResponse:
     >>> [round(float(channel.probability(value, value)), 4) for value in range(2)], true_epsilons(channel)
     ([0.7184, 0.9348], (2400000, 1200000))
     """
+    from pldp.mechanisms import ItemResponse  # noqa: PLC0415 - nor this one
+
     return ItemResponse.of(budgets)
 
 

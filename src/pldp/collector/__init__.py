@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING
 from pldp.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from pldp.collector.app import Collector as Collector
-    from pldp.collector.database import open_database as open_database
-    from pldp.collector.http import Problem as Problem
-    from pldp.collector.packing import Packed as Packed
-    from pldp.collector.packing import Packing as Packing
-    from pldp.collector.sender import Sender as Sender
-    from pldp.collector.server import serve as serve
-    from pldp.collector.settings import PREFIX as PREFIX
-    from pldp.collector.settings import Settings as Settings
-    from pldp.collector.store import Outcome as Outcome
-    from pldp.collector.store import Round as Round
-    from pldp.collector.store import Store as Store
-    from pldp.collector.tokens import Tokens as Tokens
+    from pldp.collector.app import Collector
+    from pldp.collector.database import open_database
+    from pldp.collector.http import Problem
+    from pldp.collector.packing import Packed, Packing
+    from pldp.collector.sender import Sender
+    from pldp.collector.server import serve
+    from pldp.collector.settings import PREFIX, Settings
+    from pldp.collector.store import Outcome, Round, Store
+    from pldp.collector.tokens import Tokens
 
-__all__, __getattr__, __dir__ = lazy_exports(
+__all__ = [
+    "PREFIX", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store", "Tokens",
+    "open_database", "serve",
+]  # fmt: skip
+
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "pldp.collector.app": ("Collector",),

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from pldp.errors import UsageError
 
-PREFIX: Final = "PLDP_"
-"""Environment variables are called like settings, in capitals, after this."""
+PREFIX: Final = "PLDP_"  #: Environment variables are called like settings, in capitals, after this.
 
 
 _ORIGIN: Final = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"

@@ -22,8 +22,7 @@ from pldp.usage import require
 if TYPE_CHECKING:
     from pathlib import Path
 
-Value = str | Iterable[str] | float | Decimal
-"""A label, several labels, or a number, as the question's kind asks."""
+Value = str | Iterable[str] | float | Decimal  #: A label, several labels, or a number, as the question's kind asks.
 
 
 class _Asked(NamedTuple):

@@ -6,8 +6,7 @@ from typing import NamedTuple, Self
 from pldp.budgets import epsilon_text
 from pldp.errors import BudgetError
 
-LIFETIME_CAP = 20_000_000
-"""The most that a person spends on one collector unless they say otherwise."""
+LIFETIME_CAP = 20_000_000  #: The most that a person spends on one collector unless they say otherwise.
 
 
 class Spend(NamedTuple):

@@ -6,11 +6,9 @@ from typing import Final
 
 from pldp.mechanisms import MICRO, Micro, epsilon_text
 
-MOST_LINES: Final = 8
-"""Labels that are explained one by one; the rest is counted."""
+MOST_LINES: Final = 8  #: Labels that are explained one by one; the rest is counted.
 
-_LARGEST: Final = 700 * MICRO
-"""Above this ε, e^ε is too large for a number."""
+_LARGEST: Final = 700 * MICRO  #: Above this ε, e^ε is too large for a number.
 
 
 def times(micro: Micro) -> str:

@@ -34,7 +34,19 @@ if TYPE_CHECKING:
     from pldp.mechanisms.unary.optimum import IDUE_MODELS, idue_error, idue_optimum
     from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave, WindowChannel
 
-__all__, __getattr__, __dir__ = lazy_exports(
+__all__ = [
+    "AUTO", "BIT_TOTAL", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits",
+    "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HybridMechanism", "Integers",
+    "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro",
+    "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "PureChannel", "RandomBytes",
+    "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SupportChannel", "SymmetricUnaryEncoding",
+    "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages",
+    "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak",
+    "micro_epsilon", "names", "places_of", "pure", "read", "read_stages", "report_promise", "set_of", "suitable",
+    "value_and_level_epsilon", "value_promise",
+]  # fmt: skip
+
+__getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "pldp.epsilon": ("LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "Micro", "epsilon_text", "micro_epsilon"),

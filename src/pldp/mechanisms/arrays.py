@@ -33,7 +33,7 @@ from pldp.mechanisms.registry import build, names
 if TYPE_CHECKING:
     from pldp.mechanisms.sets.arrays import SetArrays, bit_columns
 
-__getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns")})[1]
+__getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns")})[0]
 
 FloatArray = npt.NDArray[np.float64]
 ByteArray = npt.NDArray[np.uint8]

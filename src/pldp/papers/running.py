@@ -12,8 +12,7 @@ import numpy.typing as npt
 Task = TypeVar("Task")
 Part = TypeVar("Part")
 
-Progress = Callable[[int, int], None]
-"""Called with the number of parts done and the number in all."""
+Progress = Callable[[int, int], None]  #: Called with the number of parts done and the number in all.
 
 
 def in_parallel(run: Callable[[Task], Part], tasks: Sequence[Task]) -> Iterator[Part]:

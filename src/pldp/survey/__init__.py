@@ -8,25 +8,6 @@ from pldp.survey.repeat import FRESH, ONCE, TRACKED, Price, charge, prices
 from pldp.survey.signature import Signature, make_key, sign, verify
 
 __all__ = [
-    "FRESH",
-    "KINDS",
-    "ONCE",
-    "SCHEMA",
-    "TRACKED",
-    "Choice",
-    "Choices",
-    "Number",
-    "Price",
-    "Question",
-    "Signature",
-    "Survey",
-    "charge",
-    "hash_of",
-    "load",
-    "loads",
-    "make_key",
-    "prices",
-    "sign",
-    "survey_from_mapping",
-    "verify",
-]
+    "FRESH", "KINDS", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Number", "Price", "Question", "Signature",
+    "Survey", "charge", "hash_of", "load", "loads", "make_key", "prices", "sign", "survey_from_mapping", "verify",
+]  # fmt: skip

@@ -23,8 +23,7 @@ from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, epsilon_text
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
 from pldp.survey.reading import naming, read_epsilon, read_fraction
 
-_MOST: Final = LARGEST_EPSILON * MICRO
-"""The largest part of a question; what is left of a larger total is not spent."""
+_MOST: Final = LARGEST_EPSILON * MICRO  #: The largest part of a question; what is left of a larger total is not spent.
 
 
 def with_budgets(survey: dict[str, Any]) -> dict[str, Any]:

@@ -30,10 +30,10 @@ from pldp.budgets import Level
 from pldp.errors import SurveyError
 from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
-from pldp.survey.hiding import Hiding, check_offer, label_channel, read_hiding
+from pldp.survey.hiding import Hiding, label_channel, read_hiding
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
 from pldp.survey.model import SCHEMA, Survey
-from pldp.survey.question import Entry, Question, Schema
+from pldp.survey.question import Entry, Question, Schema, ref
 from pldp.survey.reading import (
     LONGEST_NAME,
     LONGEST_TEXT,
@@ -56,14 +56,14 @@ MOST_LEVELS: Final = 100
 
 KEYS: Final[Mapping[str, Schema]] = {
     "pldp": {"const": SCHEMA, "description": "number of this format"},
-    "title": {"$ref": "#/$defs/text"},
+    "title": ref("text"),
     "collector": {"type": "string", "maxLength": LONGEST_TEXT, "description": "who collects"},
-    "levels": {"$ref": "#/$defs/levels"},
-    "total_epsilon": {"$ref": "#/$defs/total", "description": "the most that one person may spend on this survey"},
+    "levels": ref("levels"),
+    "total_epsilon": ref("total", "the most that one person may spend on this survey"),
     "ask": {"type": "integer", "minimum": 1, "description": "questions that each person is asked, picked at random"},
-    "hide_level": {"$ref": "#/$defs/hide_level"},
+    "hide_level": ref("hide_level"),
     "repeat": {"enum": list(RULES), "description": "what happens when the same person is asked again"},
-    "questions": {"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/question"}},
+    "questions": {"type": "array", "minItems": 1, "items": ref("question")},
 }
 """Keys of a survey file with their JSON Schema."""
 
@@ -190,8 +190,9 @@ def _read_question(
     key = f"{key} ({name})"
     text = read_text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True)
     levels = read_levels(table.get("levels"), f"{key}.levels", survey_levels)
-    if hiding is not None:
-        check_offer(key, levels, survey_levels)
+    names = [level.name for level in levels]
+    if hiding is not None and names != [level.name for level in survey_levels]:  # what it offers would tell the level
+        fail(f"hide_level: {key}.levels", "must offer every level in the survey's order", names)
     return made.read(Entry(table, key, name, text, levels, hiding, tracked))
 
 

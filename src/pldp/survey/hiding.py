@@ -3,32 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from pldp.budgets import Level
+from pldp.budgets import Level, epsilon_text
 from pldp.errors import EpsilonError, SurveyError
-from pldp.mechanisms import (
-    LARGEST_EPSILON,
-    LARGEST_TOTAL,
-    MICRO,
-    PureChannel,
-    RandomizedResponse,
-    epsilon_text,
-    hideable,
-    level_leak,
-)
-from pldp.survey.question import Entry, Question, Schema
+from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, PureChannel, RandomizedResponse, hideable, level_leak
+from pldp.survey.question import Entry, Question, Schema, ref
 from pldp.survey.reading import fail, naming, read_epsilon, read_table
 
 LEAST_LABEL_EPSILON: Final = 10_000
 """Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
 
-LABEL: Final = RandomizedResponse
-"""The mechanism that replaces the level by a label."""
+LABEL: Final = RandomizedResponse  #: The mechanism that replaces the level by a label.
 
 KEYS: Final[Mapping[str, Schema]] = {
-    "epsilon": {"$ref": "#/$defs/epsilon", "description": "of the label that replaces the level"},
-    "leak_cap": {"$ref": "#/$defs/total", "description": "on what label and output tell together about the level"},
+    "epsilon": ref("epsilon", "of the label that replaces the level"),
+    "leak_cap": ref("total", "on what label and output tell together about the level"),
     "mechanism": {"const": LABEL.mechanism},
-    "weights": {"$ref": "#/$defs/weights"},
+    "weights": ref("weights"),
 }
 """Keys of `hide_level` with their JSON Schema."""
 
@@ -67,13 +57,6 @@ def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hid
         for name, largest in (("epsilon", LARGEST_EPSILON), ("leak_cap", LARGEST_TOTAL))
     )
     return Hiding(epsilon, cap, table.get("weights"), questions)
-
-
-def check_offer(question: str, levels: Sequence[Level], survey_levels: Sequence[Level]) -> None:
-    """Refuse a question that does not offer every level in the survey's order: what it offers would tell the level."""
-    names = [level.name for level in levels]
-    if names != [level.name for level in survey_levels]:
-        fail(f"hide_level: {question}.levels", "must offer every level in the survey's order", names)
 
 
 def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> tuple[PureChannel, ...]:

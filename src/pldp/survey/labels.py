@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from pldp.budgets import Level
 from pldp.errors import AnswerError
-from pldp.mechanisms import Channel, epsilon_text
-from pldp.survey.question import Budgets, Entry, Question, Schema, read_channels, read_two_stages
+from pldp.mechanisms import epsilon_text
+from pldp.survey.question import Budgets, Entry, Question, Schema, ref, table_of
 from pldp.survey.reading import LONGEST_TEXT, check_distinct, fail, read_epsilon, read_fraction, read_table, read_text
-
-if TYPE_CHECKING:
-    from pldp.mechanisms import Stages
 
 MOST_VALUES: Final = 1_000_000
 
@@ -33,18 +30,8 @@ class LabelQuestion(Question):
 
     keys: ClassVar[Mapping[str, Schema]] = {
         **Question.keys,
-        "values": {
-            "type": "array",
-            "minItems": 2,
-            "maxItems": MOST_VALUES,
-            "uniqueItems": True,
-            "items": {"$ref": "#/$defs/text"},
-        },
-        "fractions": {
-            "type": "object",
-            "description": "part of the level's ε for some values that are more sensitive",
-            "additionalProperties": {"$ref": "#/$defs/fraction"},
-        },
+        "values": {"type": "array", "minItems": 2, "maxItems": MOST_VALUES, "uniqueItems": True, "items": ref("text")},
+        "fractions": table_of("fraction", "part of the level's ε for some values that are more sensitive"),
         "unprotected": {
             "type": "array",
             "items": {"type": "string"},
@@ -55,7 +42,7 @@ class LabelQuestion(Question):
             "description": "spelled out: per level the ε of each value, or infinite",
             "additionalProperties": {
                 "type": "array",
-                "items": {"anyOf": [{"$ref": "#/$defs/epsilon"}, {"const": epsilon_text(math.inf)}]},
+                "items": {"anyOf": [ref("epsilon"), {"const": epsilon_text(math.inf)}]},
             },
         },
     }
@@ -69,16 +56,6 @@ class LabelQuestion(Question):
         stages = cls.read_stages(entry, len(values), budgets)
         channels = tuple(each.channel for each in stages) or cls.read_channels(entry, len(values), budgets)
         return cls(entry.name, entry.text, entry.levels, channels, values, budgets, stages=stages)
-
-    @classmethod
-    def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Budgets]) -> tuple[Channel, ...]:
-        """Build the channel of each level."""
-        return read_channels(entry, cls.domain, size, budgets)
-
-    @classmethod
-    def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Budgets]) -> tuple[Stages, ...]:
-        """Build both stages of each level where answers are tracked."""
-        return read_two_stages(entry, cls.domain, size, budgets)
 
     @property
     def scale(self) -> tuple[str, ...]:

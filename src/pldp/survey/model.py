@@ -18,8 +18,7 @@ from pldp.words import unknown
 if TYPE_CHECKING:
     from pathlib import Path
 
-SCHEMA: Final = 1
-"""Number of the survey and report format; a change of meaning gets a new number."""
+SCHEMA: Final = 1  #: Number of the survey and report format; a change of meaning gets a new number.
 
 _LISTED: Final = 3
 _TITLE: Final = 60
@@ -28,38 +27,20 @@ _TITLE: Final = 60
 
 @dataclass(frozen=True, repr=False)
 class Survey:
-    """Everything that device and collector must agree on; its hash is in every report.
-
-    Attributes
-    ----------
-    levels
-        The levels on offer, strictest first.
-    total_micro_epsilon
-        The most that one person may spend on this survey, or `None`.
-    ask
-        How many questions each person is asked, picked at random by the device; `None`: all.
-    level_channel
-        The channel that perturbs the chosen level itself, or `None` if reports show the level.
-    level_micro_epsilon, leak_cap
-        The ε promised for that label, and the cap on the whole leak about the level, where they are set.
-    repeat
-        What happens when the same person is asked again: one of the rules in `pldp.survey.repeat`.
-    signer, trusted
-        The public key that signed the file (empty: nobody), and whether whoever read it named that key before.
-    """
+    """Everything that device and collector must agree on; its hash is in every report."""
 
     title: str
     collector: str
-    levels: tuple[Level, ...]
+    levels: tuple[Level, ...]  #: Those on offer, strictest first.
     questions: tuple[Question, ...]
-    total_micro_epsilon: int | None = None
-    ask: int | None = None
-    level_channel: PureChannel | None = None
-    level_micro_epsilon: int | None = None
-    leak_cap: int | None = None
-    repeat: str = "once"
-    signer: str = field(default="", compare=False)
-    trusted: bool = field(default=False, compare=False)
+    total_micro_epsilon: int | None = None  #: The most that one person may spend on this survey.
+    ask: int | None = None  #: How many questions each person is asked, picked at random by the device; `None`: all.
+    level_channel: PureChannel | None = None  #: Perturbs the chosen level itself; `None`: reports show the level.
+    level_micro_epsilon: int | None = None  #: The ε promised for that label, where it is set.
+    leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
+    repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
+    signer: str = field(default="", compare=False)  #: The public key that signed the file; empty: nobody.
+    trusted: bool = field(default=False, compare=False)  #: Whether whoever read the file named that key before.
 
     @staticmethod
     def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:

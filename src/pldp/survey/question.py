@@ -20,11 +20,25 @@ if TYPE_CHECKING:
     from pldp.mechanisms import Stages
     from pldp.survey.hiding import Hiding
 
-Budgets = tuple[Micro, ...]
-"""Micro-ε of each value, `math.inf` for values without protection."""
+Budgets = tuple[Micro, ...]  #: Micro-ε of each value, `math.inf` for values without protection.
 
-Schema = Mapping[str, Any]
-"""A part of the JSON Schema of survey files."""
+Schema = Mapping[str, Any]  #: A part of the JSON Schema of survey files.
+
+
+def ref(name: str, description: str = "") -> Schema:
+    """Return the schema of what is defined once under this name."""
+    return {"$ref": f"#/$defs/{name}"} | ({"description": description} if description else {})
+
+
+def table_of(name: str, description: str = "", **rules: object) -> Schema:
+    """Return the schema of a table whose entries are all of one kind."""
+    told = {"description": description} if description else {}
+    return {"type": "object", **told, "additionalProperties": ref(name), **rules}
+
+
+def one_or_each(name: str, description: str) -> Schema:
+    """Return the schema of one entry for all levels, or a table of them."""
+    return {"description": description, "anyOf": [ref(name), table_of(name)]}
 
 
 class Entry(NamedTuple):
@@ -49,9 +63,9 @@ class Entry(NamedTuple):
                 fail(f"{self.key}, level {level}: mechanism", "must be a name", mechanism)
         return named
 
-    def weights(self) -> Mapping[str, object]:
-        """Return the published weights of each level, `None` where the file has none."""
-        return read_per_level(self.table.get("weights", {}), f"{self.key}.weights", self.levels, default=None)
+    def per_level(self, name: str) -> Mapping[str, Any]:
+        """Return what the file has under a name for each level, `None` where it has nothing."""
+        return read_per_level(self.table.get(name, {}), f"{self.key}.{name}", self.levels, default=None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,42 +90,23 @@ class Question(ABC):
     """What its channels perturb."""
 
     keys: ClassVar[Mapping[str, Schema]] = {
-        "name": {"$ref": "#/$defs/name"},
+        "name": ref("name"),
         "text": {"type": "string", "maxLength": LONGEST_TEXT},
         "kind": {"type": "string"},
-        "levels": {
-            "type": "object",
-            "minProperties": 1,
-            "description": "another ε for some levels of this question; only these are then on offer",
-            "additionalProperties": {"$ref": "#/$defs/epsilon"},
-        },
-        "mechanism": {
-            "description": "one for all levels, or one per level",
-            "anyOf": [
-                {"$ref": "#/$defs/mechanism"},
-                {"type": "object", "additionalProperties": {"$ref": "#/$defs/mechanism"}},
-            ],
-        },
-        "weights": {
-            "type": "object",
-            "description": "per level, the integers that define the channel; checked against the promised ε",
-            "additionalProperties": {"$ref": "#/$defs/weights"},
-        },
-        "permanent": {
-            "description": "where answers are tracked: ε of an answer that never changes, for all levels or per level",
-            "anyOf": [
-                {"$ref": "#/$defs/epsilon"},
-                {"type": "object", "additionalProperties": {"$ref": "#/$defs/epsilon"}},
-            ],
-        },
+        "levels": table_of(
+            "epsilon", "another ε for some levels of this question; only these are then on offer", minProperties=1
+        ),
+        "mechanism": one_or_each("mechanism", "one for all levels, or one per level"),
+        "weights": table_of(
+            "weights", "per level, the integers that define the channel; checked against the promised ε"
+        ),
+        "permanent": one_or_each(
+            "epsilon", "where answers are tracked: ε of an answer that never changes, for all levels or per level"
+        ),
         "stages": {
             "type": "object",
             "description": "spelled out: per level the weights of the permanent and of the instant draw",
-            "additionalProperties": {
-                "type": "object",
-                "required": ["permanent", "instant"],
-                "additionalProperties": {"$ref": "#/$defs/weights"},
-            },
+            "additionalProperties": table_of("weights", required=["permanent", "instant"]),
         },
     }
     """Its keys in survey files with their JSON Schema; here those of every kind."""
@@ -123,6 +118,59 @@ class Question(ABC):
     @abstractmethod
     def read(cls, entry: Entry) -> Self:
         """Build the question from its table in a survey file."""
+
+    @classmethod
+    def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Channel, ...]:
+        """Build the channel of each level from `mechanism` and `weights`.
+
+        A level has one budget, or one per value; without `budgets` it is the level's ε.
+        """
+        mechanisms, weights = entry.mechanisms(), entry.per_level("weights")
+        channels = []
+        for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
+            where = f"{entry.key}, level {level.name}"
+            mechanism, published = mechanisms[level.name], weights[level.name]
+            per_value = isinstance(budget, tuple) if cls.domain == "labels" else None  # only labels have both sorts
+            if mechanism == AUTO and published is not None:
+                fail(f"{where}: weights", "must come with a named mechanism", mechanism)
+            with naming(where):
+                if mechanism != AUTO:
+                    family(mechanism, cls.domain, per_value=per_value)
+                channels.append(
+                    build(mechanism, size, budget, domain=cls.domain)
+                    if published is None
+                    else read(mechanism, size, published)
+                )
+        return tuple(channels)
+
+    @classmethod
+    def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Stages, ...]:
+        """Build both stages of each level where answers are tracked."""
+        for key in ("permanent", "stages"):
+            if key in entry.table and not entry.tracked:
+                fail(f"{entry.key}.{key}", 'must not be there unless repeat = "tracked"', entry.table[key])
+        if not entry.tracked:
+            return ()
+        from pldp.mechanisms import build_stages, read_stages  # noqa: PLC0415 - other surveys need none
+
+        mechanisms, weights, spelled = entry.mechanisms(), entry.per_level("weights"), entry.per_level("stages")
+        asked, named = entry.table.get("permanent", {}), [level.name for level in entry.levels]
+        permanent = entry.per_level("permanent") if isinstance(asked, dict) else dict.fromkeys(named, asked)
+        found = []
+        for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
+            name, where = level.name, f"{entry.key}, level {level.name}"
+            with naming(where):
+                if mechanisms[name] != AUTO:
+                    family(mechanisms[name], cls.domain)
+                if spelled[name] is not None:
+                    stages = read_stages(mechanisms[name], size, spelled[name])
+                else:
+                    limit = None if permanent[name] is None else read_epsilon(permanent[name], f"{where}: permanent")
+                    stages = build_stages(mechanisms[name], size, budget, domain=cls.domain, permanent=limit)
+            if weights[name] is not None and weights[name] != stages.channel.weights():
+                fail(f"{where}: weights", "must be those that both stages make together", weights[name])
+            found.append(stages)
+        return tuple(found)
 
     @classmethod
     def cost(cls, table: Mapping[str, Any]) -> Cost | None:  # noqa: ARG003 - others have one
@@ -230,65 +278,7 @@ class Question(ABC):
         return f"<{type(self).__name__} {self.name!r}: {self.describe()}; ε of levels: {levels}{more}>"
 
 
-_LISTED: Final = 6
-"""Levels in a `repr`."""
-
-
-def read_channels(
-    entry: Entry, domain: Domain, size: int, budgets: Sequence[Micro | Budgets] = (), *, per_value: bool | None = None
-) -> tuple[Channel, ...]:
-    """Build the channel of each level from `mechanism` and `weights`.
-
-    A level has one budget, or one per value; without `budgets` it is the level's ε.
-    """
-    mechanisms, weights = entry.mechanisms(), entry.weights()
-    channels = []
-    for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
-        where = f"{entry.key}, level {level.name}"
-        mechanism, published = mechanisms[level.name], weights[level.name]
-        if mechanism == AUTO and published is not None:
-            fail(f"{where}: weights", "must come with a named mechanism", mechanism)
-        with naming(where):
-            if mechanism != AUTO:
-                family(mechanism, domain, per_value=per_value)
-            channels.append(
-                build(mechanism, size, budget, domain=domain) if published is None else read(mechanism, size, published)
-            )
-    return tuple(channels)
-
-
-def read_two_stages(
-    entry: Entry, domain: Domain, size: int, budgets: Sequence[Micro | Budgets] = ()
-) -> tuple[Stages, ...]:
-    """Build both stages of each level where answers are tracked."""
-    for key in ("permanent", "stages"):
-        if key in entry.table and not entry.tracked:
-            fail(f"{entry.key}.{key}", 'must not be there unless repeat = "tracked"', entry.table[key])
-    if not entry.tracked:
-        return ()
-    from pldp.mechanisms import build_stages, read_stages  # noqa: PLC0415 - other surveys need none
-
-    mechanisms, weights = entry.mechanisms(), entry.weights()
-    spelled = read_per_level(entry.table.get("stages", {}), f"{entry.key}.stages", entry.levels, default=None)
-    asked = entry.table.get("permanent", {})
-    if not isinstance(asked, dict):
-        asked = dict.fromkeys((level.name for level in entry.levels), asked)
-    permanent = read_per_level(asked, f"{entry.key}.permanent", entry.levels, default=None)
-    found = []
-    for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
-        name, where = level.name, f"{entry.key}, level {level.name}"
-        with naming(where):
-            if mechanisms[name] != AUTO:
-                family(mechanisms[name], domain)
-            if spelled[name] is not None:
-                stages = read_stages(mechanisms[name], size, spelled[name])
-            else:
-                limit = None if permanent[name] is None else read_epsilon(permanent[name], f"{where}: permanent")
-                stages = build_stages(mechanisms[name], size, budget, domain=domain, permanent=limit)
-        if weights[name] is not None and weights[name] != stages.channel.weights():
-            fail(f"{where}: weights", "must be those that both stages make together", weights[name])
-        found.append(stages)
-    return tuple(found)
+_LISTED: Final = 6  #: Levels in a `repr`.
 
 
 def canonical(content: object) -> bytes:

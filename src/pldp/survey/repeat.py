@@ -5,7 +5,6 @@
 price: what two life stories cost depends on when they differ.
 """
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pldp.mechanisms import Micro
@@ -15,12 +14,7 @@ ONCE: Final = "once"
 FRESH: Final = "fresh"
 TRACKED: Final = "tracked"
 
-RULES: Final[Mapping[str, str]] = {
-    ONCE: "one draw per question, kept whatever is answered later",
-    FRESH: "one draw per question and round, each charged",
-    TRACKED: "a permanent draw per value, and a fresh one over it in every round",
-}
-"""The rules by their names in survey files."""
+RULES: Final = (ONCE, FRESH, TRACKED)  #: Their names in survey files.
 
 
 class Price(NamedTuple):

@@ -12,7 +12,7 @@ from pldp.survey.file import KEYS, REQUIRED
 from pldp.survey.hiding import KEYS as HIDING_KEYS
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
 from pldp.survey.model import SCHEMA
-from pldp.survey.question import Question
+from pldp.survey.question import Question, ref
 from pldp.survey.reading import LONGEST_NAME, LONGEST_TEXT
 
 PATH: Final = Path(__file__).with_name("survey.schema.json")
@@ -55,49 +55,35 @@ def _table(kind: type[Question]) -> dict[str, Any]:
 def _number(pattern: str, largest: int | None, description: str) -> dict[str, Any]:
     """A number, or the same as text."""
     limits = {} if largest is None else {"exclusiveMinimum": 0, "maximum": largest}
-    return {
-        "description": description,
-        "anyOf": [{"type": "number", **limits}, {"type": "string", "pattern": pattern}],
-    }
+    return {"description": description, "anyOf": [{"type": "number", **limits}, {"type": "string", "pattern": pattern}]}
 
 
 _DECIMAL: Final = r"^[0-9]+(\.[0-9]+)?$"
+_TEXT: Final = "a number, or a decimal number as text"
+_WEIGHT: Final = {"type": "integer", "minimum": 0}
+_LEVEL: Final = {
+    "type": "object",
+    "oneOf": [{"required": ["epsilon"]}, {"required": ["fraction"]}],
+    "additionalProperties": False,
+    "properties": {
+        "epsilon": ref("epsilon"),
+        "fraction": ref("fraction", "part of a question's budget, which comes from total_epsilon"),
+        "text": {"type": "string", "maxLength": LONGEST_TEXT, "description": "what the person reads"},
+    },
+}
 _SIMPLE: Final[dict[str, Any]] = {
     "text": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT},
     "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
-    "epsilon": _number(
-        _DECIMAL, LARGEST_EPSILON, f"above 0 and at most {LARGEST_EPSILON}; a number, or a decimal number as text"
-    ),
-    "total": _number(
-        _DECIMAL,
-        LARGEST_TOTAL,
-        f"of several answers: above 0 and at most {LARGEST_TOTAL}; a number, or a decimal number as text",
-    ),
+    "epsilon": _number(_DECIMAL, LARGEST_EPSILON, f"above 0 and at most {LARGEST_EPSILON}; {_TEXT}"),
+    "total": _number(_DECIMAL, LARGEST_TOTAL, f"of several answers: above 0 and at most {LARGEST_TOTAL}; {_TEXT}"),
     "fraction": _number(r"^[0-9]+((\.|/)[0-9]+)?$", 1, "above 0 and at most 1"),
-    "bound": _number(r"^-?[0-9]+(\.[0-9]+)?$", None, "a number, or a decimal number as text"),
+    "bound": _number(r"^-?[0-9]+(\.[0-9]+)?$", None, _TEXT),
     "levels": {
         "type": "object",
         "minProperties": 1,
         "description": "name of each level and its ε, or a table with epsilon (or fraction) and text",
-        "propertyNames": {"$ref": "#/$defs/name"},
-        "additionalProperties": {
-            "anyOf": [
-                {"$ref": "#/$defs/epsilon"},
-                {
-                    "type": "object",
-                    "oneOf": [{"required": ["epsilon"]}, {"required": ["fraction"]}],
-                    "additionalProperties": False,
-                    "properties": {
-                        "epsilon": {"$ref": "#/$defs/epsilon"},
-                        "fraction": {
-                            "$ref": "#/$defs/fraction",
-                            "description": "part of a question's budget, which comes from total_epsilon",
-                        },
-                        "text": {"type": "string", "maxLength": LONGEST_TEXT, "description": "what the person reads"},
-                    },
-                },
-            ]
-        },
+        "propertyNames": ref("name"),
+        "additionalProperties": {"anyOf": [ref("epsilon"), _LEVEL]},
     },
     "hide_level": {
         "type": "object",
@@ -106,15 +92,7 @@ _SIMPLE: Final[dict[str, Any]] = {
         "description": "perturb the chosen level, too",
         "properties": dict(HIDING_KEYS),
     },
-    "weights": {
-        "type": "object",
-        "additionalProperties": {
-            "anyOf": [
-                {"type": "integer", "minimum": 0},
-                {"type": "array", "items": {"type": "integer", "minimum": 0}},
-            ]
-        },
-    },
+    "weights": {"type": "object", "additionalProperties": {"anyOf": [_WEIGHT, {"type": "array", "items": _WEIGHT}]}},
 }
 
 

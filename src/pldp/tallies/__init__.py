@@ -8,22 +8,6 @@ from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, patterns_of
 from pldp.tallies.tally import Tally, unreadable_reports
 
 __all__ = [
-    "ABSENT",
-    "LARGEST_SET",
-    "BitCounts",
-    "Columns",
-    "Counts",
-    "Fused",
-    "ItemColumns",
-    "OutputCounts",
-    "Pair",
-    "PairCounts",
-    "Service",
-    "Source",
-    "Tally",
-    "fuse",
-    "fused_of",
-    "patterns_of",
-    "tally",
-    "unreadable_reports",
-]
+    "ABSENT", "LARGEST_SET", "BitCounts", "Columns", "Counts", "Fused", "ItemColumns", "OutputCounts", "Pair",
+    "PairCounts", "Service", "Source", "Tally", "fuse", "fused_of", "patterns_of", "tally", "unreadable_reports",
+]  # fmt: skip

@@ -29,8 +29,7 @@ IntArray = npt.NDArray[np.int64]
 CellArray = npt.NDArray[np.int32]
 Bounds = tuple[float, float]
 
-ABSENT: Final = -1
-"""In a cell: this service has no report of these people."""
+ABSENT: Final = -1  #: In a cell: this service has no report of these people.
 
 _COUNTED: Final = 1 << 26  # possible tuples up to which they are counted in a table
 _SORTED: Final = 1 << 62  # … and up to which they are numbered in 64 bits

@@ -19,8 +19,7 @@ from pldp.errors import TallyError
 from pldp.mechanisms.arrays import ByteArray, IntArray, WordArray, bit_columns
 from pldp.records import Record
 
-LARGEST_SET = 16
-"""Items of one set at most: its patterns are a table of 2^m counts."""
+LARGEST_SET = 16  #: Items of one set at most: its patterns are a table of 2^m counts.
 
 _BLOCK_WORDS = 1 << 17  # words that are combined at a time: a megabyte stays in the processor's cache
 

@@ -73,8 +73,7 @@ def demo_survey_text() -> str:
 
 MOST_BYTES: Final = 1 << 26  # no published file is as large as that
 Rows = list[list[str]]
-Progress = Callable[[int, int], None]
-"""Called with the bytes that came and the bytes in all (0: not known)."""
+Progress = Callable[[int, int], None]  #: Called with the bytes that came and the bytes in all (0: not known).
 
 
 @dataclass(frozen=True)

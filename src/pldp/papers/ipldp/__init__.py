@@ -36,8 +36,7 @@ from pldp.estimates import Group, maximum_likelihood, norm_sub
 from pldp.mechanisms import IDUE_MODELS, MICRO, ItemResponse, ItemUnaryEncoding, RandomizedResponse, SupportChannel
 from pldp.mechanisms.arrays import FloatArray
 
-Budgets = Sequence[Micro]
-"""Micro-ε of each item; `math.inf` for a non-sensitive one."""
+Budgets = Sequence[Micro]  #: Micro-ε of each item; `math.inf` for a non-sensitive one.
 
 
 def level_budgets(

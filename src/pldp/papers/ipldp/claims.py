@@ -14,8 +14,7 @@ from pldp.papers.ipldp.experiment import DATASETS, KEY, LOSS_BUDGETS, LOSS_SHARE
 from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Paper, Result, Row, Table, Verdicts, listing, span
 
 Numbers = tuple[int, ...]
-Who = tuple[str, str]
-"""Method and estimator."""
+Who = tuple[str, str]  #: Method and estimator.
 
 
 class _Table:

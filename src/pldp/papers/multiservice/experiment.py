@@ -60,8 +60,7 @@ class Setting:
         return "mse" if self.figure.endswith("mean") else "js"
 
 
-Found = dict[str, tuple[float, float]]
-"""Error and CPU seconds of each method."""
+Found = dict[str, tuple[float, float]]  #: Error and CPU seconds of each method.
 
 
 def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:

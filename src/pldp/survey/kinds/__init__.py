@@ -11,7 +11,6 @@ from pldp.survey.question import Question
 KINDS: Final[Mapping[str, type[Question]]] = {kind.kind: kind for kind in (Choice, Choices, Number)}
 """The class of each kind by its name in survey files."""
 
-DEFAULT_KIND: Final = Choice.kind
-"""The kind of a question whose table names none."""
+DEFAULT_KIND: Final = Choice.kind  #: The kind of a question whose table names none.
 
 __all__ = ["DEFAULT_KIND", "KINDS", "Choice", "Choices", "Number"]

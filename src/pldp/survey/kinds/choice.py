@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pldp.budgets import Cost, variance_cost
 from pldp.errors import SurveyError
-from pldp.mechanisms import AUTO, Channel, Domain, PureChannel, names, pure
+from pldp.mechanisms import AUTO, Channel, Domain, Micro, PureChannel, names, pure
 from pldp.survey.hiding import hidden_channels
 from pldp.survey.labels import LabelQuestion
-from pldp.survey.question import Budgets, Entry, read_channels
+from pldp.survey.question import Budgets, Entry
 
 if TYPE_CHECKING:
     from pldp.mechanisms import Stages
@@ -26,16 +26,16 @@ class Choice(LabelQuestion):
     domain: ClassVar[Domain] = "labels"
 
     @classmethod
-    def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Budgets]) -> tuple[Channel, ...]:
+    def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Channel, ...]:
         """Build the channels; levels that are hidden choose them of one form, unless the file names several."""
         mechanisms = set(entry.mechanisms().values())
-        free = not budgets and len(mechanisms) == 1 and not any(entry.weights().values())
+        free = not budgets and len(mechanisms) == 1 and not any(entry.per_level("weights").values())
         if entry.hiding is not None and free:
             return hidden_channels(entry, size, mechanisms.pop(), entry.hiding)
-        return read_channels(entry, cls.domain, size, budgets, per_value=bool(budgets))
+        return super().read_channels(entry, size, budgets)
 
     @classmethod
-    def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Budgets]) -> tuple[Stages, ...]:
+    def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Stages, ...]:
         """Labels that are tracked are protected alike."""
         if entry.tracked and budgets:
             raise SurveyError(

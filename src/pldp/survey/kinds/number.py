@@ -6,15 +6,13 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Final, Self
 
 from pldp.mechanisms import Domain, Grid
-from pldp.survey.question import Entry, Question, Schema, read_channels, read_two_stages
+from pldp.survey.question import Entry, Question, Schema, ref
 from pldp.survey.reading import LONGEST_NAME, fail, naming, read_number, read_text
 
 MOST_BUCKETS: Final = 4096
-BUCKETS: Final = 256
-"""Buckets where the file does not say."""
+BUCKETS: Final = 256  #: Buckets where the file does not say.
 
-OUTSIDE: Final = ("refuse", "clip")
-"""What happens to a number outside the bounds."""
+OUTSIDE: Final = ("refuse", "clip")  #: What happens to a number outside the bounds.
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,8 +31,8 @@ class Number(Question):
     domain: ClassVar[Domain] = "numbers"
     keys: ClassVar[Mapping[str, Schema]] = {
         **Question.keys,
-        "low": {"$ref": "#/$defs/bound"},
-        "high": {"$ref": "#/$defs/bound"},
+        "low": ref("bound"),
+        "high": ref("bound"),
         "buckets": {"type": "integer", "minimum": 2, "maximum": MOST_BUCKETS},
         "unit": {"type": "string", "maxLength": LONGEST_NAME},
         "outside": {"enum": list(OUTSIDE), "description": "what happens to numbers outside the bounds"},
@@ -54,8 +52,8 @@ class Number(Question):
         low, high = (_read_bound(table[name], f"{key}.{name}") for name in ("low", "high"))
         with naming(key):
             grid = Grid(float(low), float(high), buckets)
-        stages = read_two_stages(entry, cls.domain, buckets)
-        channels = tuple(each.channel for each in stages) or read_channels(entry, cls.domain, buckets)
+        stages = cls.read_stages(entry, buckets)
+        channels = tuple(each.channel for each in stages) or cls.read_channels(entry, buckets)
         unit = read_text(table.get("unit", ""), f"{key}.unit", LONGEST_NAME, empty=True)
         bounds = (_bound_text(low), _bound_text(high))
         return cls(entry.name, entry.text, entry.levels, channels, grid, bounds, unit, outside, stages=stages)

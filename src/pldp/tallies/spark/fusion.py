@@ -32,18 +32,6 @@ class FrameService:
     def __post_init__(self) -> None:
         stated_columns(self.name, "frame", self.frame.columns)
 
-    @property
-    def types(self) -> tuple[pa.DataType, ...]:
-        """Types of key and output."""
-        return tuple(arrow_type(name, self.frame.schema[name].dataType) for name in ("key", "output"))
-
-    def require_stated(self) -> None:
-        """Refuse a mechanism or ε that is not the channel's."""
-        for column in stated_columns(self.name, "frame", self.frame.columns):
-            with one_line():
-                found = [row[0] for row in self.frame.select(column).distinct().collect()]
-            require_stated(self.name, self.channel, column, found)
-
 
 def fuse(services: Sequence[FrameService], *, outside: str = "refuse") -> Fused:
     """Join the reports of several services by their keys and count tuples: `pldp.tallies.fuse` on a cluster.
@@ -52,9 +40,13 @@ def fuse(services: Sequence[FrameService], *, outside: str = "refuse") -> Fused:
     the key; no key comes to this machine.
     """
     design = Design.of(services, outside)
-    design.require_types(*zip(*(service.types for service in services), strict=True))
-    for service in services:
-        service.require_stated()
+    types = ([arrow_type(name, each.frame.schema[name].dataType) for name in ("key", "output")] for each in services)
+    design.require_types(*zip(*types, strict=True))
+    for each in services:
+        for column in stated_columns(each.name, "frame", each.frame.columns):
+            with one_line():
+                found = [row[0] for row in each.frame.select(column).distinct().collect()]
+            require_stated(each.name, each.channel, column, found)
     rows = [
         service.frame.select(sql.lit(place).alias("service"), "key", sql.col("output").cast("double"))
         for place, service in enumerate(services)
