@@ -586,3 +586,14 @@ class StoreMachine(RuleBasedStateMachine):
 
 TestStoreMachine = StoreMachine.TestCase
 TestStoreMachine.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
+
+
+def test_only_the_owner_reads_a_store_its_log_its_lock_and_its_copies(tmp_path: Path, commute: Survey) -> None:
+    path = tmp_path / "reports.db"
+    path.touch(mode=0o644)
+    with closing(Store(commute, path)) as store:
+        store.add(packed(commute, make_reports(commute, 1)), {})
+        open_database(path).backup(tmp_path / "copy.db")
+        found = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+    assert found.keys() >= {"reports.db", "reports.db-wal", "reports.db.lock", "copy.db"}
+    assert set(found.values()) == {0o600}

@@ -68,6 +68,8 @@ BROKEN = {
     "form NFC": changed(title="e\u0301"),
     "without control characters": changed(title="a\x07"),
     "title: must be text in Unicode form NFC": changed(title="\ud800"),
+    "title: must be text without direction marks and invisible characters, not 'U+202E'": changed(title="a\u202eb"),
+    "title: must be text without direction marks and invisible characters, not 'U+200B'": changed(title="a\u200bb"),
     "question q, level strict: weights must keep the promised epsilon 0.5": question(
         mechanism={"strict": "krr"}, weights={"strict": {"other": 2**40}}
     ),

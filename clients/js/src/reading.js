@@ -21,9 +21,14 @@ export const table = (entry, key, required, optional = []) => {
 
 export const fields = (...known) => Object.fromEntries(table(...known));
 
+/** Direction marks and characters that nobody sees; and joiners, which some scripts and pictures need. */
+const UNSEEN = new RegExp("[\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b\\u200e\\u200f\\u202a-\\u202e" +
+	"\\u2060-\\u206f\\u3164\\ufe00-\\ufe0e\\ufeff\\uffa0\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}]", "u");
+export const shownOf = (text) => text.replace(/[\u200c\u200d\ufe0f]/g, "");
+
 export const textOf = (entry, key, longest = TEXT, form = /\P{White_Space}/u) => {
 	const fits = typeof entry === "string" && [...entry].length <= longest && form.test(entry);
-	check(fits && entry === entry.normalize() && !/(?!\n)[\p{Cc}\p{Cs}]/u.test(entry), key);
+	check(fits && entry === entry.normalize() && !/(?!\n)[\p{Cc}\p{Cs}]/u.test(entry) && !UNSEEN.test(entry), key);
 	return entry;
 };
 
@@ -46,6 +51,6 @@ export const levelsOf = (entry, key, read) => {
 export const labelsOf = ({ values }, key) => {
 	check(Array.isArray(values) && values.length >= 2 && values.length <= MOST_VALUES, key);
 	const places = new Map(values.map((label, place) => [textOf(label, key), place]));
-	check(places.size === values.length, key);
+	check(new Set(values.map(shownOf)).size === values.length, key);
 	return { values, places, size: values.length, scale: values };
 };

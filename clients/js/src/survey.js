@@ -3,7 +3,7 @@ import { canonical, sha256 } from "./bytes.js";
 import { TOTAL } from "./epsilon.js";
 import { fail } from "./errors.js";
 import { questionOf } from "./questions.js";
-import { check, fields, levelsOf, microOf, optionalText, sumOfLargest, textOf } from "./reading.js";
+import { check, fields, levelsOf, microOf, optionalText, shownOf, sumOfLargest, textOf } from "./reading.js";
 import { ONCE, RULES, TRACKED } from "./repeat.js";
 
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
@@ -50,7 +50,7 @@ const build = async (document) => {
 	await Promise.allSettled(reading); // the first wrong question is refused, whatever is loaded first
 	const questions = await Promise.all(reading);
 	const byName = new Map(questions.map((each) => [each.name, each]));
-	check(byName.size === questions.length, "questions");
+	check(new Set(questions.map(({ name }) => shownOf(name))).size === questions.length, "questions");
 	check(ask === undefined || (Number.isInteger(ask) && ask >= 1 && ask < questions.length), "ask");
 	const total = microOf(file.total_epsilon, "total_epsilon", TOTAL);
 	// Where levels are hidden, every answer is charged what the dearest level costs.

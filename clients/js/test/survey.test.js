@@ -114,3 +114,11 @@ test("reports of different forms, or more leak than the cap, cannot hide a level
 	await assert.rejects(capped("1.5"), named("SurveyError", /hide_level/));
 	assert.equal((await capped("20")).hiding.channel.promised(), 1_000_000);
 });
+
+test("direction marks, invisible characters and labels that differ in joiners only are refused", async () => {
+	const labels = (...values) => changed("commute.json", (file) => (file.questions[1].values = values));
+	for (const values of [["a\u202eb", "c"], ["a\u200b", "b"], ["a\u{e0041}", "b"], ["نامه‌ها", "نامهها"]]) {
+		await assert.rejects(readSurvey(labels(...values)), named("SurveyError"), values[0]);
+	}
+	assert.deepEqual((await readSurvey(labels("نامه‌ها", "👩‍🔬"))).questions[1].values.length, 2);
+});

@@ -1,5 +1,6 @@
 """SQLite: one file with its log beside it, durable at every commit."""
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -9,7 +10,7 @@ from typing import Any
 from pldp.collector.database import Connection
 from pldp.collector.migrations import migrate
 from pldp.errors import StoreError, StoreFullError
-from pldp.files import atomic_path
+from pldp.files import OWNER_ONLY, atomic_path
 
 
 class _Connection(sqlite3.Connection):
@@ -101,4 +102,7 @@ class Sqlite:
 
 
 def _open(path: str | Path, timeout: float) -> _Connection:
+    with suppress(OSError):  # what is wrong with the path, SQLite tells
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY))  # its log gets the same permissions
+        Path(path).chmod(OWNER_ONLY)
     return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection)

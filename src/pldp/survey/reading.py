@@ -1,5 +1,6 @@
 """Check one entry of a survey file; what breaks a rule is named by its key."""
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,11 @@ from pldp.words import listed, suggest
 
 LONGEST_NAME: Final = 64
 LONGEST_TEXT: Final = 2000
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+_JOINERS: Final = {0x200C: None, 0x200D: None, 0xFE0F: None}  # some scripts and pictures need them
 
 
 def read_table(entry: object, key: str, known: Collection[str], *, required: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -31,13 +37,15 @@ def read_table(entry: object, key: str, known: Collection[str], *, required: tup
 
 
 def read_text(entry: object, key: str, longest: int, *, empty: bool = False) -> str:
-    """Return a text in NFC without control characters."""
+    """Return a text in NFC without control characters, direction marks and characters that nobody sees."""
     if not isinstance(entry, str) or len(entry) > longest or (not entry.strip() and not empty):
         fail(key, f"must be text of at most {longest} characters" + ("" if empty else ", not empty"), entry)
     if entry != unicodedata.normalize("NFC", entry) or any(
         unicodedata.category(c) in {"Cc", "Cs"} and c != "\n" for c in entry
     ):
         fail(key, "must be text in Unicode form NFC without control characters", entry)
+    if found := _UNSEEN.search(entry):
+        fail(key, "must be text without direction marks and invisible characters", f"U+{ord(found[0]):04X}")
     return entry
 
 
@@ -103,12 +111,12 @@ def check_known(name: object, key: str, known: Collection[str], what: str = "") 
 
 
 def check_distinct(names: list[str], key: str, what: str) -> None:
-    """Refuse names that come twice."""
+    """Refuse names that come twice, also if only joiners tell them apart."""
     seen: set[str] = set()
     for name in names:
-        if name in seen:
+        if (shown := name.translate(_JOINERS)) in seen:
             raise SurveyError(f"{key}: must have distinct {what}; {name[:80]!r} comes twice")
-        seen.add(name)
+        seen.add(shown)
 
 
 @contextmanager
