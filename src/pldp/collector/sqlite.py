@@ -103,6 +103,8 @@ class Sqlite:
 
 def _open(path: str | Path, timeout: float) -> _Connection:
     with suppress(OSError):  # what is wrong with the path, SQLite tells
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY))  # its log gets the same permissions
-        Path(path).chmod(OWNER_ONLY)
+        # Never open a file that exists: closing it would release the locks that SQLite holds in this process.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+    with suppress(OSError):
+        Path(path).chmod(OWNER_ONLY)  # its log gets the same permissions
     return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection)
