@@ -5,9 +5,7 @@ from dataclasses import dataclass
 
 from pldp.budgets import compose, epsilon_text
 from pldp.errors import BudgetError
-
-LIFETIME_CAP = 20_000_000
-"""The most that a person spends on one collector unless they say otherwise."""
+from pldp.survey import LIFETIME_CAP
 
 
 @dataclass(frozen=True)
