@@ -40,7 +40,7 @@ def test_no_false_alarm_in_a_hundred_audits_of_correct_mechanisms() -> None:
     mechanisms = [name for name in NAMES if name != LABEL]
     settings = [(name, epsilon) for epsilon in ("0.3", "0.7", "1", "1.3", "2", "2.5", "3", "4") for name in mechanisms]
     for name, epsilon in settings[:CLEAN_AUDITS]:
-        (row,) = audit(mechanism_survey(name, epsilon), samples=0).rows
+        row, _ = audit(mechanism_survey(name, epsilon), samples=0).rows
         assert row.holds, (name, epsilon, row.refutations)
         (channel,) = mechanism_survey(name, epsilon).questions[0].channels
         values = [0, 1] if isinstance(channel, ItemSet) else [0, channel.size - 1]

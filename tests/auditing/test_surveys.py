@@ -13,7 +13,6 @@ import pytest
 from pldp import Device, Survey
 from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, Row, audit, certificate_page, write_certificate
 from pldp.auditing import devices as audited_devices
-from pldp.auditing.devices import changes_when_asked_again
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.surveys import HIDDEN
 from pldp.cli import main
@@ -54,10 +53,10 @@ def test_progress_is_told() -> None:
 def test_every_kind_of_question_is_sampled_on_a_device() -> None:
     found = audit(Survey.load("examples/shopping.toml"), samples=200, settings=UNTIMED)
     assert found.holds
-    assert [row.device for row in found.rows] == ["python"] * 7
+    assert [row.device for row in found.rows] == ["python"] * 13
     assert all(row.sampled is not None for row in found.rows)
     assert found.rows[-1].mechanism == "all answers"
-    assert found.false_alarm == pytest.approx(7e-6)
+    assert found.false_alarm == pytest.approx(13e-6)
     assert not found.conclusive  # all answers together have no exact ε, and 200 people are few
 
 
@@ -77,13 +76,6 @@ def test_a_leak_that_is_understated_is_seen(monkeypatch) -> None:
     assert [words.split(" can be")[0] for words in row.refutations] == ["levels", "pairs of value and level"]
 
 
-class Forgetful(Device):
-    """Draws anew whenever it is asked."""
-
-    def answer_all(self, values, levels=None) -> Report:
-        return Device(self.survey).answer_all(values, levels)
-
-
 class Telling(Device):
     """Says the value in the id."""
 
@@ -92,29 +84,10 @@ class Telling(Device):
         return replace(report, id=f"{len(str(values)):02x}" + report.id[2:])
 
 
-def test_a_forgetful_device_is_refuted(monkeypatch, commute: Survey) -> None:
-    assert changes_when_asked_again(commute, {"mode": "bike"}, "strict", 50) is None
-    monkeypatch.setattr(audited_devices, "Device", Forgetful)
-    assert "asked for again" in changes_when_asked_again(commute, {"mode": "bike"}, "strict", 50)
-    row = audit("krr", samples=100, settings=UNTIMED).rows[0]
-    assert not row.holds
-
-
-def test_a_device_that_charges_twice_is_seen(monkeypatch, commute: Survey) -> None:
-    class Greedy(Device):
-        def answer_all(self, values, levels=None) -> Report:
-            report = super().answer_all(values, levels)
-            self.ledger._spends.extend(self.ledger.spends)
-            return report
-
-    monkeypatch.setattr(audited_devices, "Device", Greedy)
-    assert "was charged" in changes_when_asked_again(commute, {"mode": "bike"}, "strict", 3)
-
-
 def test_a_telling_device_is_refuted(monkeypatch) -> None:
     monkeypatch.setattr(audited_devices, "Device", Telling)
     survey = loads('pldp=1\ntitle="t"\nlevels={one=1}\nquestions=[{name="q",values=["short","much longer"]}]')
-    (row,) = audit(survey, samples=400, settings=UNTIMED).rows
+    row, _ = audit(survey, samples=400, settings=UNTIMED).rows
     assert row.sampled.refutes
     assert "sent.report.id" in row.sampled.event
 
@@ -123,7 +96,7 @@ def test_fewer_than_two_protected_values_cannot_be_compared() -> None:
     survey = loads(
         'pldp=1\ntitle="t"\nlevels={one=1}\nquestions=[{name="q",values=["a","b","c"],unprotected=["b","c"]}]'
     )
-    (row,) = audit(survey, samples=200).rows
+    row, _ = audit(survey, samples=200).rows
     assert row.sampled is None
     assert "fewer than two" in row.notes[0]
     assert row.details["plain"] == "infinite"
@@ -165,7 +138,8 @@ def test_a_javascript_device_with_a_stuck_generator_is_refuted(client: JavaScrip
     rows = audit(
         survey, samples=800, settings=AuditSettings(javascript=JavaScript.find(tmp_path / "js"), timed=False)
     ).rows
-    assert [row.holds for row in rows] == [True, False]
+    assert [row.holds for row in rows if row.device == "python"] == [True, True]
+    assert not next(row.holds for row in rows if row.device == "javascript")
 
 
 def test_a_javascript_client_that_fails_is_named(client, tmp_path: Path, commute: Survey, monkeypatch) -> None:
@@ -199,7 +173,7 @@ def test_the_certificate_names_what_was_audited(tmp_path: Path, commute: Survey)
     content = json.loads(path.read_text(encoding="utf-8"))
     assert content["survey_hash"] == commute.hash
     assert set(content["versions"]) == {"pldp", "python", "system"}
-    assert [row["exact"] for row in content["rows"]] == [0.5, 1.0, 2.0] * 2
+    assert [row["exact"] for row in content["rows"] if row["rounds"] == 1] == [0.5, 1.0, 2.0] * 2
     html = page.read_text(encoding="utf-8")
     assert commute.hash in html
     assert "No promise was refuted" in html
@@ -233,7 +207,7 @@ def test_the_command_audits_one_mechanism_on_both_devices(capsys) -> None:
 def test_the_command_shows_a_table_and_writes_a_certificate(tmp_path: Path, capsys) -> None:
     certificate = tmp_path / "certificate.json"
     assert main(["audit", "examples/shopping.toml", "--samples", "0", "--certificate", str(certificate)]) == 0
-    assert "none of 6 promises refuted" in capsys.readouterr().out
+    assert "none of 12 promises refuted" in capsys.readouterr().out
     assert certificate.with_suffix(".html").exists()
 
 
@@ -270,9 +244,9 @@ def test_bad_input_of_the_command_gets_one_clear_line(words: list[str], message:
 
 def test_an_audit_shows_itself_in_five_lines(commute: Survey) -> None:
     found = audit(commute, samples=0)
-    assert repr(found) == "Audit of How people get to work: none of 6 promises refuted"
+    assert repr(found) == "Audit of How people get to work: none of 12 promises refuted"
     assert repr(found.rows[0]) == "<krr, mode, strict, python: claimed ε = 0.5, exact 0.5, holds>"
-    assert found._repr_html_().count("<tr>") == 7
+    assert found._repr_html_().count("<tr>") == 13
     bad = Row("krr", "q", "strict", "python", 1.0, 2.0, refutations=("told",))
     lines = repr(Audit("x", "", (bad,) * 9)).splitlines()
     assert len(lines) == 5

@@ -45,7 +45,7 @@ def test_promises_of_values_are_kept_and_in_the_json(path: Path, capsys) -> None
                 own["promised_epsilon"].replace("infinite", "inf")
             )
     per_value = {row["question"] for row in found if row["values"] is not None}
-    assert per_value == ({"basket", "reason"} if path.stem == "shopping" else set())
+    assert per_value == {"shopping": {"basket", "reason"}, "panel": {"owned"}}.get(path.stem, set())
 
 
 def test_the_price_of_a_set_is_the_sum_over_its_labels(capsys) -> None:

@@ -413,4 +413,5 @@ def audit_numbers(target: Any) -> list[Any]:
             "details": dict(row.details),
         }
         for row in found.rows
+        if row.rounds == 1
     ]

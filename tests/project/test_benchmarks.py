@@ -26,6 +26,8 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("items", "whole", {"size": 20, "people": 500, "repeats": 1}),
     ("items", "optimum", {"model": "opt1", "size": 8, "repeats": 1}),
     ("itemsets", "draw", {"items": 10, "count": 2, "repeats": 1}),
+    ("repeat", "rounds", {"mechanism": "lh", "people": 50, "rounds": 2}),
+    ("repeat", "device", {"repeat": "tracked", "mechanism": "item_set", "people": 2, "repeats": 1}),
     ("services", "tallied", {"names": ["sr", "pm"], "epsilon": 1, "people": 50}),
 ]
 

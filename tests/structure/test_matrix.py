@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 HIDDEN = ROOT / "tests" / "frozen" / "surveys" / "hidden.toml"
 """Levels that reports do not show."""
 
-SURVEYS = [*sorted((ROOT / "examples").glob("*.toml")), Path(__file__).with_name("everything.toml"), HIDDEN]
+FRESH = Path(__file__).with_name("fresh.toml")
+EVERYTHING = Path(__file__).with_name("everything.toml")
+SURVEYS = [*sorted((ROOT / "examples").glob("*.toml")), EVERYTHING, HIDDEN, FRESH]
 PEOPLE = "4000"
 
 

@@ -131,7 +131,7 @@ def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, 
         raise AuditError(f"target must be a survey, the name of a mechanism, or a function, not {kind}")
     rows: list[Row] = []
     for name in NAMES if target is None else (target,):
-        found = audit_survey(mechanism_survey(name), samples, replace(settings, progress=None))
+        found = audit_survey(mechanism_survey(name), samples, replace(settings, progress=None), sequences=False)
         rows += [row for row in found if (row.level == HIDDEN) == (name == LABEL)]
         if settings.progress is not None:
             settings.progress(NAMES.index(name) + 1, len(NAMES))

@@ -23,7 +23,8 @@ class Row:
     The device is `python`, `javascript`, `callable` or `document`. `exact` is ε by enumeration of the published
     weights, `None` where there is nothing to enumerate; `sampled` and `timing` are the lower bound from samples and the
     comparison of times, where they were taken. `refutations` say what was found against the promise, `notes` what was
-    not looked at and why; `details` are exact numbers beside the claimed one (of each output and value, say).
+    not looked at and why; `details` are exact numbers beside the claimed one (of each output and value, say). With
+    `rounds` above 1 the promise is that of a sequence of reports, by the survey's rule of asking again.
     """
 
     mechanism: str
@@ -37,18 +38,24 @@ class Row:
     refutations: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    rounds: int = 1
 
     def __str__(self) -> str:
-        where = ", ".join(filter(None, (self.mechanism, self.question, self.level, self.device)))
+        where = ", ".join(filter(None, (self.channel, self.question, self.level, self.device)))
         return f"{where}: claimed ε = {write_epsilon(self.claimed)}, exact {write_epsilon(self.exact)}, {self.verdict}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
 
     @property
+    def channel(self) -> str:
+        """The mechanism, and over how many rounds."""
+        return self.mechanism if self.rounds == 1 else f"{self.mechanism}, {self.rounds} rounds"
+
+    @property
     def words(self) -> tuple[str, ...]:
         """What was audited, for a table: question, level, mechanism and device."""
-        return self.question or "–", self.level or "–", self.mechanism, self.device
+        return self.question or "–", self.level or "–", self.channel, self.device
 
     @property
     def holds(self) -> bool:
@@ -69,7 +76,7 @@ class Row:
         """Return plain data; an infinite ε is the word."""
         bound, timing = self.sampled, self.timing
         return {
-            **{name: getattr(self, name) for name in ("mechanism", "question", "level", "device")},
+            **{name: getattr(self, name) for name in ("mechanism", "question", "level", "device", "rounds")},
             "claimed": number(self.claimed),
             "exact": None if self.exact is None else number(self.exact),
             "sampled_lower_bound": None if bound is None else bound.epsilon,

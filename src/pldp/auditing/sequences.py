@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pldp.epsilon import MICRO
 from pldp.errors import AuditError
 from pldp.mechanisms import Stages
 from pldp.survey import ONCE, TRACKED, Question, charge
@@ -108,6 +109,10 @@ def _part_epsilon(permanent: FloatArray, instant: FloatArray, rounds: int) -> fl
     if not instant.all():
         return math.inf
     values = sorted({0, len(permanent) // 2, len(permanent) - 1})
+    others = [output for output in range(instant.shape[1]) if output not in values]
+    if len(others) > rounds and len(permanent) == instant.shape[1]:
+        # Outputs that are none of these values are all alike: a sequence shows at most as many as it has rounds.
+        instant = instant[:, [*values, *others[:rounds]]]
     return float(tracked_stories(permanent[values], instant, rounds).epsilons().max())
 
 
@@ -115,6 +120,18 @@ def stated_sequence(rule: str, question: Question, level: int, rounds: int) -> i
     """Return what the ledger charges for so many rounds, in micro-ε."""
     times = 1 if rule == ONCE else rounds
     return sum(charge(rule, question, level, earlier) for earlier in range(times))
+
+
+def claimed_between(rule: str, question: Question, level: int, one: Story, two: Story, single: float) -> float:
+    """Return the ε claimed between two stories of two answers, of which one report tells `single`."""
+    differ = sum(a != b for a, b in zip(one, two, strict=True))
+    if rule == ONCE:
+        return single if one[0] != two[0] else 0.0
+    if rule != TRACKED:
+        return differ * single
+    most = differ * question.instant_charge(level)
+    constant = len({*one}) == len({*two}) == 1
+    return min(most, question.permanent_charge(level) if constant else most) / MICRO
 
 
 def log_probability(stages: Stages, story: Sequence[int], reports: Sequence[int]) -> float:

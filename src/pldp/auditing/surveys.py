@@ -1,29 +1,46 @@
 """Audit everything that a survey offers: every question and level, on the Python device and on the JavaScript one."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
 from pldp.auditing.calls import TIMEOUT, Called, Clock, Progress, call, compare_times
 from pldp.auditing.columns import columns_of
-from pldp.auditing.devices import JavaScript, changes_when_asked_again, observe, only
+from pldp.auditing.devices import (
+    JavaScript,
+    Step,
+    Story,
+    Told,
+    insistent_stories,
+    observe,
+    observe_story,
+    observe_told,
+    only,
+    repeat_fault,
+    repeated_draw,
+    replay,
+)
 from pldp.auditing.exact import Exact, audit_channel, level_odds, micro_of, read_micro
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import claims_between
 from pldp.auditing.law import sampler_fault
 from pldp.auditing.result import Row, number
 from pldp.auditing.sampled import CONFIDENCE, lower_bound
+from pldp.auditing.sequences import claimed_between, exact_sequence, stated_sequence
 from pldp.auditing.tables import read_table
-from pldp.epsilon import MICRO, Micro
+from pldp.epsilon import LARGEST_TOTAL, MICRO, Micro
 from pldp.errors import AuditError
-from pldp.survey import Question, Survey
+from pldp.survey import FRESH, Question, Survey, prices
 
 SAMPLES: Final = 2_000  # people per value that answer on the Python device, unless more are asked for
 JAVASCRIPT_SHARE: Final = 4  # the JavaScript device is slower: it answers for one person in so many …
 LEAST_JAVASCRIPT: Final = 200  # … but for at least so many
-ROUNDS: Final = 50  # how often one person is asked the same
+ROUNDS: Final = 3  # rounds over which sequences of reports are enumerated
+ROUNDING: Final = 1e-9  # of logarithms of products
 MOST_JOINT: Final = 20  # questions up to which all answers of a person are also audited together
 HIDDEN: Final = "hidden"  # stands for the level in a row about the level
 
@@ -49,13 +66,15 @@ class AuditSettings:
     progress: Progress | None = None
 
 
-def audit_survey(survey: Survey, samples: int, settings: AuditSettings) -> Iterator[Row]:
-    """Yield the rows of a survey: promises of answers, then of hidden levels, then of all answers together."""
+def audit_survey(survey: Survey, samples: int, settings: AuditSettings, *, sequences: bool = True) -> Iterator[Row]:
+    """Yield the rows of a survey: promises of answers and of their sequences, of hidden levels, of all answers."""
     for place, question in enumerate(survey.questions):
         if settings.progress is not None:
             settings.progress(place, len(survey.questions))
         for level in range(len(question.levels)):
             yield from _level_rows(survey, question, level, samples, settings)
+            if sequences:
+                yield from _sequence_rows(survey, question, level, samples, settings)
         if survey.level_channel is not None:
             yield from _hidden_rows(survey, question, samples, settings)
     if samples and 1 < len(survey.questions) <= MOST_JOINT and survey.ask is None:
@@ -104,12 +123,76 @@ def _level_rows(survey: Survey, question: Question, level: int, samples: int, se
     alone = only(survey, question)
     answers, claims, timed = BY_KIND[question.kind].compare(question, level)
     people = [({question.name: answer}, own.name) for answer in answers]
-    if samples and people:
-        words.append(changes_when_asked_again(alone, *people[0], ROUNDS))
     details = {"manipulation": channel.manipulation}
+    payable = stated_sequence(survey.repeat, question, len(question.levels) - 1, ROUNDS) <= LARGEST_TOTAL * MICRO
+    asked = [values for values, _ in people[:2]]
+    stories = insistent_stories(asked, own.name) if samples and asked and payable else []
     for device, found in _sampled(alone, people, claims, timed, samples, settings):
-        against = _with_words(found, words if device == "python" else [])
+        fault = repeat_fault(alone, question, level, stories, _replay(device, alone, stories, settings))
+        against = _with_words(found, [*words, fault] if device == "python" else [fault])
         yield _row(channel.mechanism, question.name, own.name, device, exact, **against, details=details)
+
+
+def _replay(device: str, survey: Survey, stories: Sequence[Story], settings: AuditSettings) -> list[list[Told]]:
+    if device == "javascript" and settings.javascript is not None:
+        return settings.javascript.replay(survey, stories)
+    return [replay(survey, story) for story in stories]
+
+
+def _sequence_rows(
+    survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings
+) -> Iterator[Row]:
+    """One question at one level, asked again: ε of a sequence of reports against what the ledger charges for it."""
+    rule, own = survey.repeat, question.levels[level]
+    stated, exact = stated_sequence(rule, question, level, ROUNDS), exact_sequence(rule, question, level, ROUNDS)
+    words, notes = [], []
+    if math.isinf(exact) and math.inf in question.promises(level):
+        notes.append("a label without protection can be told from any report")
+    elif exact > stated / MICRO + ROUNDING:
+        words.append(f"{ROUNDS} rounds tell {exact:.6f}, above the {_text(stated)} that is charged")
+    details = {
+        "repeat": rule,
+        "prices": {each.what: _text(each.micro_epsilon) for each in prices(rule, question, level)},
+    }
+    for device, found in _sampled_stories(survey, question, level, samples, settings):
+        against = _with_words(found, words)
+        against["notes"] = (*notes, *found.get("notes", ()))
+        numbers = (stated / MICRO, exact)
+        mechanism = question.channels[level].mechanism
+        yield Row(mechanism, question.name, own.name, device, *numbers, details=details, rounds=ROUNDS, **against)
+
+
+def _sampled_stories(
+    survey: Survey, question: Question, level: int, samples: int, settings: AuditSettings
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield for each device what two rounds tell about stories that change, and about stories that do not."""
+    answers, claims, _ = BY_KIND[question.kind].compare(question, level)
+    if not samples or len(answers) < 2 or 2 * question.charge(level) > LARGEST_TOTAL * MICRO:
+        yield "python", {}
+        return
+    alone, name = only(survey, question), question.levels[level].name
+    patterns = ((0, 0), (0, 1), (1, 1))
+    stories = [
+        [Step(place + 1, {question.name: answers[own]}, name) for place, own in enumerate(pattern)]
+        for pattern in patterns
+    ]
+    between = claims_between(
+        len(patterns),
+        lambda one, two: claimed_between(survey.repeat, question, level, patterns[one], patterns[two], claims[0][1]),
+    )
+
+    def judge_stories(called: Called) -> dict[str, Any]:
+        words = [repeated_draw(called.outputs[0])] if survey.repeat == FRESH else []
+        return _with_words(judge(called, between, [], settings, "sent"), words)
+
+    yield "python", judge_stories(call(partial(observe_story, alone), stories, samples))
+    if settings.javascript is None:
+        return
+    fewer = max(LEAST_JAVASCRIPT, samples // JAVASCRIPT_SHARE)
+    with suppress(AuditError):  # its row of one report says why
+        told = settings.javascript.replay(alone, [story for story in stories for _ in range(fewer)])
+        outputs = tuple(tuple(map(observe_told, told[start : start + fewer])) for start in range(0, len(told), fewer))
+        yield "javascript", judge_stories(Called(outputs, tuple((0,) * fewer for _ in stories)))
 
 
 def _with_words(found: dict[str, Any], words: Sequence[str | None]) -> dict[str, Any]:

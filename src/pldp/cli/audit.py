@@ -8,7 +8,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.text import Text
 
-from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, audit, write_certificate, write_epsilon
+from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, Row, audit, write_certificate, write_epsilon
 from pldp.cli.output import PLAIN, Words, add_json_option, emit, make_table, progress_bar
 from pldp.errors import AuditError, SurveyError, UsageError
 from pldp.survey import load
@@ -72,6 +72,10 @@ def _document(path: str) -> dict[str, Any] | None:
     return document if spelled else None
 
 
+def _mechanism(row: Row) -> str:
+    return row.mechanism if row.rounds == 1 else f"{row.mechanism} ×{row.rounds}"
+
+
 def _show(console: Console, found: Audit) -> None:
     sampled = any(row.sampled is not None for row in found.rows)
     bounds = ("sampled", "detects") if sampled else ()
@@ -79,7 +83,7 @@ def _show(console: Console, found: Audit) -> None:
     rows: list[list[Words]] = []
     for row in found.rows:
         where = ", ".join(filter(None, (row.question, row.level)))
-        cells: list[Words] = [where, row.mechanism, row.device, write_epsilon(row.claimed), write_epsilon(row.exact)]
+        cells: list[Words] = [where, _mechanism(row), row.device, write_epsilon(row.claimed), write_epsilon(row.exact)]
         if sampled:
             bound = row.sampled
             cells += ["–", "–"] if bound is None else [f"{bound.epsilon:.3f}", f"{bound.detectable:.2f}"]
@@ -90,8 +94,11 @@ def _show(console: Console, found: Audit) -> None:
     console.print(table)
     for row in found.rows:
         for text in (*row.refutations, *row.notes):
-            console.print(f"{row.mechanism}, {row.question}, {row.level}, {row.device}: {text}")
+            console.print(f"{row.channel}, {row.question}, {row.level}, {row.device}: {text}")
     if sampled:
         words = "ε is at least what is sampled; samples would have refuted what they detect, and a sound mechanism with"
         console.print(f"{words} a chance of at most {found.false_alarm:.0e}.", style="dim")
+    rounds = {row.rounds for row in found.rows} - {1}
+    if rounds:
+        console.print(f"×{max(rounds)}: so many rounds of one person; claimed is what the ledger charges.", style="dim")
     console.print("All numbers are ε. An audit only ever rejects.", style="dim")

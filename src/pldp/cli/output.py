@@ -15,8 +15,10 @@ from rich.text import Text
 
 from pldp import show
 from pldp.plain import json_text
+from pldp.survey import ONCE, Survey, repeat_mapping
 
 Words = str | Text  # of a table: plain, or with a style of their own
+_CAPS: Final = ("total_epsilon", "lifetime_cap")
 PLAIN: Final[Mapping[str, Any]] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0)}  # style of tables with many rows
 
 
@@ -109,3 +111,22 @@ def make_table(
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def show_prices(console: Console, survey: Survey) -> None:
+    """Print what asking again costs, and how many rounds the caps allow."""
+    found = repeat_mapping(survey)
+    console.print(f"repeat = {found['rule']}: {found['words']}")
+    if found["rule"] == ONCE:
+        return
+    caps = {name: f"rounds within {name.replace('_', ' ')} {found[name]}" for name in _CAPS if found[name] is not None}
+    heads = ("question", "level", *(f"ε of {what}" for what in found["questions"][0]["prices"]), *caps.values())
+    rows = [
+        (row["question"], row["level"], *row["prices"].values(), *(f"{row['rounds'][name]:,}" for name in caps))
+        for row in found["questions"]
+    ]
+    console.print(make_table(heads, rows, range(2, len(heads)), title="asked again"))
+    whole = "everything" if survey.ask is None else f"any {survey.ask} questions"
+    for level in found["levels"]:
+        allowed = " and ".join(f"{level['rounds'][name]:,} {words}" for name, words in caps.items())
+        console.print(f"{whole} at level {level['level']}: {allowed}")

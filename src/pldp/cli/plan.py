@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pldp.cli.arguments import check_plot, read_counts, read_level_mix
-from pldp.cli.output import add_json_option, emit, make_table
+from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
 from pldp.planning import Plan, plan
@@ -58,6 +58,7 @@ def _show(console: Console, planned: Plan, args: argparse.Namespace, needed: Any
     console.print(_levels_table(planned))
     if len(planned.designs) > 1:
         console.print(_designs_table(planned))
+    show_prices(console, planned.survey)
     console.print(_advice(planned))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -16,8 +16,10 @@ from pldp.cli.send import outcomes_in_words
 from pldp.collector import Sender
 from pldp.errors import UsageError
 from pldp.reports.columns import from_batch, write_parquet
-from pldp.simulate import Partitions, Population, simulate_reports, truth_mapping
-from pldp.survey import Survey, load
+from pldp.simulate import CHANGE, Partitions, Population, simulate_reports, simulate_rounds, truth_mapping
+from pldp.survey import ONCE, Survey, load
+
+PLACE: Final = "{round}"  # stands for the number in names of files
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +36,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     size.add_argument("--counts", metavar="FILE", help=words)
     words = "how people choose levels: strict=0.5,open=0.5, or a JSON file with such weights per value; default equal"
     parser.add_argument("--level-mix", metavar="MIX", help=words)
+    words = "ask the same people in so many rounds, by the survey's repeat; {round} in --out is its number"
+    parser.add_argument("--rounds", type=int, metavar="R", help=words)
+    words = f"with --rounds: how likely an answer changes from one round to the next (default {CHANGE})"
+    parser.add_argument("--change", type=float, metavar="P", help=words)
     arguments.add_seed_option(parser, "the same seed gives the same reports")
     arguments.add_engine_options(parser)
     words = "files to write with Spark, each from a seed of its own"
@@ -46,6 +52,7 @@ def _run(args: argparse.Namespace) -> None:
     survey = load(args.survey)
     mix = arguments.read_level_mix(args.level_mix)
     arguments.check_seed(args)
+    _check_rounds(args)
     if args.engine == "spark":
         words, summary, shares = _write_on_spark(args, survey, mix)
     else:
@@ -55,10 +62,41 @@ def _run(args: argparse.Namespace) -> None:
             population = Population.of_counts(survey, people, level_mix=mix, seed=args.seed)
         else:
             population = Population.of_shares(survey, args.people, level_mix=mix, seed=args.seed)
+        if args.rounds is not None:
+            words, summary = _write_rounds(args, survey, population)
+            emit(args, {**summary, "survey": survey.hash}, lambda console: console.print(words))
+            return
         words, summary = (_write if args.out else _send)(args, survey, population)
         shares = {name: population.shares(survey.question(name)) for name in population.values}
     content = {**summary, "survey": survey.hash, "questions": truth_mapping(survey, shares)}
     emit(args, content, lambda console: console.print(words))
+
+
+def _check_rounds(args: argparse.Namespace) -> None:
+    if args.rounds is None:
+        if args.change is not None:
+            raise UsageError("--change is for several rounds: say how many with --rounds")
+    elif args.engine == "spark" or not args.out:
+        raise UsageError("--rounds writes files on this machine: it goes with --out, not with --to or --engine spark")
+    elif PLACE not in args.out:
+        raise UsageError(f"--out: {args.out} must contain {PLACE}, such as reports-{PLACE}.parquet: one file per round")
+
+
+def _write_rounds(args: argparse.Namespace, survey: Survey, population: Population) -> tuple[str, dict[str, Any]]:
+    change = CHANGE if args.change is None else args.change
+    rounds = []
+    with progress_bar("simulating", args.rounds) as bar:
+        for each in simulate_rounds(survey, population, args.rounds, change=change, seed=args.seed):
+            file = args.out.replace(PLACE, str(each.number))
+            written = write_parquet(file, survey, each.batches)
+            shares = {name: each.population.shares(survey.question(name)) for name in population.values}
+            truth = truth_mapping(survey, shares)
+            rounds.append({"round": each.number, "reports": written, "file": file, "questions": truth})
+            bar.advance()
+    total = sum(each["reports"] for each in rounds)
+    who = "every person reports in one round" if survey.repeat == ONCE else "everybody reports in every round"
+    words = f"{total:,} reports of {len(rounds)} rounds written to {args.out}; repeat = {survey.repeat}: {who}"
+    return words, {"reports": total, "repeat": survey.repeat, "change": change, "rounds": rounds}
 
 
 def _write(args: argparse.Namespace, survey: Survey, population: Population) -> tuple[str, dict[str, Any]]:

@@ -13,9 +13,9 @@ from rich.table import Table
 from rich.text import Text
 
 from pldp.budgets import epsilon_text
-from pldp.cli.output import add_json_option, emit, make_table
+from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
-from pldp.survey import Question, Survey, load, make_key, sign
+from pldp.survey import Question, Survey, load, make_key, repeat_mapping, sign
 
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
 
@@ -44,7 +44,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _check(args: argparse.Namespace) -> None:
     survey = load(args.survey, trusted_key=args.trusted_key)
     rows = _channels(survey)
-    content = {"hash": survey.hash, "survey": survey.document, "channels": rows}
+    content = {"hash": survey.hash, "survey": survey.document, "channels": rows, "repeat": repeat_mapping(survey)}
     emit(args, content, lambda console: _show(console, survey, rows))
 
 
@@ -91,6 +91,7 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
     if survey.ask is not None:
         console.print(f"each person is asked {survey.ask} of the {len(survey.questions)} questions, picked at random")
     console.print(_channels_table(survey, rows))
+    show_prices(console, survey)
     for question in survey.questions:
         promises = {row["level"]: row["values"] for row in rows if row["question"] == question.name and row["values"]}
         if promises:

@@ -5,8 +5,7 @@ from typing import NamedTuple, Self
 
 from pldp.budgets import epsilon_text
 from pldp.errors import BudgetError
-
-LIFETIME_CAP = 20_000_000  #: The most that a person spends on one collector unless they say otherwise.
+from pldp.survey import LIFETIME_CAP
 
 
 class Spend(NamedTuple):

@@ -16,10 +16,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pldp.device.ledger import LIFETIME_CAP, Ledger, Spend
+from pldp.device.ledger import Ledger, Spend
 from pldp.errors import DeviceStateError
 from pldp.files import OWNER_ONLY, atomic_write
 from pldp.mechanisms import Output, RandomBytes
+from pldp.survey import LIFETIME_CAP
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,6 +32,7 @@ from pldp.mechanisms.registry import build, names
 
 if TYPE_CHECKING:
     from pldp.mechanisms.sets.arrays import SetArrays, bit_columns
+    from pldp.mechanisms.tracking.stages import Stages
 
 __getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns")})[0]
 
@@ -59,15 +60,15 @@ BIT_OF_BYTE: Final[FloatArray] = (np.arange(256)[:, None] >> np.arange(8) & 1).a
 """Row b: the eight bits of byte b, lowest first."""
 
 
-def arrays(channel: Channel) -> Any:
-    """Return the array form of a channel, found in `arrays.py` of the folder that its class stands in.
+def arrays(channel: Channel | Stages) -> Any:
+    """Return the array form of a channel or of stages, found in `arrays.py` of the folder that its class stands in.
 
     >>> from pldp.mechanisms import build
     >>> round(arrays(build("krr", 3, 1_000_000)).truth_support, 4)
     0.5761
     """
     module = import_module(f"{type(channel).__module__.rpartition('.')[0]}.arrays")
-    forms: Mapping[type[Channel], type[ChannelArrays]] = module.FORMS
+    forms: Mapping[type, Any] = module.FORMS
     return next(forms[base] for base in type(channel).__mro__ if base in forms)(channel)
 
 

@@ -18,7 +18,7 @@ from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE, Given, OneReport
 from pldp.records import Brief, Record
 from pldp.show import Table, panel
-from pldp.survey import Question, Survey
+from pldp.survey import Question, Survey, repeat_mapping
 from pldp.usage import require
 
 LevelMix = Mapping[str, float]
@@ -163,6 +163,7 @@ class Plan(Record):
             "questions": [each.to_mapping(confidence) for each in self.questions],
             "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
+            "repeat": repeat_mapping(self.survey),
         }
 
     def plot(self, confidence: float = 0.95) -> Any:

@@ -1,6 +1,7 @@
 """Whole populations, vectorised and seeded. For research, tests and demonstrations; never used on a device."""
 
 from pldp.simulate.population import Partitions, Population, simulate, simulate_reports, truth_mapping
+from pldp.simulate.rounds import CHANGE, Round, simulate_rounds
 from pldp.simulate.sampling import (
     pack_baskets,
     perturb,
@@ -13,8 +14,10 @@ from pldp.simulate.sampling import (
 )
 
 __all__ = [
+    "CHANGE",
     "Partitions",
     "Population",
+    "Round",
     "pack_baskets",
     "perturb",
     "perturb_continuously",
@@ -24,6 +27,7 @@ __all__ = [
     "perturb_personal",
     "simulate",
     "simulate_reports",
+    "simulate_rounds",
     "to_buckets",
     "truth_mapping",
 ]

@@ -16,13 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pldp.errors import SimulationError
-from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, Values
+from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, Values, arrays
 from pldp.records import Brief, Record
 from pldp.reports.columns import Forms, batch_rows, schema, write_parquet
 from pldp.simulate.kinds import BY_KIND
 from pldp.simulate.kinds.kind import distribution
 from pldp.simulate.sampling import perturb
-from pldp.survey import SCHEMA, Question, Survey
+from pldp.survey import SCHEMA, TRACKED, Question, Survey
 from pldp.usage import require
 
 LevelMix = Mapping[str, float] | Mapping[str, Mapping[str, float]] | None
@@ -68,6 +68,11 @@ class Population(Record):
     def shares(self, question: Question) -> FloatArray:
         """Return the true shares of a question's values (labels, or buckets of a number) among these people."""
         return np.asarray(self.counts(question) / max(1, self.size))
+
+    def take(self, chosen: slice) -> Population:
+        """Return some of these people."""
+        values, levels = ({name: array[chosen] for name, array in each.items()} for each in (self.values, self.levels))
+        return Population(values, levels)
 
     @classmethod
     def of_counts(
@@ -176,17 +181,41 @@ def truth_mapping(survey: Survey, shares: Mapping[str, FloatArray]) -> list[dict
 
 
 def simulate_reports(
-    survey: Survey, population: Population, *, seed: int = 0, rows: int | None = None
+    survey: Survey,
+    population: Population,
+    *,
+    seed: int = 0,
+    rows: int | None = None,
+    round: int = 1,  # noqa: A002 - the word that everybody uses
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the reports that these people's devices would send, as Arrow batches of so many rows.
+    """Yield the reports that these people's devices would send in a round, as Arrow batches of so many rows.
 
-    The same seed gives the same reports. The ids are random too, but seeded: they are for simulation only.
+    The same seed gives the same reports, and in every round the same permanent outputs where answers are tracked. The
+    ids are random too, but seeded: they are for simulation only.
     """
     rows = rows or batch_rows(schema(survey))
-    seeds = np.random.SeedSequence([seed, 2]).spawn(-(-population.size // rows))
+    seeds = np.random.SeedSequence([seed, 2] if round == 1 else [seed, 2, round]).spawn(-(-population.size // rows))
+    if survey.repeat == TRACKED:
+        population = _settle(survey, population, seed)
     for start, child in zip(range(0, population.size, rows), seeds, strict=True):
         part = slice(start, min(start + rows, population.size))
         yield _batch(survey, population, part, np.random.default_rng(child))
+
+
+def _settle(survey: Survey, population: Population, seed: int) -> Population:
+    """Return the same people with the permanent outputs of their values instead of these."""
+    settled = {}
+    for name, values in population.values.items():
+        question = survey.question(name)
+        place, outputs = survey.questions.index(question), {}
+        for level, stages in enumerate(question.stages):
+            chosen = population.levels[name] == level
+            own = int(np.random.SeedSequence([seed, 4, place, level]).generate_state(1, np.uint64)[0])
+            outputs[level] = chosen, arrays(stages).settle(values[chosen], own)
+        settled[name] = np.empty(values.shape, np.result_type(*(each for _, each in outputs.values())))
+        for chosen, each in outputs.values():
+            settled[name][chosen] = each
+    return Population(settled, population.levels)
 
 
 def _batch(survey: Survey, population: Population, part: slice, generator: np.random.Generator) -> pa.RecordBatch:
@@ -232,17 +261,17 @@ def _question_columns(
     shown = level if survey.level_channel is None else perturb(survey.level_channel, level, generator)
     names = [each.name for each in question.levels]
     columns = {f"{question.name}.level": pa.DictionaryArray.from_arrays(shown.astype(np.int8), names)}
-    forms = Forms(question)
+    forms, channels = Forms(question), question.stages or question.channels
     if (bits := forms.bits) is None:
-        outputs = perturb(question.channels, values, generator, level=level)
+        outputs = perturb(channels, values, generator, level=level)
         return {**columns, f"{question.name}.output": pa.array(outputs)}
     is_bits = (np.array(forms.limits) == 0)[level]
     rows = np.zeros((len(values), bits.bytes), np.uint8)
     outputs = np.zeros(len(values), np.uint64)
-    for place, channel in enumerate(question.channels):
+    for place in range(len(channels)):
         chosen = level == place
         target = outputs if forms.limits[place] else rows
-        target[chosen] = perturb(channel, values[chosen], generator)
+        target[chosen] = perturb(channels[place : place + 1], values[chosen], generator)
     valid = None if is_bits.all() else pa.py_buffer(np.packbits(is_bits, bitorder="little"))
     packed = [valid, pa.py_buffer(rows)]
     columns[f"{question.name}.bits"] = pa.FixedSizeBinaryArray.from_buffers(pa.binary(bits.bytes), len(rows), packed)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.mechanisms import Bits, Channel, Grid, ItemSet, item_places, places_of
+from pldp.mechanisms import Bits, Channel, Grid, ItemSet, Stages, item_places, places_of
 from pldp.mechanisms.arrays import ByteArray, ChannelArrays, FloatArray, Outputs, arrays, label_arrays, personal_arrays
 from pldp.mechanisms.continuous import CONTINUOUS
 from pldp.tallies import BitCounts, Counts, OutputCounts
@@ -17,7 +17,7 @@ PACKED = 1 << 14
 
 
 def perturb(
-    channel: Channel | Sequence[Channel],
+    channel: Channel | Sequence[Channel] | Sequence[Stages],
     values: npt.ArrayLike,
     generator: np.random.Generator,
     *,
@@ -28,7 +28,8 @@ def perturb(
     Parameters
     ----------
     channel
-        One channel for everybody, or one per level (all with outputs of one form).
+        One channel for everybody, or one per level (all with outputs of one form). Stages of a tracked answer perturb
+        the values' permanent outputs.
     values
         Index of each person's value, 0 … size−1; for sets of items, rows of packed bits.
     generator

@@ -4,10 +4,21 @@ from pldp.survey.file import load, loads, survey_from_mapping
 from pldp.survey.kinds import KINDS, Choice, Choices, Number
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.question import Question, hash_of
-from pldp.survey.repeat import FRESH, ONCE, TRACKED, Price, charge, prices
+from pldp.survey.repeat import (
+    FRESH,
+    LIFETIME_CAP,
+    ONCE,
+    TRACKED,
+    Price,
+    affordable_rounds,
+    charge,
+    prices,
+    repeat_mapping,
+)
 from pldp.survey.signature import Signature, make_key, sign, verify
 
 __all__ = [
-    "FRESH", "KINDS", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Number", "Price", "Question", "Signature",
-    "Survey", "charge", "hash_of", "load", "loads", "make_key", "prices", "sign", "survey_from_mapping", "verify",
+    "FRESH", "KINDS", "LIFETIME_CAP", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Number", "Price", "Question",
+    "Signature", "Survey", "affordable_rounds", "charge", "hash_of", "load", "loads", "make_key", "prices",
+    "repeat_mapping", "sign", "survey_from_mapping", "verify",
 ]  # fmt: skip

@@ -5,16 +5,31 @@
 price: what two life stories cost depends on when they differ.
 """
 
-from typing import Final, NamedTuple
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pldp.mechanisms import Micro
+from pldp.mechanisms import Micro, epsilon_text
 from pldp.survey.question import Question
+
+if TYPE_CHECKING:
+    from pldp.survey.model import Survey
 
 ONCE: Final = "once"
 FRESH: Final = "fresh"
 TRACKED: Final = "tracked"
 
-RULES: Final = (ONCE, FRESH, TRACKED)  #: Their names in survey files.
+RULES: Final[Mapping[str, str]] = {
+    ONCE: "one draw per question, kept whatever is answered later",
+    FRESH: "one draw per question and round, each charged",
+    TRACKED: "a permanent draw per value, and a fresh one over it in every round",
+}  #: The rules by their names in survey files.
+
+Asked = tuple[Question, int]
+"""A question, and the place of the level at which it is answered."""
+
+LIFETIME_CAP: Final = 20_000_000
+"""The most that a person spends on one collector unless they say otherwise, in micro-ε."""
 
 
 class Price(NamedTuple):
@@ -44,3 +59,55 @@ def charge(rule: str, question: Question, level: int, earlier: int) -> int:
     Given the reports before, a further one of a tracked answer tells at most what it tells about the permanent output.
     """
     return question.instant_charge(level) if rule == TRACKED and earlier else question.charge(level)
+
+
+def affordable_rounds(rule: str, asked: Sequence[Asked], cap: int) -> int:
+    """Return in how many rounds a person can answer all these questions, each at its level, within a cap.
+
+    >>> from pldp.survey import load
+    >>> question = load("examples/panel.toml").question("mode")
+    >>> question.charge(0), question.instant_charge(0), affordable_rounds(TRACKED, [(question, 0)], LIFETIME_CAP)
+    (500000, 1737194, 12)
+    """
+    first, later = (sum(charge(rule, question, level, earlier) for question, level in asked) for earlier in (0, 1))
+    return 0 if first > cap else 1 + (cap - first) // later
+
+
+def repeat_mapping(survey: "Survey") -> dict[str, Any]:
+    """Return as plain data what asking again costs at every level, and how many rounds the caps allow.
+
+    `questions` are asked alone; `levels` are for somebody who answers all that they are asked at that level: of some
+    questions, picked at random, those that cost most. Under `once` there are no rounds to count.
+    """
+    rule = survey.repeat
+    caps = {"total_epsilon": survey.total_micro_epsilon, "lifetime_cap": LIFETIME_CAP}
+    questions: list[dict[str, Any]] = []
+    together: defaultdict[str, list[Asked]] = defaultdict(list)
+    for question in survey.questions:
+        for place, level in enumerate(question.levels):
+            # Where levels are hidden, the dearest one is charged.
+            asked = (question, place if survey.level_channel is None else len(question.levels) - 1)
+            costs = {what: epsilon_text(micro) for what, micro in prices(rule, *asked)}
+            row = {
+                "question": question.name,
+                "level": level.name,
+                "prices": costs,
+                "rounds": _rounds(rule, [asked], caps),
+            }
+            questions.append(row)
+            together[level.name].append(asked)
+    levels = []
+    for name, offered in together.items():
+        if len(offered) == len(survey.questions):
+            dearest = sorted(offered, key=lambda each: charge(rule, each[0], each[1], 1))[
+                -(survey.ask or len(offered)) :
+            ]
+            levels.append({"level": name, "rounds": _rounds(rule, dearest, caps)})
+    limits = {name: None if cap is None else epsilon_text(cap) for name, cap in caps.items()}
+    return {"rule": rule, "words": RULES[rule], **limits, "questions": questions, "levels": levels}
+
+
+def _rounds(rule: str, asked: Sequence[Asked], caps: Mapping[str, int | None]) -> dict[str, int | None]:
+    return {
+        name: None if cap is None or rule == ONCE else affordable_rounds(rule, asked, cap) for name, cap in caps.items()
+    }

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from pldp.mechanisms.arrays import Cells, FloatArray, IntArray, LabelArrays, Outputs, Values
+from pldp.mechanisms.arrays import Cells, FloatArray, IntArray, LabelArrays, Outputs, Values, WordArray
 from pldp.mechanisms.hashing.channel import LinearHashing
 from pldp.mechanisms.response.arrays import ResponseArrays
 
@@ -22,16 +22,22 @@ class _HashArrays(LabelArrays):
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw a random vector, the value's bucket under it, and k-RR on the bucket."""
         channel = self.channel
-        base = channel.buckets
-        index = generator.integers(0, base**channel.digits, len(values), dtype=np.uint64)
-        bucket = np.zeros(len(values), np.uint64)
+        index = generator.integers(0, channel.buckets**channel.digits, len(values), dtype=np.uint64)
+        bucket = self.bucket(index, values).astype(np.uint8)
+        reported = ResponseArrays(channel.bucket_channel).draw_many(bucket, generator)
+        outputs = index * np.uint64(channel.buckets) + reported
+        return outputs.astype(np.min_scalar_type(channel.form.count - 1), copy=False)
+
+    def bucket(self, index: WordArray, values: Values) -> WordArray:
+        """Return ⟨a, x⟩ mod g of each person's vector and value."""
+        base = self.channel.buckets
+        total = np.zeros(len(values), np.uint64)
         vector, digits = index.copy(), values.astype(np.uint64)
-        for _ in range(channel.digits):
-            bucket += (vector % base) * (digits % base)
+        for _ in range(self.channel.digits):
+            total += (vector % base) * (digits % base)
             vector //= base
             digits //= base
-        reported = ResponseArrays(channel.bucket_channel).draw_many((bucket % base).astype(np.uint8), generator)
-        return (index * np.uint64(base) + reported).astype(np.min_scalar_type(channel.form.count - 1), copy=False)
+        return total % np.uint64(base)
 
     @cached_property
     def low(self) -> float:

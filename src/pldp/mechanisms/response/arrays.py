@@ -99,6 +99,11 @@ class ResponseArrays(_CommonNoise, PersonalArrays):
         weight = np.array([self.channel.truth_weight], np.uint64)
         return respond(values, self.channel.size, lambda _: weight, generator)
 
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> IntArray:
+        """Return what a device makes of the 53-bit numbers, for many people."""
+        other = (drawn - self.channel.truth_weight) // self.channel.other_weight
+        return np.where(other < 0, values, other + (other >= values))
+
     def draw_levels(
         self, others: list[ChannelArrays], values: Values, level: Values, generator: Generator
     ) -> Outputs | None:
