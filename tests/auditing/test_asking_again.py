@@ -61,7 +61,7 @@ class Greedy(Device):
 
     def answer_all(self, values, levels=None) -> Report:
         report = super().answer_all(values, levels)
-        self.ledger._spends.append(self.ledger.spends[0])
+        self._state.ledger = self.ledger.after(self.ledger.spends[0])
         return report
 
 
