@@ -99,10 +99,8 @@ def repeat_mapping(survey: "Survey") -> dict[str, Any]:
     levels = []
     for name, offered in together.items():
         if len(offered) == len(survey.questions):
-            dearest = sorted(offered, key=lambda each: charge(rule, each[0], each[1], 1))[
-                -(survey.ask or len(offered)) :
-            ]
-            levels.append({"level": name, "rounds": _rounds(rule, dearest, caps)})
+            offered.sort(key=lambda each: charge(rule, each[0], each[1], 1), reverse=True)
+            levels.append({"level": name, "rounds": _rounds(rule, offered[: survey.ask], caps)})
     limits = {name: None if cap is None else epsilon_text(cap) for name, cap in caps.items()}
     return {"rule": rule, "words": RULES[rule], **limits, "questions": questions, "levels": levels}
 

@@ -57,8 +57,10 @@ const STAGES = new Map([
 		return {
 			channels: [permanent, instant],
 			together: [["kept", permanent.kept.map(bitOf)], ["raised", permanent.raised.map(bitOf)]],
-			settle: async (set, kept) =>
-				((await bits(everything, kept, "1")) & set) | ((await bits(0n, kept, "0")) & (everything ^ set)),
+			settle: async (set, kept) => {
+				const [one, zero] = await Promise.all([bits(everything, kept, "1"), bits(0n, kept, "0")]);
+				return (one & set) | (zero & (everything ^ set));
+			},
 			renew: instant.draw,
 		};
 	}],
