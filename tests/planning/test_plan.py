@@ -215,3 +215,14 @@ def test_designs_are_sorted_and_contain_the_survey_as_it_is(commute: Survey) -> 
     errors = [design.squared_error for design in planned.designs]
     assert all(one <= two for one, two in itertools.pairwise(errors))
     assert sum(design.split == "given" for design in planned.designs) == 1
+
+
+@pytest.mark.parametrize("rule", ["fresh", "tracked"])
+def test_where_people_are_asked_again_no_design_spends_their_total_at_once(rule: str) -> None:
+    questions = [{"name": name, "values": ["x", "y"]} for name in "ab"]
+    content = {"pldp": 1, "title": "t", "repeat": rule, "total_epsilon": 12, "levels": {"a": 1}, "questions": questions}
+    planned = plan(Survey.read(content), 1000)
+    assert planned.designs == ()
+    assert f"asks again (repeat = {rule})" in planned.no_designs
+    tried = set(planned.questions[0].levels[0].mechanisms)
+    assert tried == ({"krr", "lh"} if rule == "tracked" else set(names("labels", per_value=False)))

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, RandomizedResponse, build
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, RandomizedResponse, build, build_stages
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE, Given, OneReport
 from pldp.records import Brief, Record
 from pldp.show import Table, panel
-from pldp.survey import Question, Survey, repeat_mapping
+from pldp.survey import ONCE, Question, Survey, repeat_mapping
 from pldp.usage import require
 
 LevelMix = Mapping[str, float]
@@ -114,6 +114,8 @@ class Plan(Record):
     @cached_property
     def no_designs(self) -> str | None:
         """Why other designs are not compared, in words; `None` where they are."""
+        if self.survey.repeat != ONCE:
+            return f"other designs spend the total in one round, and this survey asks again (repeat = {self.survey.repeat})"
         found = ((question.name, BY_KIND[question.kind].special(question)) for question in self.survey.questions)
         special = next((f"question {name!r} {words}" for name, words in found if words is not None), None)
         known = "choices of one label with one budget for all of them"
@@ -309,7 +311,11 @@ def _level_plan(question: Question, place: int, reports: float, shares: FloatArr
     channels = {own.mechanism: own}
     for name in kind.rivals(own):
         with suppress(EpsilonError):  # integer weights of this mechanism cannot keep so small or so large an ε
-            channels[name] = build(name, own.size, level.micro_epsilon)
+            channels[name] = (
+                build_stages(name, own.size, level.micro_epsilon, domain=own.domain).channel
+                if question.stages  # others cannot be tracked
+                else build(name, own.size, level.micro_epsilon)
+            )
     variances = {name: kind.one_report(question, each, shares).pooled_by for name, each in channels.items()}
     errors = {name: math.sqrt(float(np.mean(variance)) / reports) for name, variance in variances.items()}
     return LevelPlan(
