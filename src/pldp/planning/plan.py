@@ -115,7 +115,8 @@ class Plan(Record):
     def no_designs(self) -> str | None:
         """Why other designs are not compared, in words; `None` where they are."""
         if self.survey.repeat != ONCE:
-            return f"other designs spend the total in one round, and this survey asks again (repeat = {self.survey.repeat})"
+            rule = self.survey.repeat
+            return f"other designs spend the total in one round, and this survey asks again (repeat = {rule})"
         found = ((question.name, BY_KIND[question.kind].special(question)) for question in self.survey.questions)
         special = next((f"question {name!r} {words}" for name, words in found if words is not None), None)
         known = "choices of one label with one budget for all of them"
