@@ -17,10 +17,11 @@ export const ofHundred = (chance) => {
 export const times = (micro) => `${micro < 7e8 ? significant(Math.exp(micro / 1e6), 3) : `e^${epsilonText(micro)}`} times`;
 export const odds = (micro) => `${times(micro)} (ε = ${epsilonText(micro)})`;
 
-const aboutRepeats = (repeat, level) => {
+const aboutRepeats = (repeat, level, hiding) => {
 	if (repeat === ONCE) return "Asked again, you send the same report or none.";
 	const prices = pricesOf(repeat, level);
-	if (repeat === FRESH) return `Every round is a new draw and costs ε = ${epsilonText(prices[0][1])} again.`;
+	const levelToo = hiding ? " It tells as much about your level again." : "";
+	if (repeat === FRESH) return `Every round is a new draw and costs ε = ${epsilonText(prices[0][1])} again.${levelToo}`;
 	return `Asked again, you pay: ${prices.map(([what, micro]) => `${what} ε = ${epsilonText(micro)}`).join("; ")}.`;
 };
 
@@ -29,5 +30,5 @@ export const explainLevel = ({ hiding, repeat }, question, level) =>
 		`Level "${level.name}", question "${question.name}":`,
 		...question.explain(level),
 		hiding?.explain(question) ?? "Your report shows the level that you chose.",
-		aboutRepeats(repeat, hiding ? question.levels.at(-1) : level), // the dearest one is charged where levels are hidden
+		aboutRepeats(repeat, hiding ? question.levels.at(-1) : level, hiding), // the dearest one is charged where levels are hidden
 	].join("\n");

@@ -43,7 +43,7 @@ test("the survey's total is a cap of its own", async () => {
 	assert.equal(device.remaining(), "0");
 });
 
-test("a lifetime cap is tightened by whoever opens the device, and loosened by the person only", async () => {
+test("a lifetime cap is tightened by the program that opens the device, and loosened by the person only", async () => {
 	const store = memoryStore();
 	const caps = [];
 	for (const cap of [null, 1000, 3, 5, "1.0000019", undefined]) caps.push((await openDevice(commute, { store, cap })).ledger().cap);

@@ -32,7 +32,8 @@ def _about_repeats(survey: Survey, question: Question, level: int) -> str:
     # Where levels are hidden, the dearest one is charged.
     found = prices(survey.repeat, question, level if survey.level_channel is None else len(question.levels) - 1)
     if survey.repeat == FRESH:
-        return f"Every round is a new draw and costs ε = {epsilon_text(found[0].micro_epsilon)} again."
+        level_too = "" if survey.level_channel is None else " It tells as much about your level again."
+        return f"Every round is a new draw and costs ε = {epsilon_text(found[0].micro_epsilon)} again.{level_too}"
     return f"Asked again, you pay: {'; '.join(f'{what} ε = {epsilon_text(micro)}' for what, micro in found)}."
 
 
