@@ -1,12 +1,13 @@
 """What a store needs from a database, which one an address names, and the connections of one store."""
 
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
-from pldp.errors import UsageError
+from pldp.errors import StoreError, UsageError
 
 Rows = Any  # what comes back: rows to iterate over, and `rowcount`
 
@@ -37,18 +38,22 @@ class Database(Protocol):
 
     begin_write: str
     begin_read: str
+    ask_owner: str  # which collector owns the store; that must not change before the transaction ends
 
     def connect(self) -> Connection:
         """Return a new connection; the tables are there in their newest form."""
 
-    def guard(self) -> Connection:
+    def connect_writer(self) -> Connection:
         """Return a connection that keeps other collectors away while it is open."""
+
+    def check_writer(self) -> None:
+        """Raise `StoreError` where the store is no longer the one that the writer was opened on."""
 
     def translate_errors(self) -> AbstractContextManager[None]:
         """Turn the database's errors into `StoreError` and `StoreFullError`."""
 
-    def erase_log(self, connection: Connection) -> None:
-        """Take what was overwritten out of logs, where the database has them beside its file."""
+    def erase_log(self, connection: Connection) -> bool:
+        """Take what was overwritten out of logs that the database has beside its file; `False` while one is in use."""
 
     def backup(self, target: str | Path) -> None:
         """Copy everything to a new file, whole or not at all, while it is in use."""
@@ -76,31 +81,42 @@ class Connections:
     """Opens transactions and snapshots, over new connections if the database was away.
 
     Memory must learn what is stored while it is `in_doubt`: at the start, and after a transaction that failed, as its
-    commit may have happened all the same.
+    commit may have happened all the same. Every transaction checks that no other collector has taken over: the lock can
+    end without this process being told.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.in_doubt = True
+        self._owner = secrets.token_bytes(16)
         self._reading = Lock()
         with ExitStack() as opened:
-            self._guard = opened.enter_context(closing(database.guard()))
-            self._writer = opened.enter_context(closing(database.connect()))
+            self._writer = opened.enter_context(closing(database.connect_writer()))
             self._reader = opened.enter_context(closing(database.connect()))
+            with self._begin() as writer:
+                take = "INSERT INTO meta VALUES ('owner', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+                writer.execute(take, (self._owner,))
             opened.pop_all()
 
     @property
     def writer(self) -> Connection:
         """The connection that writes; if the database was away, a new one, and the lock anew."""
         if self._writer.broken:
-            self._guard.close()
-            self._guard = self.database.guard()
-            self._writer = self.database.connect()
+            self._writer = self.database.connect_writer()
         return self._writer
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Write all or nothing, durably."""
+        """Write all or nothing, durably, unless another collector has taken over."""
+        with self._begin() as writer:
+            self.database.check_writer()
+            (owner,) = writer.execute(self.database.ask_owner).fetchone()
+            if owner != self._owner:
+                raise StoreError("another collector has taken over the store; this one writes no more")
+            yield writer
+
+    @contextmanager
+    def _begin(self) -> Iterator[Connection]:
         with self.database.translate_errors():
             writer = self.writer
             writer.execute(self.database.begin_write)
@@ -127,12 +143,12 @@ class Connections:
                 if self._reader.in_transaction:
                     self._reader.execute("ROLLBACK")
 
-    def erase_log(self) -> None:
-        """Take what was overwritten out of the database's own log."""
-        self.database.erase_log(self._writer)
+    def erase_log(self) -> bool:
+        """Take what was overwritten out of the database's own log; `False` if that must be tried again."""
+        return self.database.erase_log(self._writer)
 
     def close(self) -> None:
         """Close all; who reads is waited for."""
         with self._reading:
-            for connection in (self._reader, self._writer, self._guard):
+            for connection in (self._reader, self._writer):
                 connection.close()

@@ -71,11 +71,11 @@ class Packing:
         self.survey = survey
         self._decoder = msgspec.json.Decoder(_Report)
         self._cells: dict[tuple[str, str], _Cell] = {}
-        self._offsets: list[int] = []
+        self.offsets: list[int] = []  # of the byte for the level of each question
         self._costs: list[tuple[int, ...]] = []
         self.width = 0
         for question in survey.questions:
-            self._offsets.append(self.width)
+            self.offsets.append(self.width)
             start = 8 * self.width
             for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True)):
                 form = channel.form
@@ -112,7 +112,7 @@ class Packing:
 
     def cost(self, row: bytes) -> int:
         """Return in micro-ε the most that a report may have cost its sender, by the levels of its answers."""
-        return sum(charges[row[offset]] for offset, charges in zip(self._offsets, self._costs, strict=True))
+        return sum(charges[row[offset]] for offset, charges in zip(self.offsets, self._costs, strict=True))
 
     def _pack(self, report: _Report) -> Packed:
         """Pack what the fast reader read; it may refuse more than `read_report`, never less."""
@@ -143,7 +143,7 @@ class Packing:
     def batch(self, ids: bytes, rows: bytes) -> pa.RecordBatch:
         """Turn stored ids and rows, one after the other, into columns; rows that were withdrawn are left out."""
         table = np.frombuffer(rows, np.uint8).reshape(-1, self.width)
-        kept = table[:, self._offsets].any(axis=1)
+        kept = table[:, self.offsets].any(axis=1)
         names = np.frombuffer(ids, np.uint8).reshape(-1, ID_BYTES)
         if not kept.all():
             table, names = table[kept], names[kept]
@@ -153,7 +153,7 @@ class Packing:
             "survey": pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), [self.survey.hash]),
             "id": _binary(names),
         }
-        for question, offset in zip(self.survey.questions, self._offsets, strict=True):
+        for question, offset in zip(self.survey.questions, self.offsets, strict=True):
             levels = [level.name for level in question.levels]
             codes = table[:, offset].astype(np.int8) - np.int8(1)
             places = pa.array(codes, mask=codes < 0)

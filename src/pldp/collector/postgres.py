@@ -1,8 +1,12 @@
 """PostgreSQL: the same tables on a server of its own. Needs the extra `postgres`."""
 
+import socket
+import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
+from threading import Thread
+from time import monotonic, sleep
 from typing import Any, Final
 
 import psycopg
@@ -12,19 +16,50 @@ from pldp.collector.database import Connection, Rows
 from pldp.collector.migrations import migrate
 from pldp.errors import StoreError, StoreFullError
 
+PATIENCE: Final = 10  # seconds in which the server must answer a statement
+CONNECT_PATIENCE: Final = 5
 _LOCK: Final = 0x706C6470  # number of the lock that one collector per database holds
+_SETTINGS: Final = (
+    "synchronous_commit = on",
+    "client_min_messages = warning",
+    f"statement_timeout = '{PATIENCE}s'",
+    f"lock_timeout = '{PATIENCE // 2}s'",
+    f"idle_in_transaction_session_timeout = '{3 * PATIENCE}s'",
+)
 
 
 class _Connection:
     def __init__(self, address: str) -> None:
-        self._raw = psycopg.connect(address, autocommit=True, connect_timeout=10)
+        self._raw = psycopg.connect(address, autocommit=True, connect_timeout=CONNECT_PATIENCE)
+        self.deadline: float | None = None
+        _watch(self)
 
     def execute(self, statement: str, values: Sequence[object] = (), /) -> Rows:
-        return self._raw.execute(_with_placeholders(statement), values or None)
+        with self._in_time():
+            return self._raw.execute(_with_placeholders(statement), values or None)
 
     def stream(self, statement: str, values: Sequence[object] = ()) -> Iterator[Any]:
         with self._raw.cursor() as cursor:
-            yield from cursor.stream(_with_placeholders(statement), values or None)
+            rows = cursor.stream(_with_placeholders(statement), values or None)
+            while True:
+                with self._in_time():
+                    row = next(rows, None)
+                if row is None:
+                    return
+                yield row
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        self.deadline = monotonic() + PATIENCE + 1  # the server's own limits come first, if it still has any
+        try:
+            yield
+        finally:
+            self.deadline = None
+
+    def cut(self) -> None:
+        """End the connection under the hands of who waits: a server that is frozen ends nothing by itself."""
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=socket.dup(self._raw.fileno())) as other:
+            other.shutdown(socket.SHUT_RDWR)
 
     @property
     def in_transaction(self) -> bool:
@@ -38,11 +73,33 @@ class _Connection:
         self._raw.close()
 
 
+_watched: weakref.WeakSet[_Connection] = weakref.WeakSet()
+_watchers: list[Thread] = []
+
+
+def _watch(connection: _Connection) -> None:
+    """Cut a connection whenever its deadline has passed; one thread looks after all of them."""
+    _watched.add(connection)
+    if not _watchers:
+        _watchers.append(Thread(target=_cut_late, name="pldp-postgres", daemon=True))
+        _watchers[0].start()
+
+
+def _cut_late() -> None:
+    while True:
+        sleep(0.5)
+        now = monotonic()
+        for connection in [*_watched]:
+            if connection.deadline is not None and connection.deadline < now:
+                connection.cut()
+
+
 class Postgres:
     """The database at an address."""
 
     begin_write = "BEGIN"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    ask_owner = "SELECT value FROM meta WHERE name = 'owner' FOR SHARE"
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -51,23 +108,27 @@ class Postgres:
         """Connect; the tables are there in their newest form."""
         with self.translate_errors(), ExitStack() as opened:
             connection = opened.enter_context(closing(_Connection(self._address)))
-            connection.execute("SET synchronous_commit = on")
-            connection.execute("SET client_min_messages = warning")
+            for setting in _SETTINGS:
+                connection.execute(f"SET {setting}")
             migrate(connection, _translate)
             opened.pop_all()
             return connection
 
-    def guard(self) -> _Connection:
-        """Hold a lock that the server frees when this process ends, however it ends."""
+    def connect_writer(self) -> _Connection:
+        """Connect and hold a lock that the server frees when this connection ends, however it ends."""
         with self.translate_errors(), ExitStack() as opened:
-            guard = opened.enter_context(closing(_Connection(self._address)))
-            guard.execute("SET lock_timeout = '2s'")  # the server may not have noticed yet that the one before has gone
+            writer = opened.enter_context(closing(self.connect()))
             try:
-                guard.execute("SELECT pg_advisory_lock(?)", (_LOCK,))
+                writer.execute("SET lock_timeout = '2s'")  # the server may not have noticed that the one before is gone
+                writer.execute("SELECT pg_advisory_lock(?)", (_LOCK,))
+                writer.execute(f"SET {_SETTINGS[3]}")
             except psycopg.errors.LockNotAvailable:
                 raise StoreError("the database is in use by another collector") from None
             opened.pop_all()
-            return guard
+            return writer
+
+    def check_writer(self) -> None:
+        """Do nothing: the lock is that of the connection which writes."""
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -79,8 +140,9 @@ class Postgres:
         except psycopg.Error as error:
             raise StoreError(f"the database cannot be used now ({type(error).__name__})") from error
 
-    def erase_log(self, connection: Connection) -> None:
+    def erase_log(self, connection: Connection) -> bool:  # noqa: ARG002 - as files need it
         """Do nothing: the server keeps its log to itself."""
+        return True
 
     def backup(self, target: str | Path) -> None:
         """Refuse: the server has better means."""

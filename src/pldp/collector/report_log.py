@@ -1,169 +1,275 @@
-"""The log of reports: numbered from 0 in the order in which they came, appended in chunks, erased in place.
+"""The log of reports: numbered from 0, kept in small blocks with checksums, erased in place.
 
-Ids are found by an index in memory (see `seen`), which learns from the chunks at every start.
+The latest reports are the tail: groups in the order in which they came. Once there are enough of them they become
+blocks in the order of their ids, which are random, so that no row tells when it came beyond that. Ids in blocks are
+found by an index in memory (see `seen`), which learns from the blocks at every start.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
 
 from pldp.collector.database import Connection, Connections
 from pldp.collector.packing import ID_BYTES
-from pldp.collector.running import Block
 from pldp.collector.seen import Seen
 from pldp.errors import StoreError
 from pldp.reports.columns import BATCH_ROWS
 
-COMPACT_EVERY: Final = 512  # chunks that are joined into one once there are so many
-LARGEST_JOIN: Final = 1 << 16  # reports in chunks that are worth joining, at most
+MIX: Final = 50  # reports that make up blocks, at least
+BLOCK_REPORTS: Final = 256  # reports in a block, at most
+_BLOCK_BYTES: Final = 1 << 14  # bytes in a block, if it has more than one report
+_KEPT_BLOCKS: Final = 256  # blocks that repeats were found in, kept as more of them are likely to follow
 _LOAD_BYTES: Final = 1 << 23
-_NO_CHUNK: Final = (0, b"", b"")
 _NO_END: Final = 1 << 62
+_IN_TAIL: Final = -1
+
+_FIND: Final = "SELECT first, round, digest, ids, rows FROM blocks WHERE first <= ? ORDER BY first DESC LIMIT 1"
 
 
 class Entry(NamedTuple):
-    """A report in the log; the row of one that was erased is all zeros."""
+    """A report in the log; the row of one that was erased is all zeros. The tail has no numbers yet."""
 
     number: int
     row: bytes
 
 
+class Block(NamedTuple):
+    """Reports that follow each other: the number of the first one, ids and rows one after the other."""
+
+    first: int
+    ids: bytes
+    rows: bytes
+
+
+def digest(*parts: bytes | int) -> bytes:
+    """Return the checksum of what is stored together.
+
+    >>> digest(7, b"ids", b"rows").hex()
+    'f9e3d6e2b0a1c4d5'
+    """
+    made = blake2b(digest_size=8)
+    for part in parts:
+        made.update(part.to_bytes(8, "little") if isinstance(part, int) else part)
+    return made.digest()
+
+
 class ReportLog:
-    """Appends, finds and erases reports. One thread writes; `blocks` and `end` can be called from any.
+    """Appends, finds and erases reports. One thread writes; `blocks`, `tail` and `end` can be called from any.
 
     What is given a connection happens in the transaction or snapshot that is open there. `width` is the number of bytes
-    in the row of a report, `secret` the key of the index (see `Seen`).
+    in the row of a report, `secret` the key of the index (see `Seen`), `mix` how many reports become blocks together.
     """
 
-    def __init__(self, connections: Connections, width: int, secret: bytes) -> None:
+    def __init__(self, connections: Connections, width: int, secret: bytes, mix: int = MIX) -> None:
         self._connections = connections
         self._width = width
+        self._mix = mix
+        self._in_block = max(1, min(BLOCK_REPORTS, _BLOCK_BYTES // (ID_BYTES + width)))
         self._seen = Seen(secret)
-        self._chunk: Block = _NO_CHUNK
+        self._kept: OrderedDict[int, Any] = OrderedDict()  # rows of the table of blocks, the latest behind
+        self._tail: dict[bytes, bytes] = {}
+        self._groups = 0  # in the tail
+        self._appended: dict[bytes, bytes] = {}
         self._next = 0
         self._indexed = 0
-        self._small_chunks = 0
+        self.damaged: dict[int, int] = {}  # first number and count of blocks that are not what was written
 
     def load(self) -> None:
-        """Read the blocks of the index that were kept; `catch_up` learns what came after them."""
+        """Read the blocks of the index that were kept, up to one that is damaged; `catch_up` learns what follows."""
         with self._connections.database.translate_errors():
-            for first, keys in self._connections.writer.stream("SELECT first, keys FROM seen ORDER BY first"):
+            found = self._connections.writer.stream("SELECT first, digest, keys FROM seen ORDER BY first")
+            for first, checksum, keys in found:
+                if first != self._next or digest(first, keys) != checksum:
+                    break
                 self._next = self._indexed = self._seen.add_block(keys, first)
 
     def catch_up(self) -> None:
         """Learn what is stored and not known yet."""
-        self._chunk = _NO_CHUNK
+        self._kept.clear()
         pending = bytearray()
+        writer = self._connections.writer
         with self._connections.database.translate_errors():
-            for first, ids in self._connections.writer.stream(
-                "SELECT first, ids FROM chunks WHERE first >= (SELECT coalesce(max(first), 0) FROM chunks "
-                "WHERE first <= ?) ORDER BY first",
-                (self._next,),
+            for count, ids in writer.stream(
+                "SELECT count, ids FROM blocks WHERE first >= ? ORDER BY first", (self._next,)
             ):
-                pending += ids[max(0, self._next - first) * ID_BYTES :]
+                pending += ids[: count * ID_BYTES].ljust(count * ID_BYTES, b"\0")
                 if len(pending) >= _LOAD_BYTES:
                     self._learn(pending)
-        self._learn(pending)
+            self._learn(pending)
+            groups = writer.execute("SELECT ids, rows FROM tail ORDER BY place").fetchall()
+        self._groups = len(groups)
+        self._tail = {identity: row for ids, rows in groups for identity, row in self._pairs(ids, rows)}
 
     def _learn(self, ids: bytearray) -> None:
         self._seen.add_stored(bytes(ids), self._next)
         self._next += len(ids) // ID_BYTES
         ids.clear()
 
+    def _pairs(self, ids: bytes, rows: bytes) -> Iterator[tuple[bytes, bytes]]:
+        for place in range(len(ids) // ID_BYTES):
+            yield ids[place * ID_BYTES : (place + 1) * ID_BYTES], rows[place * self._width : (place + 1) * self._width]
+
     def find(self, ids: Sequence[bytes]) -> list[Entry | None]:
         """Return what is stored under each id."""
-        return [
-            self._entry(identity, numbers) if numbers else None
-            for identity, numbers in zip(ids, self._seen.find(ids), strict=True)
-        ]
+        found: list[Entry | None] = [self._entry(*each) for each in zip(ids, self._seen.find(ids), strict=True)]
+        return found
 
     def _entry(self, identity: bytes, numbers: Sequence[int]) -> Entry | None:
+        row = self._tail.get(identity)
+        if row is not None:
+            return Entry(_IN_TAIL, row)
         for number in numbers:
-            first, ids, rows = self._chunk_of(number)
+            first, _, _, ids, rows = self._block_of(number)
             place = number - first
             if ids[place * ID_BYTES : (place + 1) * ID_BYTES] == identity:
                 return Entry(number, rows[place * self._width : (place + 1) * self._width])
         return None
 
-    def _chunk_of(self, number: int) -> Block:
-        """Return the chunk that has this report; it is kept, as repeats come in the order of the originals."""
-        first, ids, _ = self._chunk
-        if not 0 <= number - first < len(ids) // ID_BYTES:
-            statement = "SELECT first, ids, rows FROM chunks WHERE first <= ? ORDER BY first DESC LIMIT 1"
+    def _block_of(self, number: int) -> Any:
+        """Return first number, round, checksum, ids and rows of the block that has this report."""
+        bucket = number // self._in_block
+        block = self._kept.get(bucket)
+        if block is None or not 0 <= number - block[0] < len(block[3]) // ID_BYTES:
             with self._connections.database.translate_errors():
-                self._chunk = self._connections.writer.execute(statement, (number,)).fetchone()
-        return self._chunk
+                block = self._kept[bucket] = self._connections.writer.execute(_FIND, (number,)).fetchone()
+            if len(self._kept) > _KEPT_BLOCKS:
+                self._kept.popitem(last=False)
+        return block
 
-    def append(self, writer: Connection, round_number: int, reports: Mapping[bytes, bytes]) -> None:
-        """Write the rows of new ids as one chunk; once that is committed, `remember` must be called."""
-        chunk = (self._next, round_number, len(reports), b"".join(reports), b"".join(reports.values()))
-        writer.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", chunk)
+    def append(self, writer: Connection, round_number: int, reports: Mapping[bytes, bytes]) -> int:
+        """Write the rows of new ids and return how many became blocks; once committed, `remember` must be called."""
+        self._appended = {**self._tail, **reports}
+        if len(self._appended) >= self._mix:
+            return self._write_blocks(writer, round_number)
+        ids, rows = b"".join(reports), b"".join(reports.values())
+        group = (self._groups, round_number, digest(round_number, ids, rows), ids, rows)
+        writer.execute("INSERT INTO tail VALUES (?, ?, ?, ?, ?)", group)
+        return 0
 
-    def remember(self, ids: Sequence[bytes]) -> None:
-        """Know ids that were appended, and tidy up where enough has come."""
-        self._seen.add(ids, self._next)
-        self._next += len(ids)
+    def flush(self, writer: Connection, round_number: int) -> int:
+        """Make blocks of the tail, however few reports it has; once committed, `remember` must be called."""
+        self._appended = self._tail.copy()
+        return self._write_blocks(writer, round_number)
+
+    def _write_blocks(self, writer: Connection, round_number: int) -> int:
+        """Write what was appended in the order of the ids; it is in the tail no more."""
+        if self._groups:
+            writer.execute("DELETE FROM tail")
+        self._appended = dict(sorted(self._appended.items()))
+        ids, rows = b"".join(self._appended), b"".join(self._appended.values())
+        for start in range(0, len(self._appended), self._in_block):
+            first = self._next + start
+            some = ids[start * ID_BYTES : (start + self._in_block) * ID_BYTES]
+            their = rows[start * self._width : (start + self._in_block) * self._width]
+            count = len(some) // ID_BYTES
+            block = (first, round_number, count, 0, digest(first, round_number, some, their), some, their)
+            writer.execute("INSERT INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)", block)
+        return len(self._appended)
+
+    def remember(self, blocks: int) -> None:
+        """Know what was appended, of which so many reports became blocks."""
+        if not blocks:
+            self._tail, self._groups = self._appended, self._groups + 1
+            return
+        self._seen.add(list(self._appended), self._next)
+        self._next += blocks
+        self._tail, self._groups = {}, 0
         self.keep_index()
-        self._small_chunks += bool(ids)
-        if self._small_chunks >= COMPACT_EVERY:
-            self._compact()
 
-    def erase(self, writer: Connection, number: int) -> int:
-        """Overwrite the row of a report with zeros and return its round."""
-        first, _, rows = self._chunk_of(number)
-        self._chunk = _NO_CHUNK
+    @property
+    def in_tail(self) -> int:
+        """Number of reports in the tail that were not withdrawn."""
+        return sum(map(any, self._tail.values()))
+
+    def erase(self, writer: Connection, identity: bytes, number: int, round_number: int, touched: int) -> int:
+        """Overwrite the row of a report with zeros and return its round; a block is noted as touched."""
+        if number == _IN_TAIL:
+            self._tail[identity] = bytes(self._width)
+            ids, rows = b"".join(self._tail), b"".join(self._tail.values())
+            writer.execute("DELETE FROM tail")
+            group = (0, round_number, digest(round_number, ids, rows), ids, rows)
+            writer.execute("INSERT INTO tail VALUES (?, ?, ?, ?, ?)", group)
+            self._groups = 1
+            return round_number
+        first, of_round, checksum, ids, rows = self._block_of(number)
+        whole = digest(first, of_round, ids, rows) == checksum
         start = (number - first) * self._width
         erased = rows[:start] + bytes(self._width) + rows[start + self._width :]
-        writer.execute("UPDATE chunks SET rows = ? WHERE first = ?", (erased, first))
-        (round_number,) = writer.execute("SELECT round FROM chunks WHERE first = ?", (first,)).fetchone()
-        return int(round_number)
+        checksum = digest(first, of_round, ids, erased) if whole else bytes(len(checksum))  # what is damaged stays so
+        change = "UPDATE blocks SET rows = ?, digest = ?, touched = ? WHERE first = ?"
+        writer.execute(change, (erased, checksum, touched, first))
+        self._kept.clear()
+        return int(of_round)
 
     def end(self, reader: Connection) -> int:
-        """Return the number that the next report gets."""
-        last = reader.execute("SELECT first + count FROM chunks ORDER BY first DESC LIMIT 1").fetchone()
+        """Return the number that the next report in a block gets."""
+        last = reader.execute("SELECT first + count FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
         return last[0] if last else 0
 
+    def tail(self, reader: Connection, round_number: int) -> Block | None:
+        """Return what a round has in the tail, under the numbers that follow those of the blocks."""
+        groups = reader.execute(
+            "SELECT place, round, digest, ids, rows FROM tail WHERE round = ? ORDER BY place", (round_number,)
+        ).fetchall()
+        end = self.end(reader)
+        good = [each for each in groups if digest(each[1], each[3], each[4]) == each[2]]
+        if len(good) < len(groups):
+            self.damaged[end] = sum(len(each[3]) // ID_BYTES for each in groups if each not in good)
+        return Block(end, b"".join(each[3] for each in good), b"".join(each[4] for each in good)) if good else None
+
     def blocks(self, reader: Connection, round_number: int, start: int = 0, end: int = _NO_END) -> Iterator[Block]:
-        """Yield what a round has from a number on, in chunks that begin before an end, many at once."""
-        found = reader.stream(
-            "SELECT first, ids, rows FROM chunks WHERE round = ? AND first < ? AND first + count > ? "
-            "AND first >= (SELECT coalesce(max(first), 0) FROM chunks WHERE first <= ?) ORDER BY first",
-            (round_number, end, start, start),
-        )
-        block, reports = [], 0
-        for first, ids, rows in found:
-            skip = max(0, start - first)
-            block.append((first + skip, ids[skip * ID_BYTES :], rows[skip * self._width :]))
-            reports += len(ids) // ID_BYTES
-            if reports >= BATCH_ROWS:
-                yield _join(block)
-                block, reports = [], 0
-        if block:
-            yield _join(block)
+        """Yield what a round has in blocks that begin from a number on and before an end, many at once.
+
+        What is damaged is left out and noted.
+        """
+        joined: list[Block] = []
+        reports = 0
+        for first, count, checksum, ids, rows in self._stored(reader, round_number, start, end):
+            if digest(first, round_number, ids, rows) != checksum:
+                self.damaged[first] = count
+                continue
+            if joined and (reports >= BATCH_ROWS or first != joined[0].first + reports):
+                yield _join(joined)
+                joined, reports = [], 0
+            joined.append(Block(first, ids, rows))
+            reports += count
+        if joined:
+            yield _join(joined)
+
+    def _stored(self, reader: Connection, round_number: int, start: int, end: int) -> Iterator[Any]:
+        """Yield blocks as they are; one that the database cannot read comes without its content."""
+        where = "FROM blocks WHERE round = ? AND first >= ? AND first < ? ORDER BY first"
+        columns = "first, count, digest, ids, rows"
+        translate_errors = self._connections.database.translate_errors
+        try:
+            with translate_errors():
+                for row in reader.stream(f"SELECT {columns} {where}", (round_number, start, end)):
+                    start = row[0] + 1
+                    yield row
+        except StoreError:
+            with translate_errors():  # if it cannot even tell which blocks there are, that is the error
+                rest = reader.execute(f"SELECT first, count {where}", (round_number, start, end)).fetchall()
+            for first, count in rest:
+                try:
+                    with translate_errors():
+                        yield reader.execute(f"SELECT {columns} FROM blocks WHERE first = ?", (first,)).fetchone()  # noqa: S608
+                except StoreError:
+                    yield first, count, b"", b"", b""
 
     def keep_index(self) -> None:
         """Keep the blocks of the index that are full, so that the next start need not make them again."""
         with suppress(StoreError):  # where there is no room, the next start makes them
             for first, keys in self._seen.blocks(self._indexed):
                 with self._connections.transaction() as writer:
-                    writer.execute("INSERT INTO seen VALUES (?, ?) ON CONFLICT DO NOTHING", (first, keys))
+                    writer.execute("DELETE FROM seen WHERE first >= ?", (first,))
+                    writer.execute("INSERT INTO seen VALUES (?, ?, ?)", (first, digest(first, keys), keys))
                 self._indexed = first + 1
 
-    def _compact(self) -> None:
-        """Join the latest small chunks, so that reading stays fast where reports come one by one."""
-        self._small_chunks, self._chunk = 0, _NO_CHUNK
-        with suppress(StoreError), self._connections.transaction() as writer:  # without room for it nothing is lost
-            latest = writer.execute(
-                "SELECT first, round, count, ids, rows FROM chunks ORDER BY first DESC LIMIT ?", (COMPACT_EVERY,)
-            ).fetchall()[::-1]
-            if len({chunk[1] for chunk in latest}) > 1 or sum(chunk[2] for chunk in latest) > LARGEST_JOIN:
-                return
-            firsts, rounds, counts, ids, rows = zip(*latest, strict=True)
-            writer.execute("DELETE FROM chunks WHERE first >= ?", (firsts[0],))
-            joined = (firsts[0], rounds[0], sum(counts), b"".join(ids), b"".join(rows))
-            writer.execute("INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", joined)
 
-
-def _join(chunks: Sequence[Block]) -> Block:
-    firsts, ids, rows = zip(*chunks, strict=True)
-    return firsts[0], b"".join(ids), b"".join(rows)
+def _join(blocks: Sequence[Block]) -> Block:
+    if len(blocks) == 1:
+        return blocks[0]
+    firsts, ids, rows = zip(*blocks, strict=True)
+    return Block(firsts[0], b"".join(ids), b"".join(rows))

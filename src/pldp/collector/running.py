@@ -1,15 +1,25 @@
-"""The tally of the open round, kept up to date: only what is new is counted, and what was withdrawn is taken out."""
+"""Tallies of a round, kept up to date: only what is new is counted.
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+`Running` counts every report. `Shown` counts what readers may see, which is a function of what is stored now: of each
+question and level only whole steps, in the order of the log. Where anybody withdrew, one step of each is left out, and
+each withdrawal leaves out another one. So whatever two readings are compared, they differ by a step of reports of every
+level in which they differ at all, and a level with fewer reports than a step is not there.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from pldp.collector.packing import ID_BYTES, Packing
+from pldp.collector.report_log import Block
 from pldp.tallies import Pair, Tally, tally
 
-MOST_GONE: Final = 10_000
-"""Withdrawn rows that wait to be taken out of the tally; beyond, all reports are counted again."""
-
-Block = tuple[int, bytes, bytes]  # first number, ids and rows of reports that follow each other
+Rows = npt.NDArray[np.uint8]
+Numbers = npt.NDArray[np.int64]
+Read = Callable[[int, int], Iterable[Block]]  # blocks between two numbers
 
 
 class Running:
@@ -21,43 +31,145 @@ class Running:
     def __init__(self, packing: Packing, pairs: Sequence[Pair] = ()) -> None:
         self._packing = packing
         self._pairs = pairs
-        self._gone: dict[tuple[int, int], tuple[int, bytes]] = {}
-        self._start(0)
+        self.start(0, 0)
 
-    def _start(self, number: int) -> None:
-        self._number, self._withdrawn, self.end = number, 0, 0
+    def start(self, number: int, withdrawn: int) -> None:
+        """Begin with a round of which so many reports were withdrawn."""
+        self.state = (number, withdrawn)
+        self.end = 0
         self.counted = Tally.empty(self._packing.survey, pairs=self._pairs)
 
-    def withdraw(self, number: int, withdrawn: int, place: int, row: bytes) -> None:
-        """Note a row before its withdrawal is stored: it is the so-many-th of its round, and report number `place`.
-
-        If storing fails, the next withdrawal has the same count and replaces the note.
-        """
-        if len(self._gone) >= MOST_GONE:
-            self._gone.clear()
-        self._gone[number, withdrawn] = (place, row)
-
     def choose(self, number: int, withdrawn: int) -> None:
-        """Bring the tally to a round of which so many reports were withdrawn; what cannot be taken out starts anew."""
-        if number != self._number:
-            self._start(number)
-        if self.end:
-            noted = [self._gone.get((number, count)) for count in range(self._withdrawn + 1, withdrawn + 1)]
-            gone = [note for note in noted if note is not None]
-            if len(gone) < len(noted):
-                self._start(number)
-            rows = [row for place, row in gone if place < self.end]
-            if rows:
-                self.counted = self.counted.without(self._count(bytes(ID_BYTES * len(rows)), b"".join(rows)))
-        self._withdrawn = withdrawn
-        for key in [key for key in tuple(self._gone) if key <= (number, withdrawn)]:
-            self._gone.pop(key, None)
+        """Go on with a round; where a report was withdrawn since, all are counted anew."""
+        if self.state != (number, withdrawn):
+            self.start(number, withdrawn)
 
     def read(self, blocks: Iterable[Block]) -> None:
         """Count what follows."""
-        for first, ids, rows in blocks:
-            self.counted += self._count(ids, rows)
-            self.end = first + len(ids) // ID_BYTES
+        for block in blocks:
+            self.counted += self.count(block)
 
-    def _count(self, ids: bytes, rows: bytes) -> Tally:
-        return tally(self._packing.survey, [self._packing.batch(ids, rows)], pairs=self._pairs)
+    def count(self, block: Block) -> Tally:
+        """Count some reports."""
+        batch = self._packing.batch(block.ids, block.rows)
+        return tally(self._packing.survey, [batch], pairs=self._pairs)
+
+
+class _Steps:
+    """Sorts answers into whole steps and those that wait for more of their level.
+
+    Each of the `parts` is stepped by itself: the column of a question, or those of two that are counted together.
+    """
+
+    def __init__(self, packing: Packing, parts: Sequence[Sequence[int]]) -> None:
+        self._parts = parts
+        self._others = sorted(set(packing.offsets) - {column for part in parts for column in part})
+        self._width = packing.width
+        # Where labels hide the level they tell no tier, and all of them are stepped together.
+        self._by_level = packing.survey.level_channel is None
+        self.start()
+
+    def start(self) -> None:
+        """Begin anew."""
+        self.bounds: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by part and level: ends of each step
+        self._waiting: Rows = np.zeros((0, self._width), np.uint8)
+        self._numbers: Numbers = np.zeros(0, np.int64)
+
+    def _levels(self, rows: Rows, part: Sequence[int]) -> Numbers:
+        """Return one number for the levels of the answers, 0 where one of them is missing."""
+        chosen = rows[:, part].astype(np.int64)
+        code = chosen @ (256 ** np.arange(len(part))) if self._by_level else 1
+        return np.where((chosen > 0).all(axis=1), code, 0)
+
+    def take(self, rows: Rows, numbers: Numbers, step: int) -> Rows:
+        """Return the answers that make up whole steps, with those that waited; each row has nothing else."""
+        rows = np.concatenate([self._waiting, rows])
+        numbers = np.concatenate([self._numbers, numbers])
+        rows[:, self._others] = 0
+        left = rows.copy()
+        for place, part in enumerate(self._parts):
+            levels = self._levels(rows, part)
+            taken = np.zeros(len(rows), bool)
+            for level in np.unique(levels[levels > 0]).tolist():
+                found = np.flatnonzero(levels == level)
+                found = found[: len(found) // step * step]
+                taken[found] = True
+                bounds = zip(numbers[found[::step]].tolist(), numbers[found[step - 1 :: step]].tolist(), strict=True)
+                self.bounds.setdefault((place, level), []).extend(bounds)
+            for column in part:
+                rows[~taken, column] = 0
+                left[taken | (levels == 0), column] = 0
+        waits = left[:, self._columns].any(axis=1)
+        self._waiting, self._numbers = left[waits], numbers[waits]
+        return rows
+
+    @property
+    def _columns(self) -> list[int]:
+        return [column for part in self._parts for column in part]
+
+    def left_out(self, withdrawn: int, read: Callable[[int, int], tuple[Rows, Numbers]]) -> Rows:
+        """Return the answers of one step of each level, of another one after each withdrawal."""
+        found = [np.zeros((0, self._width), np.uint8)]
+        for (place, level), bounds in self.bounds.items():
+            if bounds:
+                part = self._parts[place]
+                first, last = bounds[withdrawn % len(bounds)]
+                rows, numbers = read(first, last)
+                rows = rows[(self._levels(rows, part) == level) & (numbers >= first) & (numbers <= last)]
+                rows[:, [column for column in (*self._columns, *self._others) if column not in part]] = 0
+                found.append(rows)
+        return np.concatenate(found)
+
+
+class Shown(Running):
+    """Counts what readers may see of a round."""
+
+    def __init__(self, packing: Packing, pairs: Sequence[Pair], step: int) -> None:
+        column = dict(zip((each.name for each in packing.survey.questions), packing.offsets, strict=True))
+        self._step = step
+        self._single = _Steps(packing, [(each,) for each in packing.offsets])
+        self._paired = {pair: _Steps(packing, [[column[name] for name in pair]]) for pair in pairs}
+        super().__init__(packing, pairs)
+
+    def start(self, number: int, withdrawn: int) -> None:
+        """Begin with a round of which so many reports were withdrawn."""
+        super().start(number, withdrawn)
+        self._reports = 0
+        for steps in (self._single, *self._paired.values()):
+            steps.start()
+
+    def count(self, block: Block) -> Tally:
+        """Count what makes up whole steps with what waited before."""
+        rows, numbers = self._live(block)
+        self._reports += len(rows)
+        return self._tally(lambda steps: steps.take(rows, numbers, self._step))
+
+    def _live(self, block: Block) -> tuple[Rows, Numbers]:
+        rows = np.frombuffer(block.rows, np.uint8).reshape(-1, self._packing.width)
+        live = rows[:, self._packing.offsets].any(axis=1)
+        return rows[live], block.first + np.flatnonzero(live)
+
+    def _tally(self, rows_of: Callable[[_Steps], Rows]) -> Tally:
+        single = self._count_rows(rows_of(self._single), ())
+        pairs: dict[Any, Any] = {}
+        for pair, steps in self._paired.items():
+            pairs |= self._count_rows(rows_of(steps), [pair]).pairs
+        return replace(single, pairs=pairs)
+
+    def _count_rows(self, rows: Rows, pairs: Sequence[Pair]) -> Tally:
+        batch = self._packing.batch(bytes(ID_BYTES * len(rows)), rows.tobytes())
+        return tally(self._packing.survey, [batch], pairs=pairs)
+
+    def shown(self, read: Read) -> Tally:
+        """Return the tally; `read` gives the blocks that hold the reports between two numbers."""
+        withdrawn, counted = self.state[1], self.counted
+        reports = self._reports // self._step * self._step
+        if withdrawn:
+
+            def rows(first: int, last: int) -> tuple[Rows, Numbers]:
+                found = [self._live(block) for block in read(first, last)]
+                return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
+
+            counted = counted.without(self._tally(lambda steps: steps.left_out(withdrawn, rows)))
+            reports = max(0, reports - self._step)
+        return replace(counted, reports=reports)

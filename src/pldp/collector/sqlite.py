@@ -5,19 +5,32 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pldp.collector.database import Connection
+from pldp.collector.file_lock import FileLock, identity
 from pldp.collector.migrations import migrate
 from pldp.errors import StoreError, StoreFullError
 from pldp.files import OWNER_ONLY, atomic_path
 
+PATIENCE: Final = 10  # seconds that a statement waits for another process, such as `pldp store token`
+_COPY_BLOCKS: Final = 1000  # blocks that are copied in one look
+_SOME_BLOCKS: Final = "SELECT * FROM blocks WHERE first > ? ORDER BY first LIMIT ?"
+_LATE_BLOCKS: Final = "SELECT * FROM blocks WHERE first > ? OR touched > ?"
+_ENTER_BLOCK: Final = "INSERT OR REPLACE INTO blocks VALUES (?, ?, ?, ?, ?, ?, ?)"
+
 
 class _Connection(sqlite3.Connection):
     broken = False
+    lock: FileLock | None = None
 
     def stream(self, statement: str, values: Sequence[object] = ()) -> Iterator[Any]:
         yield from self.execute(statement, tuple(values))
+
+    def close(self) -> None:
+        super().close()
+        if self.lock is not None:
+            self.lock.release()
 
 
 class Sqlite:
@@ -25,31 +38,53 @@ class Sqlite:
 
     begin_write = "BEGIN IMMEDIATE"
     begin_read = "BEGIN"
+    ask_owner = "SELECT value FROM meta WHERE name = 'owner'"
 
     def __init__(self, path: str | Path) -> None:
-        self._path = Path(path)
+        self._path = Path(path).resolve()  # SQLite names the log after the file that a link points to
+        self._shown = path
+        self._lock: FileLock | None = None
 
     def connect(self) -> _Connection:
         """Open the file with the settings that durability needs, its tables in their newest form."""
         with self.translate_errors(), ExitStack() as opened:
-            connection = opened.enter_context(closing(_open(self._path, timeout=10)))
+            connection = opened.enter_context(closing(_open(self._path)))
             for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "temp_store = MEMORY"):
                 connection.execute(f"PRAGMA {setting}").fetchall()
             migrate(connection)
             opened.pop_all()
             return connection
 
-    def guard(self) -> _Connection:
-        """Hold a lock that the operating system frees when this process ends, however it ends."""
-        guard = None
+    def connect_writer(self) -> _Connection:
+        """Lock the file itself; the operating system frees it when this process ends, however it ends."""
+        with suppress(OSError):
+            _create(self._path)
         try:
-            guard = _open(f"{self._path}.lock", timeout=0)
-            guard.execute("BEGIN EXCLUSIVE")
-        except sqlite3.Error:
-            if guard is not None:
-                guard.close()
-            raise StoreError(f"{self._path}: is in use by another collector, or its folder cannot be written") from None
-        return guard
+            lock = FileLock(self._path)
+        except BlockingIOError:
+            raise StoreError(f"{self._shown}: is in use by another collector") from None
+        except OSError as error:
+            raise StoreError(f"{self._shown}: cannot be used ({error.strerror})") from None
+        with ExitStack() as opened:
+            opened.callback(lock.release)
+            if self._path.stat().st_nlink > 1:
+                raise StoreError(
+                    f"{self._shown}: the file has several names (hard links), and each would have a log of its own; "
+                    "remove the other names"
+                )
+            connection = self.connect()
+            opened.pop_all()
+        self._lock = connection.lock = lock
+        return connection
+
+    def check_writer(self) -> None:
+        """Raise `StoreError` where the file was moved away or replaced."""
+        try:
+            if self._lock is not None and identity(self._path) == self._lock.identity:
+                return
+        except OSError:
+            pass
+        raise StoreError(f"{self._shown}: was moved away or replaced while in use; stop the collector, move it back")
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
@@ -57,54 +92,83 @@ class Sqlite:
         try:
             yield
         except UnicodeDecodeError as error:  # what SQLite says of a damaged file may quote it
-            raise StoreError(f"{self._path}: is damaged") from error
+            raise StoreError(f"{self._shown}: is damaged") from error
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
                 raise StoreFullError("the store has no room for more") from error
-            raise StoreError(f"{self._path}: cannot be used now ({type(error).__name__}: {error})") from error
+            raise StoreError(f"{self._shown}: cannot be used now ({type(error).__name__}: {error})") from error
 
-    def erase_log(self, connection: Connection) -> None:
-        """Empty the log; where it is in use, that happens at a later checkpoint."""
-        with suppress(sqlite3.Error):
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    def erase_log(self, connection: Connection) -> bool:
+        """Empty the log unless somebody reads; nobody is waited for."""
+        try:
+            connection.execute("PRAGMA busy_timeout = 0").fetchall()
+            ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error:
+            return False
+        finally:
+            with suppress(sqlite3.Error):
+                connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}").fetchall()
+        return not busy
 
     def backup(self, target: str | Path) -> None:
-        """Copy the file, whole or not at all, while it is in use."""
-        self._find()
-        with (
-            atomic_path(target) as fresh,
-            self.translate_errors(),
-            closing(_open(self._path, timeout=10)) as source,
-            closing(_open(fresh, timeout=10)) as copy,
-        ):
-            source.backup(copy)
+        """Copy everything, whole or not at all, while it is in use.
+
+        Blocks are copied some at a time, so that a withdrawal need not wait for the copy to leave the log; those that
+        were touched meanwhile are copied again at the end.
+        """
+        self.find()
+        with atomic_path(target) as fresh, self.translate_errors(), closing(_open(self._path)) as source:
+            ((touched,),) = source.execute("SELECT coalesce(sum(withdrawn), 0) FROM rounds")
+            with closing(Sqlite(fresh).connect()) as copy:
+                copy.execute("PRAGMA journal_mode = DELETE").fetchall()
+                copy.execute("BEGIN")
+                after = -1
+                while blocks := source.execute(_SOME_BLOCKS, (after, _COPY_BLOCKS)).fetchall():
+                    copy.executemany(_ENTER_BLOCK, blocks)
+                    after = blocks[-1][0]
+                source.execute("BEGIN")
+                copy.executemany(_ENTER_BLOCK, source.execute(_LATE_BLOCKS, (after, touched)))
+                for table in _tables(source) - {"blocks"}:
+                    copy.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+                    rows = source.execute(f"SELECT * FROM {table}")  # noqa: S608
+                    copy.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' for _ in rows.description)})", rows)  # noqa: S608
+                copy.execute("COMMIT")
 
     def restore(self, copy: str | Path) -> None:
         """Begin with what a copy holds, once it was checked. A log left there would be written into it: none may be."""
         for left in (self._path, Path(f"{self._path}-wal")):
             if left.exists():
-                raise StoreError(f"{left}: is in the way; move {self._path} and the files beside it away first")
+                raise StoreError(f"{left}: is in the way; move {self._shown} and the files beside it away first")
         source = Sqlite(copy)
         source.check()
         source.backup(self._path)
 
     def check(self) -> None:
         """Raise `StoreError` unless the file is a whole store."""
-        self._find()
-        with self.translate_errors(), closing(_open(self._path, timeout=10)) as connection:
+        self.find()
+        with self.translate_errors(), closing(_open(self._path)) as connection:
             surveys = connection.execute("SELECT count(*) FROM meta WHERE name = 'survey'").fetchone()
             if surveys != (1,) or connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-                raise StoreError(f"{self._path}: is not a whole store")
+                raise StoreError(f"{self._shown}: is not a whole store")
 
-    def _find(self) -> None:
+    def find(self) -> None:
+        """Raise `StoreError` unless there is a file."""
         if not self._path.is_file():
-            raise StoreError(f"{self._path}: there is no such store")
+            raise StoreError(f"{self._shown}: there is no such store")
 
 
-def _open(path: str | Path, timeout: float) -> _Connection:
+def _create(path: Path) -> None:
+    # Never open a file that exists: closing it would release the locks that SQLite holds in this process.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+
+
+def _open(path: Path) -> _Connection:
     with suppress(OSError):  # what is wrong with the path, SQLite tells
-        # Never open a file that exists: closing it would release the locks that SQLite holds in this process.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY))
+        _create(path)
     with suppress(OSError):
-        Path(path).chmod(OWNER_ONLY)  # its log gets the same permissions
-    return sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False, factory=_Connection)
+        path.chmod(OWNER_ONLY)  # its log gets the same permissions
+    return sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False, factory=_Connection)
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

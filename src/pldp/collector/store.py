@@ -15,17 +15,20 @@ import pyarrow as pa
 from pldp.collector.database import Connection, Connections, Database, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing
-from pldp.collector.report_log import ReportLog
-from pldp.collector.running import Running
+from pldp.collector.report_log import BLOCK_REPORTS, MIX, Block, ReportLog
+from pldp.collector.running import Running, Shown
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
+from pldp.reports.columns import BATCH_ROWS
 from pldp.survey import Survey
 from pldp.tallies import Pair, Tally
 
 STEP: Final = 1 << 20  # reports that are counted in one look at the database: it is never held for long
 
+Progress = Callable[[int], None]
 Outcome = Rejection | None  # why a report was not taken; `None`: it is stored
 NO_ROUND: Final = 0  # under this number rejections are counted while no round is open
+_OPEN: Final = 0  # key of the open round, whose tally is kept apart from those of closed ones
 HOURS: Final = 7 * 24  # hours whose arrivals are remembered
 _HOUR_SECONDS: Final = 3600
 
@@ -51,19 +54,22 @@ class Hour(NamedTuple):
 class Arrivals:
     """How many reports came in each hour since the process started, the last week at most; in memory only.
 
-    Reports are stored in the order in which they came: counts per hour in the file would date each of them.
+    They are counted in steps, at the time at which a step is full.
 
     >>> now = 7205.0
-    >>> arrivals = Arrivals(clock=lambda: now)
+    >>> arrivals = Arrivals(5, clock=lambda: now)
     >>> arrivals.add(10, 1)
     >>> now = 14400.0
-    >>> arrivals.add(5, 0)
+    >>> arrivals.add(4, 0), arrivals.add(2, 1)
+    (None, None)
     >>> arrivals.hours()
-    [Hour(start=7200, stored=10, rejected=1), Hour(start=10800, stored=0, rejected=0), \
+    [Hour(start=7200, stored=10, rejected=0), Hour(start=10800, stored=0, rejected=0), \
 Hour(start=14400, stored=5, rejected=0)]
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time) -> None:
+    def __init__(self, step: int = 1, *, clock: Callable[[], float] = time) -> None:
+        self._step = step
+        self._waiting = (0, 0)
         self._clock = clock
         self._first = self._hour()
         self._counts: dict[int, tuple[int, int]] = {}
@@ -74,8 +80,11 @@ Hour(start=14400, stored=5, rejected=0)]
     def add(self, stored: int, rejected: int) -> None:
         """Count reports that were just stored or rejected."""
         hour = self._hour()
+        came = (self._waiting[0] + stored, self._waiting[1] + rejected)
+        full, left = zip(*(divmod(number, self._step) for number in came), strict=True)
+        self._waiting = (left[0], left[1])
         before = self._counts.get(hour, (0, 0))
-        self._counts[hour] = (before[0] + stored, before[1] + rejected)
+        self._counts[hour] = (before[0] + full[0] * self._step, before[1] + full[1] * self._step)
         for old in [each for each in self._counts if each <= hour - HOURS]:
             del self._counts[old]
 
@@ -91,16 +100,22 @@ class Store:
 
     Methods that write are called from one thread, those that read from any. `where` is an SQLite file, made if it does
     not exist, the address of a PostgreSQL database (postgresql://…), or a database; `pairs` are names of two questions
-    each, to be counted together for two-way tables.
+    each, to be counted together for two-way tables; what `shown` returns changes by `step` reports of a level at least.
     """
 
-    def __init__(self, survey: Survey, where: str | Path | Database, *, pairs: Sequence[Pair] = ()) -> None:
+    def __init__(
+        self, survey: Survey, where: str | Path | Database, *, pairs: Sequence[Pair] = (), step: int = MIX
+    ) -> None:
         self.packing = Packing(survey)
+        self.step = step
+        self.arrivals = Arrivals(step)
         self._survey = survey.hash
-        self.arrivals = Arrivals()
         self._running = Running(self.packing, pairs)
+        self._shown = {_OPEN: Shown(self.packing, pairs, step)}
+        self._pairs = pairs
         self._ledger = Ledger()
         self._round: int | None = None
+        self._erased = False  # whether all that was erased has left the log of the database
         with ExitStack() as opened:
             self._connections = opened.enter_context(closing(Connections(open_database(where))))
             with self._connections.transaction() as writer:
@@ -110,13 +125,14 @@ class Store:
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
             secret = blake2b(key=key, digest_size=32, person=b"seen").digest()
-            self._log = ReportLog(self._connections, self.packing.width, secret)
+            self._log = ReportLog(self._connections, self.packing.width, secret, max(step, MIX))
             try:
                 self._log.load()
                 self._catch_up()
             except (TypeError, ValueError) as error:
                 raise StoreError("the store is damaged: what it holds has another form") from error
             self._log.keep_index()
+            self.tidy()
             opened.pop_all()
 
     def _catch_up(self) -> None:
@@ -145,7 +161,7 @@ class Store:
                 outcomes = [Rejection.OVER_BUDGET if each.id in refused else outcome for each, outcome in judged]
             counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
             if fresh:
-                self._log.append(writer, number, fresh)
+                blocks = self._log.append(writer, number, fresh)
                 writer.execute("UPDATE rounds SET received = received + ? WHERE number = ?", (len(fresh), number))
             for reason, count in counts.items():
                 writer.execute(
@@ -154,7 +170,8 @@ class Store:
                     (number, reason.value, count),
                 )
         self.arrivals.add(len(fresh), counts.total())
-        self._log.remember(list(fresh))
+        if fresh:
+            self._log.remember(blocks)
         return outcomes
 
     def _judge(
@@ -191,28 +208,44 @@ class Store:
 
     def withdraw(self, receipt: str) -> bool:
         """Erase the report whose id is the hash of this receipt; `False` if there is none. Again is harmless."""
+        (found,) = self.withdraw_all([receipt])
+        return found
+
+    def withdraw_all(self, receipts: Sequence[str]) -> list[bool]:
+        """Erase the reports of these receipts in one transaction and return which were found.
+
+        The log of the database keeps what was erased until `tidy`.
+        """
         self._catch_up()
-        identity = bytes.fromhex(report_id(self._survey, receipt))
-        (entry,) = self._log.find([identity])
-        if entry is None or not any(entry.row):
-            return entry is not None
-        with self._connections.transaction() as writer:
-            number = self._log.erase(writer, entry.number)
-            writer.execute("UPDATE rounds SET withdrawn = withdrawn + 1 WHERE number = ?", (number,))
-            (withdrawn,) = writer.execute("SELECT withdrawn FROM rounds WHERE number = ?", (number,)).fetchone()
-            if number == self._round:
-                self._running.withdraw(number, withdrawn, entry.number, entry.row)
-        self._connections.erase_log()
-        return True
+        ids = [bytes.fromhex(report_id(self._survey, receipt)) for receipt in receipts]
+        if any(entry is not None and any(entry.row) for entry in self._log.find(ids)):
+            self._erased = False
+            with self._connections.transaction() as writer:
+                ((gone,),) = writer.execute("SELECT sum(withdrawn) FROM rounds")
+                for identity in dict.fromkeys(ids):
+                    (entry,) = self._log.find([identity])  # a block changes with each report that leaves it
+                    if entry is not None and any(entry.row):
+                        gone += 1
+                        number = self._log.erase(writer, identity, entry.number, self._round or NO_ROUND, int(gone))
+                        writer.execute("UPDATE rounds SET withdrawn = withdrawn + 1 WHERE number = ?", (number,))
+        return [entry is not None for entry in self._log.find(ids)]
+
+    def tidy(self) -> bool:
+        """Take what was erased out of the log of the database; `False` while somebody who reads is in the way."""
+        if not self._erased:
+            self._erased = self._connections.erase_log()
+        return self._erased
 
     def close_round(self) -> Round:
-        """Close the open round: its tally is kept and never changes again."""
+        """Close the open round: it takes no more reports, and changes by withdrawals only."""
         self._catch_up()
         if self._round is not None:
-            frozen = self.tally(self._round).to_bytes()
             with self._connections.transaction() as writer:
-                writer.execute("UPDATE rounds SET tally = ? WHERE number = ?", (frozen, self._round))
+                blocks = self._log.flush(writer, self._round)
+                writer.execute("UPDATE rounds SET closed = 1 WHERE number = ?", (self._round,))
                 self._ledger.mix(writer)
+            if blocks:
+                self._log.remember(blocks)
             self._round = None
         return self.rounds()[-1]
 
@@ -228,40 +261,86 @@ class Store:
     def rounds(self) -> list[Round]:
         """Return all rounds, oldest first."""
         with self._connections.snapshot() as reader:
-            found = reader.execute("SELECT number, tally IS NULL, received, withdrawn FROM rounds ORDER BY number")
-            return [Round(number, bool(is_open), received - gone, gone) for number, is_open, received, gone in found]
+            found = reader.execute("SELECT number, closed, received, withdrawn FROM rounds ORDER BY number").fetchall()
+        return [Round(number, not closed, received - gone, gone) for number, closed, received, gone in found]
 
-    def tally(self, number: int | None = None, progress: Callable[[int], None] | None = None) -> Tally:
-        """Return the tally of a round, of the latest by default; only what came or went since the last call is counted.
+    def tally(self, number: int | None = None, progress: Progress | None = None) -> Tally:
+        """Return the tally of all reports of a round, of the latest by default; only what is new is counted.
 
-        `progress` is called with the number of reports counted so far.
+        `progress` is called with the number of reports counted so far. Who reads it twice can subtract: what other
+        people look at is `shown`.
         """
         running = self._running
+
+        def finish(reader: Connection, chosen: int) -> Tally:
+            tail = self._log.tail(reader, chosen)
+            return running.counted if tail is None else running.counted + running.count(tail)
+
+        return self._follow(running, number, progress, finish)
+
+    def shown(self, number: int | None = None, progress: Progress | None = None) -> Tally:
+        """Return what readers may see of a round: it changes in steps, and small levels are not in it."""
+        if self.step == 1:
+            return self.tally(number, progress)
+        is_open = number is None or number == self._round
+        running = self._shown.setdefault(_OPEN if is_open else number or 0, Shown(self.packing, self._pairs, self.step))
+
+        def finish(reader: Connection, chosen: int) -> Tally:
+            return running.shown(lambda first, last: self._between(reader, chosen, first, last))
+
+        counted = self._follow(running, number, progress, finish)
+        return replace(counted, rejections=self._in_steps(counted.rejections))
+
+    def _in_steps(self, rejections: Mapping[Rejection, int]) -> dict[Rejection, int]:
+        return {reason: count // self.step * self.step for reason, count in rejections.items()}
+
+    def _between(self, reader: Connection, number: int, first: int, last: int) -> Iterator[Block]:
+        return self._log.blocks(reader, number, max(0, first - BLOCK_REPORTS), last + 1)
+
+    def _follow(
+        self,
+        running: Running,
+        number: int | None,
+        progress: Progress | None,
+        finish: Callable[[Connection, int], Tally],
+    ) -> Tally:
+        """Count what is new in blocks, some at a time so that nobody waits, and finish within the last look."""
         while True:
             with self._connections.snapshot() as reader:
-                chosen, withdrawn, frozen = _round(reader, number)
-                if frozen is not None:
-                    return Tally.from_bytes(frozen)
+                chosen, withdrawn = _round(reader, number)
                 running.choose(chosen, withdrawn)
                 last = self._log.end(reader)
                 end = min(running.end + STEP, last)
                 running.read(self._log.blocks(reader, chosen, running.end, end))
                 running.end = max(running.end, end)
-                counted = running.counted
                 if running.end >= last:
-                    rejected = reader.execute("SELECT reason, count FROM rejections WHERE round = ?", (chosen,))
+                    rejected = reader.execute(
+                        "SELECT reason, count FROM rejections WHERE round = ?", (chosen,)
+                    ).fetchall()
+                    counted = finish(reader, chosen)
                     return replace(counted, rejections={Rejection(reason): count for reason, count in rejected})
             if progress is not None:
-                progress(counted.reports)
+                progress(running.counted.reports)
 
     def batches(self, number: int | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the reports of a round in columns."""
-        database = self._connections.database
-        with database.translate_errors(), closing(database.connect()) as reader:
-            reader.execute(database.begin_read)
-            chosen, _, _ = _round(reader, number)
-            for _, ids, rows in self._log.blocks(reader, chosen):
-                yield self.packing.batch(ids, rows)
+        """Yield the reports of a round in columns, in an order that tells nothing but, of the latest, that they are."""
+        start = 0
+        while True:
+            with self._connections.snapshot() as reader:
+                chosen, _ = _round(reader, number)
+                last = self._log.end(reader)
+                found = [*self._log.blocks(reader, chosen, start, start + BATCH_ROWS)]
+                tail = self._log.tail(reader, chosen) if start + BATCH_ROWS >= last else None
+            start += BATCH_ROWS
+            for block in found if tail is None else [*found, tail]:
+                yield self.packing.batch(block.ids, block.rows)
+            if start >= last:
+                return
+
+    @property
+    def damaged(self) -> list[tuple[int, int]]:
+        """First number and count of reports that were read so far and are not what was written; none of them counts."""
+        return sorted(self._log.damaged.items())
 
     def rejections(self) -> dict[Rejection, int]:
         """Return how many reports were rejected in all, by reason."""
@@ -274,7 +353,8 @@ class Store:
         if self._ledger.charged:
             with suppress(StoreError), self._connections.transaction() as writer:
                 self._ledger.mix(writer)
-            self._connections.erase_log()
+            self._erased = False
+        self.tidy()
         self._connections.close()
 
 
@@ -285,9 +365,9 @@ def _keep(writer: Connection, name: str, value: bytes) -> bytes:
     return bytes(kept)
 
 
-def _round(reader: Connection, number: int | None) -> tuple[int, int, bytes | None]:
-    found: tuple[int, int, bytes | None] | None = reader.execute(
-        "SELECT number, withdrawn, tally FROM rounds WHERE number = coalesce(?, (SELECT max(number) FROM rounds))",
+def _round(reader: Connection, number: int | None) -> tuple[int, int]:
+    found: tuple[int, int] | None = reader.execute(
+        "SELECT number, withdrawn FROM rounds WHERE number = coalesce(?, (SELECT max(number) FROM rounds))",
         (number,),
     ).fetchone()
     if found is None:

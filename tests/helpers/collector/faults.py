@@ -43,6 +43,10 @@ class FaultyDatabase:
         self._connections.append(FaultyConnection(self, self._real.connect()))
         return self._connections[-1]
 
+    def connect_writer(self) -> FaultyConnection:
+        self._connections.insert(0, FaultyConnection(self, self._real.connect_writer()))
+        return self._connections[0]
+
     @property
     def writer(self) -> FaultyConnection:
         """The connection that a store opens first: the one that writes."""
