@@ -1,8 +1,7 @@
-"""What readers get: results as plain data, and the overview of a round. Small groups do not show their size."""
+"""What readers get: results as plain data, and the overview of a round, made from whole steps of reports."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cache
 from typing import Any, Final
 
 from pldp import estimates
@@ -26,57 +25,63 @@ QUICK: Final = {"largest": 1}
 """Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
 
 
-def estimate(counted: Tally, question: str, fewest: int) -> dict[str, Any]:
-    """Return the result of a question with the survey's hash; groups of fewer people do not show how many."""
+def estimate(counted: Tally, question: str, step: int) -> dict[str, Any]:
+    """Return the result of a question with the survey's hash; `counted` holds whole steps of each level."""
     content = estimates.estimate(counted, question, confidence=CONFIDENCE).to_mapping()
-    return {"survey": counted.survey.hash, **_with_groups(counted, content, fewest)}
+    return {"survey": counted.survey.hash, **_with_groups(counted, content, step)}
 
 
-def _with_groups(counted: Tally, content: Mapping[str, Any], fewest: int) -> dict[str, Any]:
-    """Return every level with its reports where they may be shown, and with its weight where all of them are.
+def _with_groups(counted: Tally, content: Mapping[str, Any], step: int) -> dict[str, Any]:
+    """Return every level with its reports and its weight; a level with less than a step has no number.
 
     Hidden levels have none, as a label does not tell the level.
     """
     if counted.survey.level_channel is not None:
         return {**content, "groups": []}
     question = counted.survey.question(content["name"])
-    shown = hide_small(
-        {each.name: counted.counts[question.name, each.name].reports for each in question.levels}, fewest
-    )
-    groups: list[dict[str, Any]] = [
-        {"level": level.name, "mechanism": channel.mechanism, "epsilon": level.epsilon, "reports": shown[level.name]}
-        for level, channel in zip(question.levels, question.channels, strict=True)
-    ]
-    if all(number is not None for number in shown.values()):
-        weights = {group["level"]: group["weight"] for group in content["groups"]}
-        groups = [{**group, "weight": weights.get(group["level"], 0.0)} for group in groups]
+    weights = {group["level"]: group["weight"] for group in content["groups"]}
+    groups = []
+    for level, channel in zip(question.levels, question.channels, strict=True):
+        reports = counted.counts[question.name, level.name].reports
+        groups.append(
+            {
+                "level": level.name,
+                "mechanism": channel.mechanism,
+                "epsilon": level.epsilon,
+                "reports": reports if reports or step == 1 else None,
+                "weight": weights.get(level.name, 0.0),
+            }
+        )
     return {**content, "groups": groups}
 
 
-def hide_small(reports: Mapping[str, int], fewest: int) -> dict[str, int | None]:
-    """Hide numbers below `fewest`, and the next ones where the sum of all would give them away.
-
-    >>> hide_small({"strict": 600, "standard": 300, "open": 3}, 50)
-    {'strict': 600, 'standard': None, 'open': None}
-    """
-    rising = sorted(reports, key=lambda name: reports[name])
-    small = sum(number < fewest for number in reports.values())
-    while 0 < small < len(rising) and (small == 1 or sum(reports[name] for name in rising[:small]) < fewest):
-        small += 1
-    hidden = rising[:small]
-    return {name: None if name in hidden else number for name, number in reports.items()}
-
-
 class ClosedRounds:
-    """Results of closed rounds, each made once: their tallies never change again."""
+    """Results of closed rounds, each made once until somebody withdraws from it."""
 
     def __init__(self, tally: Callable[[int], Tally]) -> None:
-        self.results = cache(lambda number: _estimate(tally(number)))
-        self.by_size = cache(lambda number, question: _pool_by_size(tally(number), question))
+        self._tally = tally
+        self._withdrawn: Mapping[int, int] = {}
+        self._made: dict[tuple[int, str], Any] = {}
+
+    def forget(self, withdrawn: Mapping[int, int]) -> None:
+        """Forget the rounds from which another number of people than before has withdrawn."""
+        same = {number for number, count in withdrawn.items() if self._withdrawn.get(number) == count}
+        self._made = {key: made for key, made in self._made.items() if key[0] in same}
+        self._withdrawn = dict(withdrawn)
 
     def before(self, number: int) -> dict[int, Results]:
         """Return the results of the last few rounds before this one."""
-        return {each: self.results(each) for each in range(max(1, number - MOST_ROUNDS + 1), number)}
+        return {each: self._make(each, "", _estimate) for each in range(max(1, number - MOST_ROUNDS + 1), number)}
+
+    def by_size(self, number: int, question: str) -> Result:
+        """Return the result of a question in a round, its levels pooled by size."""
+        result: Result = self._make(number, question, lambda counted: _pool_by_size(counted, question))
+        return result
+
+    def _make(self, number: int, question: str, make: Callable[[Tally], Any]) -> Any:
+        if (number, question) not in self._made:
+            self._made[number, question] = make(self._tally(number))
+        return self._made[number, question]
 
 
 def overview(
@@ -84,7 +89,7 @@ def overview(
     number: int,
     rounds: Sequence[Round],
     hours: Sequence[Hour],
-    fewest: int,
+    step: int,
     closed: ClosedRounds | None = None,
 ) -> dict[str, Any]:
     """Return all that a dashboard shows of a round: every result, and what has none, with counts and rejections.
@@ -95,7 +100,7 @@ def overview(
     results = _estimate(counted)
     content = results.to_mapping()
     shown = {name: _agreed(counted, result) for name, result in results.items()}
-    views = [_largest(_with_groups(counted, each.to_mapping(), fewest)) for each in shown.values()]
+    views = [_largest(_with_groups(counted, each.to_mapping(), step)) for each in shown.values()]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
     texts, too_large = {each.name: each.text for each in survey.questions}, "the table has {:,} cells, too many to show"
     return {
@@ -105,7 +110,7 @@ def overview(
         "rounds": [asdict(each) for each in rounds],
         "rejections": {reason.value: counted.rejections.get(reason, 0) for reason in Rejection},
         "hours": [each._asdict() for each in hours],
-        "fewest": fewest,
+        "step": step,
         "confidence": CONFIDENCE,
         "questions": views,
         "trends": [] if closed is None else _trends(counted, shown, number, closed),

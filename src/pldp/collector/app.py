@@ -20,7 +20,7 @@ from pldp.collector.openapi import openapi
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.settings import Settings
 from pldp.collector.static import assets
-from pldp.collector.store import Outcome, Store
+from pldp.collector.store import Outcome, Round, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
 from pldp.errors import EstimateError, StoreError, TallyError
@@ -75,7 +75,7 @@ class Collector:
         self._document = document or survey.canonical
         self._packing = Packing(survey)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
-        self._live = Live(store, settings.smallest_group, clock=clock)
+        self._live = Live(store, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
@@ -184,7 +184,8 @@ class Collector:
         except Exception as error:  # noqa: BLE001 - the last resort; its message could hold what was sent
             log.error("internal error: %s", type(error).__name__)  # noqa: TRY400
             problem = ProblemError(Problem.INTERNAL)
-        self._problems[problem.code] += 1
+        if problem.problem is not Problem.REJECTED:  # those are counted in steps
+            self._problems[problem.code] += 1
         return problem.response()
 
     async def _lifespan(self, receive: http.Receive, send: http.Send) -> None:
@@ -275,7 +276,7 @@ class Collector:
             receipt = msgspec.json.decode(await self._body(request), type=_Withdrawal).receipt
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
-        if not await self._uploads.run(lambda: self._store.withdraw(receipt)):
+        if not await self._uploads.withdraw(receipt):
             raise ProblemError(Problem.UNKNOWN_RECEIPT)
         return json_response({"outcome": "withdrawn"})
 
@@ -286,7 +287,7 @@ class Collector:
         return json_response({"budget": epsilon_text(account.budget), "spent": epsilon_text(account.spent)})
 
     async def _get_rounds(self, _: Request) -> Response:
-        rounds = await asyncio.to_thread(self._store.rounds)
+        rounds = await asyncio.to_thread(self._store.shown_rounds)
         return json_response({"survey": self._survey.hash, "rounds": rounds})
 
     async def _get_round(self, _: Request) -> Response:
@@ -294,11 +295,14 @@ class Collector:
         return json_response({"round": latest.number, "open": latest.open})
 
     async def _close_round(self, _: Request) -> Response:
-        await self._live.run(self._store.tally)  # while reports keep coming; what is left to count is little
-        return json_response(await self._uploads.run(self._store.close_round))
+        return await self._change_round(self._store.close_round)
 
     async def _open_round(self, _: Request) -> Response:
-        return json_response(await self._uploads.run(self._store.open_round))
+        return await self._change_round(self._store.open_round)
+
+    async def _change_round(self, change: Callable[[], Round]) -> Response:
+        await self._uploads.run(change)
+        return json_response((await asyncio.to_thread(self._store.shown_rounds))[-1])
 
     async def _get_dashboard(self, request: Request) -> Response:
         self._live.prepare()
@@ -322,7 +326,7 @@ class Collector:
     def _estimate(self, question: str, kind: str, number: int | None) -> bytes:
         from pldp.collector.answers import estimate  # noqa: PLC0415 - loading it takes longer than all else at the start
 
-        return encode(estimate(self._store.tally(number), question, self._settings.smallest_group), kind)
+        return encode(estimate(self._store.shown(number), question, self._store.step), kind)
 
     def _wanted(self, request: Request) -> tuple[str, str]:
         """Return question and format: by the ending of the name, otherwise by the header `Accept`."""
@@ -350,9 +354,10 @@ class Collector:
         return json_response({"status": "ready"})
 
     async def _get_metrics(self, _: Request) -> Response:
-        rounds = await asyncio.to_thread(self._store.rounds)
-        rejections = await asyncio.to_thread(self._store.rejections)
-        return Response(metrics(rounds, rejections, self._problems, self._uploads.waiting), METRICS)
+        rounds = await asyncio.to_thread(self._store.shown_rounds)
+        rejections = await asyncio.to_thread(self._store.shown_rejections)
+        waiting = self._uploads.waiting // self._store.step * self._store.step
+        return Response(metrics(rounds, rejections, self._problems, waiting), METRICS)
 
 
 def _round_number(request: Request) -> int | None:

@@ -53,9 +53,8 @@ class _Kept:
 class Live:
     """Makes what readers look at, one thing after the other, away from the thread that stores reports."""
 
-    def __init__(self, store: Store, fewest: int, *, clock: Clock = monotonic, work: Clock = thread_time) -> None:
+    def __init__(self, store: Store, *, clock: Clock = monotonic, work: Clock = thread_time) -> None:
         self._store = store
-        self._fewest = fewest
         self._clock = clock
         self._work = work
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
@@ -72,7 +71,7 @@ class Live:
         if not self._prepared:
             self._prepared = True
             self._thread.submit(import_module, "pldp.collector.answers")
-            self._thread.submit(self._store.tally)
+            self._thread.submit(self._store.shown)
 
     def close(self) -> None:
         """Begin nothing more."""
@@ -103,12 +102,13 @@ class Live:
 
     def _make(self, kept: _Kept, number: int | None) -> None:
         """Make an overview anew if anything has changed."""
-        rounds = self._store.rounds()
+        rounds = self._store.shown_rounds()
         chosen = next((each for each in rounds[::-1] if number in {None, each.number}), None)
         if chosen is None:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
         hours = self._store.arrivals.hours()
-        state = (rounds, hours, self._store.rejections())
+        withdrawn = {each.number: each.withdrawn for each in self._store.rounds()}
+        state = (rounds, withdrawn, hours, self._store.shown_rejections(), self._store.damaged)
         took = 0.0
         if state != kept.state:
             kept.counted = (0, chosen.reports)
@@ -116,13 +116,14 @@ class Live:
             def progress(done: int) -> None:
                 kept.counted = (done, chosen.reports)
 
-            counted = self._store.tally(chosen.number, progress)
+            begun = self._work()
+            counted = self._store.shown(chosen.number, progress)
             from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
 
-            self._closed = self._closed or answers.ClosedRounds(self._store.tally)
-            self._closed.before(chosen.number)  # once per round, so that it does not delay the next overview
-            begun = self._work()
-            content = answers.overview(counted, chosen.number, rounds, hours, self._fewest, self._closed)
+            self._closed = self._closed or answers.ClosedRounds(self._store.shown)
+            self._closed.forget(withdrawn)
+            content = answers.overview(counted, chosen.number, rounds, hours, self._store.step, self._closed)
+            content["damaged"] = sum(count for _, count in self._store.damaged)
             content = plain(content, _DIGITS)
             kept.shown = {scope: _shown({"scope": scope, **content}) for scope in READERS}
             kept.state = state

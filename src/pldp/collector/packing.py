@@ -140,6 +140,11 @@ class Packing:
             row |= code | output << shift
         return Packed(identity, row.to_bytes(self.width, "little"))
 
+    def count(self, rows: bytes) -> int:
+        """Return how many of these rows were not withdrawn."""
+        table = np.frombuffer(rows, np.uint8).reshape(-1, self.width)
+        return int(table[:, self.offsets].any(axis=1).sum())
+
     def batch(self, ids: bytes, rows: bytes) -> pa.RecordBatch:
         """Turn stored ids and rows, one after the other, into columns; rows that were withdrawn are left out."""
         table = np.frombuffer(rows, np.uint8).reshape(-1, self.width)

@@ -178,11 +178,6 @@ class ReportLog:
         self._tail, self._groups = {}, 0
         self.keep_index()
 
-    @property
-    def in_tail(self) -> int:
-        """Number of reports in the tail that were not withdrawn."""
-        return sum(map(any, self._tail.values()))
-
     def erase(self, writer: Connection, identity: bytes, number: int, round_number: int, touched: int) -> int:
         """Overwrite the row of a report with zeros and return its round; a block is noted as touched."""
         if number == _IN_TAIL:

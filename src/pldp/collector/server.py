@@ -25,7 +25,7 @@ def serve(
     In another thread than the first one, `stop` says when to end; it is asked ten times a second.
     """
     survey = load(survey_path)
-    store = Store(survey, settings.database, pairs=settings.question_pairs())
+    store = Store(survey, settings.database, pairs=settings.question_pairs(), step=settings.result_step)
     try:
         app = Collector(
             survey, store, Tokens(settings.database), settings, document=_document(Path(survey_path), survey)

@@ -44,7 +44,9 @@ class Settings:
     batch_reports: int = _setting(10_000, "most reports in one batch", 1)
     waiting_reports: int = _setting(100_000, "most reports that wait to be stored; then uploads get 503", 1)
     connections: int = _setting(2_000, "most connections at a time; then requests get 503", 1)
-    smallest_group: int = _setting(50, "levels with fewer reports do not show how many they have", 1)
+    result_step: int = _setting(
+        50, "results change by so many reports of a level at least, and levels with fewer are not in them", 1
+    )
     pairs: str = _setting("", "questions to count together for two-way tables, such as mode+late, with commas between")
     trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")
     uploads: str = _setting(

@@ -342,6 +342,24 @@ class Store:
         """First number and count of reports that were read so far and are not what was written; none of them counts."""
         return sorted(self._log.damaged.items())
 
+    def shown_rounds(self) -> list[Round]:
+        """Return all rounds with the numbers that readers may see."""
+        if self.step == 1:
+            return self.rounds()
+        with self._connections.snapshot() as reader:
+            tails = reader.execute("SELECT round, rows FROM tail").fetchall()
+            found = reader.execute("SELECT number, closed, received, withdrawn FROM rounds ORDER BY number").fetchall()
+        shown = []
+        for number, closed, received, gone in found:
+            waiting = sum(self.packing.count(rows) for of_round, rows in tails if of_round == number)
+            steps = (received - gone - waiting) // self.step - bool(gone)
+            shown.append(Round(number, not closed, max(0, steps) * self.step, gone // self.step * self.step))
+        return shown
+
+    def shown_rejections(self) -> dict[Rejection, int]:
+        """Return how many reports were rejected in all, by reason, as readers may see it."""
+        return self._in_steps(self.rejections())
+
     def rejections(self) -> dict[Rejection, int]:
         """Return how many reports were rejected in all, by reason."""
         with self._connections.snapshot() as reader:

@@ -1,11 +1,12 @@
 """Group commit: uploads that wait at the same time share one transaction, and so one write to the disk."""
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from pldp.collector.http import Problem, ProblemError
 from pldp.collector.packing import Packed
@@ -13,7 +14,12 @@ from pldp.collector.store import Outcome, Store
 from pldp.errors import StoreError, StoreFullError
 from pldp.reports import Rejection
 
+MOST_WITHDRAWALS: Final = 64  # that share a transaction; uploads wait no longer than that takes
+TIDY_SECONDS: Final = 1.0  # between a withdrawal and the first try to empty the log, and between two tries
+TIDY_TRIES: Final = 60  # after which it is told that somebody is in the way
+
 Result = TypeVar("Result")
+log = logging.getLogger("pldp.collector")
 
 
 class _Upload(NamedTuple):
@@ -31,6 +37,8 @@ class Uploads:
         self._most_waiting = most_waiting
         self._writer = ThreadPoolExecutor(1, "pldp-writer")
         self._waiting: list[_Upload] = []
+        self._withdrawals: list[tuple[str, asyncio.Future[bool]]] = []
+        self._tidying: asyncio.Task[None] | None = None
         self.waiting = 0
         self._writing: asyncio.Task[None] | None = None
 
@@ -47,9 +55,19 @@ class Uploads:
         upload = _Upload(reports, rejections, payer, asyncio.get_running_loop().create_future())
         self._waiting.append(upload)
         self.waiting += len(reports)
+        self._start()
+        return await upload.done
+
+    def _start(self) -> None:
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
-        return await upload.done
+
+    async def withdraw(self, receipt: str) -> bool:
+        """Return whether a report was found by its receipt and erased; many that wait share one transaction."""
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._withdrawals.append((receipt, done))
+        self._start()
+        return await done
 
     async def run(self, action: Callable[[], Result]) -> Result:
         """Run another action that writes in the same thread."""
@@ -62,34 +80,76 @@ class Uploads:
         """Wait until all that was taken is stored, then end the thread."""
         if self._writing is not None:
             await self._writing
+        if self._tidying is not None:
+            self._tidying.cancel()
         self._writer.shutdown()
 
     async def _write(self) -> None:
-        while self._waiting:
-            group, self._waiting = self._waiting, []
-            reports = [report for upload in group for report in upload.reports]
-            charged = any(upload.payer for upload in group)
-            payers = [upload.payer for upload in group for _ in upload.reports] if charged else []
-            rejections = Counter[Rejection]()
-            for upload in group:
-                if upload.rejections:
-                    rejections.update(upload.rejections)
-            try:
-                outcomes = await self.run(partial(self._store.add, reports, rejections, payers))
-            except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must be told
-                problem = error if isinstance(error, ProblemError) else ProblemError(Problem.INTERNAL)
-                for upload in group:
-                    if not upload.done.done():
-                        upload.done.set_exception(problem)
-            else:
-                start = 0
-                for upload in group:
-                    end = start + len(upload.reports)
-                    if not upload.done.done():  # the client may have gone; its reports are stored all the same
-                        upload.done.set_result(outcomes[start:end])
-                    start = end
-            self.waiting -= len(reports)
+        while self._waiting or self._withdrawals:
+            if self._waiting:
+                await self._write_uploads()
+            if self._withdrawals:
+                await self._write_withdrawals()
         self._writing = None
+
+    async def _write_withdrawals(self) -> None:
+        """Erase some reports; uploads that came meanwhile are next."""
+        group, self._withdrawals = self._withdrawals[:MOST_WITHDRAWALS], self._withdrawals[MOST_WITHDRAWALS:]
+        try:
+            found = await self.run(lambda: self._store.withdraw_all([receipt for receipt, _ in group]))
+        except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must be told
+            for _, done in group:
+                _fail(done, error)
+            return
+        for (_, done), was_found in zip(group, found, strict=True):
+            if not done.done():
+                done.set_result(was_found)
+        if self._tidying is None or self._tidying.done():
+            self._tidying = asyncio.create_task(self._tidy())
+
+    async def _tidy(self) -> None:
+        """Empty the database's log of what was erased, as soon as nobody reads."""
+        tries = 0
+        await asyncio.sleep(TIDY_SECONDS)
+        while not await self._try_to_tidy():
+            tries += 1
+            if tries == TIDY_TRIES:
+                log.warning("erased reports stay in the log of the database while another program reads it")
+            await asyncio.sleep(TIDY_SECONDS)
+
+    async def _try_to_tidy(self) -> bool:
+        try:
+            return await self.run(self._store.tidy)
+        except ProblemError:
+            return False
+
+    async def _write_uploads(self) -> None:
+        group, self._waiting = self._waiting, []
+        reports = [report for upload in group for report in upload.reports]
+        charged = any(upload.payer for upload in group)
+        payers = [upload.payer for upload in group for _ in upload.reports] if charged else []
+        rejections = Counter[Rejection]()
+        for upload in group:
+            if upload.rejections:
+                rejections.update(upload.rejections)
+        try:
+            outcomes = await self.run(partial(self._store.add, reports, rejections, payers))
+        except Exception as error:  # noqa: BLE001 - whatever it is, everybody who waits must be told
+            for upload in group:
+                _fail(upload.done, error)
+        else:
+            start = 0
+            for upload in group:
+                end = start + len(upload.reports)
+                if not upload.done.done():  # the client may have gone; its reports are stored all the same
+                    upload.done.set_result(outcomes[start:end])
+                start = end
+        self.waiting -= len(reports)
+
+
+def _fail(done: asyncio.Future[Any], error: Exception) -> None:
+    if not done.done():
+        done.set_exception(error if isinstance(error, ProblemError) else ProblemError(Problem.INTERNAL))
 
 
 def problem_of(error: StoreError) -> ProblemError:
