@@ -32,7 +32,7 @@ from pldp.tallies import Tally, tally
 
 LEVEL_MIX: Final = {"strictest": 0.4, "strict": 0.3, "standard": 0.2, "open": 0.1}  # how the simulated people choose
 QUESTION: Final = "education"
-NEEDED: Final = ("msgspec", "uvicorn", "httptools")  # packages of the extra `collector`
+NEEDED: Final = ("msgspec", "granian")  # packages of the extra `collector`
 
 
 class _Collected(NamedTuple):

@@ -151,17 +151,11 @@ class Collector:
         )
 
     async def __call__(self, scope: http.Scope, receive: http.Receive, send: http.Send) -> None:
-        """Serve one connection event, as ASGI asks."""
-        if scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-            return
+        """Serve one request, as ASGI asks; there is no lifespan, `close` ends the collector."""
         if scope["type"] != "http":
-            return
+            raise NotImplementedError(scope["type"])
         request = Request(scope, receive)
-        try:
-            response = await self._answer(request)
-        except http.Gone:
-            return
+        response = await self._answer(request)
         if self._origins.allowed:
             response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
         await http.respond(send, response, with_body=request.method != "HEAD")
@@ -179,8 +173,6 @@ class Collector:
             problem = problem_of(error)
         except ProblemError as raised:
             problem = raised
-        except http.Gone:
-            raise
         except Exception as error:  # noqa: BLE001 - the last resort; its message could hold what was sent
             log.error("internal error: %s", type(error).__name__)  # noqa: TRY400
             problem = ProblemError(Problem.INTERNAL)
@@ -188,16 +180,10 @@ class Collector:
             self._problems[problem.code] += 1
         return problem.response()
 
-    async def _lifespan(self, receive: http.Receive, send: http.Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                await send({"type": "lifespan.startup.complete"})
-            elif message["type"] == "lifespan.shutdown":
-                await self._uploads.drain()
-                self._live.close()
-                await send({"type": "lifespan.shutdown.complete"})
-                return
+    async def close(self) -> None:
+        """Wait until all that was taken is stored; begin nothing more."""
+        await self._uploads.drain()
+        self._live.close()
 
     def _check_rate(self, request: Request) -> None:
         wait = self._limit.wait(request.address) if self._limit is not None else 0

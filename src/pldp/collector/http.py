@@ -12,12 +12,12 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-BODY: Final = "pldp.body"  # extension of the scope: the body, where it came whole with the header
 SAFE: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
+    (b"server", b"pldp"),  # otherwise the HTTP server names itself
 )
 """Headers of every response."""
 
@@ -50,10 +50,6 @@ class Problem(Enum):
         self.status = status
         self.title = title
         self.code = self.name.lower()
-
-
-class Gone(Exception):
-    """The client left before its request was complete."""
 
 
 class Response(NamedTuple):
@@ -106,7 +102,6 @@ class Request:
         client = scope.get("client")
         self.address: str = client[0] if client else ""
         self._receive = receive
-        self._whole: bytes | None = scope.get("extensions", {}).get(BODY)
 
     def content_type(self) -> str:
         """Return the media type of the body; a compressed body is none that is taken."""
@@ -127,8 +122,6 @@ class Request:
         length = self.headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 18 or int(length) > most_bytes:
             raise ProblemError(Problem.TOO_LARGE, f"a body has at most {most_bytes} bytes")
-        if self._whole is not None and len(self._whole) <= most_bytes:
-            return self._whole
         try:
             async with asyncio.timeout(most_seconds):
                 return await self._read(most_bytes)
@@ -141,7 +134,7 @@ class Request:
         while True:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Gone
+                raise ProblemError(Problem.BAD_REQUEST, "the body breaks off, or its chunks are malformed")
             part = message.get("body", b"")
             size += len(part)
             if size > most_bytes:

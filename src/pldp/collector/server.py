@@ -1,20 +1,37 @@
-"""Run a collector: listen, tell the addresses, and end without losing what was taken."""
+"""Run a collector: listen, tell the address, and end without losing what was taken."""
 
+import asyncio
 import json
-import logging
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-import uvicorn
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
 
 from pldp.collector.app import Collector
-from pldp.collector.protocol import Protocol
 from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
 from pldp.errors import UsageError
 from pldp.survey import Survey, load
+
+try:
+    from uvloop import new_event_loop
+except ImportError:  # there is none for Windows
+    from asyncio import new_event_loop
+
+HEADER_BYTES: Final = 64 << 10
+"""Largest header, and most of a body that the server reads ahead of the application; more of a header gets 431."""
+
+BACKLOG: Final = 1024  # connections beyond those that are served; they wait in the kernel
+GRACE: Final = 10.0  # seconds in which requests that are being served may end when the collector does
+_QUIET: Final = {"incremental": True, "handlers": {}, "loggers": {}}  # leaves everybody else's loggers alone
 
 
 def serve(
@@ -37,54 +54,96 @@ def serve(
 
 def serve_app(app: Collector, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool]) -> None:
     """Listen where the settings say and serve until the end, as `serve` does; the store stays open."""
-    with _listen(settings) as listener:
-        host, port = listener.getsockname()[:2]
-        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-        config = uvicorn.Config(
-            app,
-            http=type("Protocol", (Protocol,), {"patience": settings.body_seconds}),
-            ws="none",
-            lifespan="on",
-            access_log=False,
-            log_config=None,
-            server_header=False,
-            proxy_headers=bool(settings.trusted_proxy),
-            forwarded_allow_ips=settings.trusted_proxy or None,
-            limit_concurrency=settings.connections,
-            timeout_keep_alive=15,
-            timeout_graceful_shutdown=10,
-        )
-        _Server(config, lambda: ready(address), stop).run([listener])
+    with _reserve(settings) as reserved, asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(app, settings, reserved, ready, stop))
 
 
-class _Server(uvicorn.Server):
-    """Tells when it serves, and ends when it should."""
+async def _serve(
+    app: Collector,
+    settings: Settings,
+    reserved: socket.socket,
+    ready: Callable[[str], None],
+    stop: Callable[[], bool],
+) -> None:
+    host, port = reserved.getsockname()[:2]
+    server = Server(
+        app,
+        host,
+        port,
+        interface=Interfaces.ASGINL,
+        http=HTTPModes.http1,
+        websockets=False,
+        backlog=BACKLOG,
+        backpressure=settings.connections,
+        http1_settings=HTTP1Settings(header_read_timeout=1000 * settings.body_seconds, max_buffer_size=HEADER_BYTES),
+        log_enabled=False,
+        log_dictconfig=_QUIET,
+    )
+    ending = threading.Event()
+    with _signals(ending.set):
+        serving = asyncio.create_task(server.serve())
+        try:
+            await _until_it_listens(serving, host, port)
+            reserved.close()
+            ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
+            while not (ending.is_set() or stop() or serving.done()):
+                await asyncio.wait([serving], timeout=0.1)
+        finally:
+            ended_by_itself = serving.done()
+            server.stop()
+            await asyncio.wait([serving], timeout=GRACE)
+            await app.close()
+        if ended_by_itself:
+            raise UsageError(f"{host}:{port}: the HTTP server ended by itself; start the collector again")
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], stop: Callable[[], bool]) -> None:
-        super().__init__(config)
-        self._ready = ready
-        self._stop = stop
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        if self.started:
-            self._ready()
+def _reserve(settings: Settings) -> socket.socket:
+    """Return a socket that holds the address without listening, until the server listens there.
 
-    async def on_tick(self, counter: int) -> bool:
-        return await super().on_tick(counter) or self._stop()
-
-
-def _listen(settings: Settings) -> socket.socket:
+    The server itself would share a port with whoever allows it (`SO_REUSEPORT`). This socket does not: it is refused where
+    anybody listens, and a free port that the kernel picked for it is nobody else's in between.
+    """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved = socket.socket(family)
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((settings.host, settings.port))
+        reserved.bind((settings.host, settings.port))
     except (OSError, OverflowError) as error:
-        listener.close()
+        reserved.close()
         raise UsageError(f"{settings.host}:{settings.port}: cannot listen there ({error})") from None
-    return listener
+    return reserved
+
+
+async def _until_it_listens(serving: asyncio.Task[None], host: str, port: int) -> None:
+    loop = asyncio.get_running_loop()
+    while not serving.done():
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as caller:
+            caller.setblocking(False)  # noqa: FBT003 - has no name
+            try:
+                await loop.sock_connect(caller, (_reachable(host), port))
+            except OSError:
+                await asyncio.sleep(0.01)
+            else:
+                return
+
+
+def _reachable(host: str) -> str:
+    """Return where a server that listens on all addresses can be reached from here."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - nothing listens here
+
+
+@contextmanager
+def _signals(end: Callable[[], None]) -> Iterator[None]:
+    """Let SIGTERM and Ctrl-C end the server well; only the first thread of a process gets them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, lambda *_: end()) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def _document(path: Path, survey: Survey) -> bytes:
