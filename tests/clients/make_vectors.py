@@ -28,6 +28,7 @@ from pldp.device.state import DeviceState
 from pldp.errors import PldpError, SurveyError
 from pldp.mechanisms import epsilon_text, names, read
 from pldp.mechanisms.tracking.stages import STAGES
+from pldp.reports import body_length
 from pldp.survey import Question, loads, sign
 
 PLAIN, BUDGETED = names("labels", per_value=False), names("labels", per_value=True)
@@ -250,6 +251,7 @@ def _describe(name: str, survey: Survey, file: tuple[str, str | None]) -> dict[s
         "text": file[0],
         "trusted": file[1],
         "hash": survey.hash,
+        "length": body_length(survey),
         "explain": [Device(survey).explain(level) for level in levels],
         "levels": levels,
         "identities": [question.identity for question in survey.questions],

@@ -219,6 +219,16 @@ def test_only_who_may_upload_does(store: Store, tokens: Tokens, commute: Survey)
     assert document["paths"]["/v1/reports"]["post"]["x-scope"] == "upload"
 
 
+def test_the_length_of_an_account_does_not_tell_what_was_spent(store: Store, tokens: Tokens, commute: Survey) -> None:
+    app = Collector(commute, store, tokens, replace(LIMITS, uploads="ledger"))
+    tokens_made = tokens.enrol(["ana"], 1_000_000_000) + tokens.enrol(["ben"], 999_999_999)
+    (report,) = strict_reports(commute, 1)
+    assert call(app, "POST", "/v1/reports", report.to_json().encode(), JSON, tokens_made[0]).status == 200
+    accounts = [call(app, "GET", "/v1/ledger", token=token) for token in tokens_made]
+    assert [account.json["spent"] for account in accounts] == ["0.5", "0"]
+    assert len({len(account.body) for account in accounts}) == 1
+
+
 def transactions(where: str, statement: str) -> list[tuple]:
     with psycopg.connect(where) as connection:
         return connection.execute(statement).fetchall()

@@ -18,6 +18,7 @@ from helpers.collector.servers import SURVEY, Server, local, report_line, runnin
 from pldp.cli import main
 from pldp.collector import Sender, Settings
 from pldp.errors import ReportError, UsageError
+from pldp.reports import body_length
 from pldp.survey import Survey
 from pldp.tallies import tally
 
@@ -160,6 +161,37 @@ def test_the_sender_tries_again_and_gives_up_with_one_line(monkeypatch) -> None:
     assert waits[-1] > waits[0]
     with pytest.raises(UsageError, match="address of a collector"):
         Sender("ftp://example.org")
+
+
+def test_every_line_of_the_sender_has_one_length(server: Server, commute: Survey, monkeypatch) -> None:
+    """Also of lines with more spaces than any report needs; what no report can be is not sent at all."""
+    bodies: list[bytes] = []
+    ask = Sender._request
+
+    def request(self: Sender, method: str, path: str, body: bytes) -> object:
+        bodies.append(body)
+        return ask(self, method, path, body)
+
+    monkeypatch.setattr(Sender, "_request", request)
+    made = make_reports(commute, 7)
+    plain = [made[0].to_json(), made[1].to_json().encode(), made[2].to_json().replace(",", "," + " " * 100)]
+    other = plain[2].replace(commute.hash, "0" * 64)
+    too_long = [other, other + "x"]
+    with closing(Sender(server.url)) as sender:
+        monkeypatch.setattr("pldp.collector.sender.BATCH_BYTES", 3 * body_length(commute))
+        assert set(sender.send([*plain, *too_long, *made[3:], "{}"])) == {report.id for report in made}
+    assert sender.rejections == {"malformed": 2, "wrong_survey": 1}
+    survey, *batches = bodies
+    assert not survey
+    assert [len(batch.split(b"\n")) for batch in batches] == [3, 3, 2]
+    assert {len(line) for batch in batches for line in batch.split(b"\n")} == {body_length(commute)}
+
+
+@pytest.mark.parametrize("content", [b"<p>", b"[]", b"{}", b"\xff"])
+def test_the_sender_says_so_where_there_is_no_survey(content: bytes, monkeypatch) -> None:
+    monkeypatch.setattr(Sender, "_ask", lambda *_: content)
+    with pytest.raises(ReportError, match="gives no survey that can be read; is it a collector"):
+        list(Sender("http://127.0.0.1:1").send([b"{}"]))
 
 
 def test_the_sender_does_not_repeat_what_is_refused_for_good(tmp_path: Path, commute: Survey) -> None:

@@ -23,7 +23,7 @@ from pldp import Device, Survey
 from pldp.budgets import epsilon_text
 from pldp.collector import Sender, Tokens
 from pldp.collector.static import assets
-from pldp.reports import Answer, read_report
+from pldp.reports import Answer, body_length, read_report
 from pldp.survey import KINDS, Question, loads, make_key, sign
 
 LIE = """const real = crypto.getRandomValues.bind(crypto);
@@ -87,14 +87,14 @@ def leaks(visit: Visit, commute: Survey, answers: dict[str, str]) -> list[str]:
 
 @pytest.mark.parametrize("level", ["strict", "standard", "open"])
 def test_only_the_perturbed_report_leaves(visit: Visits, server: Server, commute: Survey, level: str) -> None:
-    """From the same random bytes, it is the report of the Python device; nothing else has a body."""
+    """From the same random bytes, it is the report of the Python device, in the one length; nothing else has a body."""
     person = visit()
     person.page.add_init_script(LIE)
     choose(person, server, level)
     answer(person, commute, ANSWERS)
     shown = person.page.locator("#exact").inner_text()
     send(person)
-    assert person.sent() == [shown]
+    assert person.sent() == [shown.ljust(body_length(commute))]
     device = Device(commute, random=lambda count: b"\xff" * count)
     expected = device.answer_all(ANSWERS, level)
     report = json.loads(shown)
@@ -126,6 +126,17 @@ def test_a_page_that_tells_the_answer_is_caught(
     person.page.get_by_role("button", name="Send this report").click()
     expect(person.page.locator("#receipts li")).to_have_count(1)
     assert leaks(person, commute, {"mode": "on foot"})
+
+
+def test_a_page_whose_uploads_tell_by_their_length_is_caught(visit: Visits, server: Server, commute: Survey) -> None:
+    person = visit()
+    person.alter("/pages/device/body.js", '" ".repeat', '"".repeat')
+    choose(person, server, "open")
+    answer(person, commute, {"late": "no"})
+    shown = person.page.locator("#exact").inner_text()
+    send(person)
+    assert person.sent() == [shown]
+    assert len(shown) < body_length(commute)
 
 
 def test_the_policy_keeps_a_page_from_asking_other_hosts(visit: Visits, server: Server) -> None:
@@ -196,7 +207,7 @@ def test_the_account_grows_with_new_answers_only(visit: Visits, server: Server, 
     assert not person.sent()
     person.page.get_by_role("button", name="Send this report").first.click()
     expect(person.page.locator("#said")).to_contain_text("It was sent.")
-    assert person.sent() == [first]
+    assert person.sent() == [first.ljust(body_length(commute))]
 
 
 def test_a_withdrawn_answer_can_be_given_again_while_there_is_budget(
@@ -340,7 +351,8 @@ def test_without_a_network_the_report_waits_and_is_sent_later(visit: Visits, ser
     person.context.set_offline(False)
     expect(person.page.locator("#status")).to_contain_text("Sent.")
     expect(person.page.locator(".receipt")).to_have_count(1)
-    assert len(set(person.sent())) == 1
+    (body,) = set(person.sent())
+    assert len(body) == body_length(commute)
     person.page.reload()
     expect(person.page.locator(".receipt")).to_have_count(1)
 

@@ -98,7 +98,7 @@ export interface Survey {
  */
 export function readSurvey(text: string, options?: { trustedKey: string }): Promise<Survey>;
 
-/** What is sent; `JSON.stringify(report)` is the wire format. */
+/** What is sent: `JSON.stringify(report)`, and spaces behind it, so that all reports of a survey have one length. */
 export interface Report {
 	readonly pldp: 1;
 	readonly survey: string;
@@ -206,7 +206,7 @@ export interface Sending {
 }
 
 /** Send one report once. */
-export function send(url: string, report: Report, options?: { fetch?: typeof fetch }): Promise<Sending>;
+export function send(url: string, survey: Survey, report: Report, options?: { fetch?: typeof fetch }): Promise<Sending>;
 
 /** Take a report back at the collector's address for that. "sent": it is erased. "dropped": no stored report has the device's receipt. */
 export function withdraw(url: string, receipt: string, options?: { fetch?: typeof fetch }): Promise<Sending>;
@@ -227,10 +227,10 @@ export interface Flushed {
 
 /** Reports that could not be sent yet, sent with growing pauses. */
 export interface Queue {
-	/** Keep a report, and send what waits if it is time. With a round, the report goes to `url?round=N`, also later. */
+	/** Keep a report for the survey, and send what waits if it is time. With a round, the report goes to `url?round=N`, also later. */
 	add(report: Report, options?: { round?: number }): Promise<Flushed>;
 	/** Send what waits if it is time. */
 	flush(): Promise<Flushed>;
 }
 
-export function openQueue(url: string, options?: QueueOptions): Queue;
+export function openQueue(url: string, survey: Survey, options?: QueueOptions): Queue;

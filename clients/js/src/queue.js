@@ -1,14 +1,16 @@
+import { bodyLength, bodyOf } from "./body.js";
+import { fail } from "./errors.js";
 import { inTurn, memoryStore, openStore } from "./state.js";
 
 const [FIRST_WAIT, LONGEST_WAIT, LONGEST_REQUEST] = [1e3, 36e5, 3e4];
 const LATER = [408, 425, 429];
 
-export const send = async (url, content, { fetch = globalThis.fetch } = {}) => {
+const post = async (url, body, { fetch = globalThis.fetch } = {}) => {
 	try {
 		const response = await fetch(url, {
 			method: "POST",
 			headers: { "content-type": "application/json" },
-			body: JSON.stringify(content),
+			body,
 			// Nothing that links the reports of a person, and no other place than the one named.
 			credentials: "omit",
 			referrerPolicy: "no-referrer",
@@ -25,9 +27,15 @@ export const send = async (url, content, { fetch = globalThis.fetch } = {}) => {
 	}
 };
 
-export const withdraw = (url, receipt, options) => send(url, { receipt }, options);
+/** The length of a report's body, whatever it says. */
+const lengthFor = (survey, report) =>
+	report.survey === survey.hash ? bodyLength(survey) : fail("AnswerError", "report must be one for this survey; it is not");
 
-/** Each report waits with the round that it belongs to, if any; version 1 knew no rounds. */
+export const send = async (url, survey, report, options) => post(url, bodyOf(report, lengthFor(survey, report)), options);
+
+export const withdraw = (url, receipt, options) => post(url, JSON.stringify({ receipt }), options);
+
+/** Each report waits with its length and the round that it belongs to, if any; version 1 knew no rounds. */
 const understandQueue = ({ pldp_queue, reports, ...content }) => {
 	if (![1, 2].includes(pldp_queue) || !Array.isArray(reports)) return null;
 	return { ...content, pldp_queue: 2, reports: pldp_queue === 1 ? reports.map((report) => ({ report })) : reports };
@@ -35,7 +43,7 @@ const understandQueue = ({ pldp_queue, reports, ...content }) => {
 
 const addressOf = (url, round) => (round ? `${url}${String(url).includes("?") ? "&" : "?"}round=${round}` : url);
 
-export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch, now = Date.now } = {}) => {
+export const openQueue = (url, survey, { store = memoryStore(), fetch = globalThis.fetch, now = Date.now } = {}) => {
 	const queue = openStore(store, { pldp_queue: 2, reports: [], tries: 0, due: 0 }, understandQueue);
 	const settled = new Map();
 	let sending = Promise.resolve();
@@ -58,9 +66,9 @@ export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch
 			// A time further away than any wait comes from a clock that was set back.
 			const early = due > now() && due <= now() + LONGEST_WAIT;
 			if (early || !reports.length) return { results, waiting: reports.length, due };
-			const [{ report, round }] = reports;
+			const [{ report, round, length = bodyLength(survey) }] = reports; // older versions noted none
 			const { id } = report;
-			const result = settled.get(id) ?? (await send(addressOf(url, round), report, { fetch }));
+			const result = settled.get(id) ?? (await post(addressOf(url, round), bodyOf(report, length), { fetch }));
 			results.push({ id, ...result });
 			if (result.outcome !== "kept") settled.set(id, result);
 			await note(reports[0], result);
@@ -70,7 +78,10 @@ export const openQueue = (url, { store = memoryStore(), fetch = globalThis.fetch
 		sending = sending.catch(() => {}).then(() => inTurn(store.name && `${store.name} sending`, sendAll));
 		return sending;
 	};
-	const add = (report, { round } = {}) =>
-		queue.change((content) => [null, { ...content, reports: [...without(content, report), { report, round }] }]).then(flush);
+	const add = async (report, { round } = {}) => {
+		const entry = { report, round, length: lengthFor(survey, report) };
+		await queue.change((content) => [null, { ...content, reports: [...without(content, report), entry] }]);
+		return flush();
+	};
 	return { add, flush };
 };

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
+import { bodyLength } from "../src/body.js";
 import { openQueue, send, webStore, withdraw } from "../src/index.js";
 import { fakeStorage, named } from "../vectors/support.js";
 
 const URL_ = "https://collector.example/reports";
+const form = { integers: 2 };
+const SURVEY = { hash: "0", questions: [{ name: "q", levels: [{ name: "a", channel: { form } }, { name: "more", channel: { form } }] }] };
 const report = (id) => ({ pldp: 1, survey: "0", id: `${id}`, answers: [{ question: "q", level: "a", output: 1 }] });
 
 /** A collector that answers with these statuses in turn (null: cannot be reached), then with 200. */
@@ -30,8 +33,8 @@ const clock = () => {
 test("a report goes out as JSON, without cookies and without following redirects", async () => {
 	let seen;
 	const fetch = async (url, options) => ((seen = { url, ...options }), new Response("", { status: 201 }));
-	assert.equal((await send(URL_, report(1), { fetch })).outcome, "sent");
-	assert.equal(seen.body, JSON.stringify(report(1)));
+	assert.equal((await send(URL_, SURVEY, report(1), { fetch })).outcome, "sent");
+	assert.equal(seen.body.trimEnd(), JSON.stringify(report(1)));
 	assert.deepEqual([seen.url, seen.method, seen.credentials, seen.redirect], [URL_, "POST", "omit", "error"]);
 	assert.equal(seen.referrerPolicy, "no-referrer");
 });
@@ -40,7 +43,7 @@ test("statuses are sorted into sent, dropped and kept", async () => {
 	const cases = { sent: [200, 201, 202, 204], dropped: [400, 404, 409, 413, 422], kept: [408, 425, 429, 500, 503, 304, null] };
 	for (const [outcome, statuses] of Object.entries(cases)) {
 		for (const status of statuses) {
-			const result = await send(URL_, report(1), collector(status));
+			const result = await send(URL_, SURVEY, report(1), collector(status));
 			assert.equal(result.outcome, outcome, `${status}`);
 			assert.match(result.reason, status === null ? /not reached \(TypeError\)/ : new RegExp(`HTTP ${status}`));
 		}
@@ -48,10 +51,10 @@ test("statuses are sorted into sent, dropped and kept", async () => {
 });
 
 test("a refusal comes with the collector's own word, and no other content matters", async () => {
-	const { results } = await openQueue(URL_, collector(422)).add(report(1));
+	const { results } = await openQueue(URL_, SURVEY, collector(422)).add(report(1));
 	assert.deepEqual(results.map(({ outcome, code }) => [outcome, code]), [["dropped", "a_reason"]]);
 	for (const body of ["", "null", "1", "[]", "<p>"]) {
-		const { outcome, code } = await send(URL_, report(1), { fetch: async () => new Response(body) });
+		const { outcome, code } = await send(URL_, SURVEY, report(1), { fetch: async () => new Response(body) });
 		assert.deepEqual([outcome, code], ["sent", undefined], body);
 	}
 });
@@ -60,7 +63,7 @@ test("a report goes to the round that it was made for, also when it waited for a
 	const storage = fakeStorage();
 	const now = clock();
 	const addresses = [];
-	const open = (status) => openQueue(URL_, {
+	const open = (status) => openQueue(URL_, SURVEY, {
 		store: webStore("queue", storage),
 		fetch: async (url) => (addresses.push(url), new Response("", { status })),
 		now,
@@ -87,7 +90,7 @@ test("a receipt takes a report back", async () => {
 
 test("a report that was sent is never sent again", async () => {
 	const { fetch, arrived } = collector();
-	const queue = openQueue(URL_, { fetch });
+	const queue = openQueue(URL_, SURVEY, { fetch });
 	assert.deepEqual((await queue.add(report(1))).results.map(({ id, outcome }) => [id, outcome]), [["1", "sent"]]);
 	await Promise.all([queue.add(report(1)), queue.add(report(2)), queue.flush(), queue.flush()]);
 	assert.deepEqual(arrived, ["1", "2"]);
@@ -97,7 +100,7 @@ test("a report that was sent is never sent again", async () => {
 test("a refused report is dropped with its reason, and the next one goes out", async () => {
 	const { fetch, arrived } = collector(null, 422);
 	const now = clock();
-	const queue = openQueue(URL_, { fetch, now });
+	const queue = openQueue(URL_, SURVEY, { fetch, now });
 	await queue.add(report(1));
 	now.time += 1000;
 	const { results, waiting } = await queue.add(report(2));
@@ -109,7 +112,7 @@ test("a refused report is dropped with its reason, and the next one goes out", a
 test("pauses double up to an hour, and nothing is sent before they end", async () => {
 	const { fetch, arrived } = collector(...Array(14).fill(null));
 	const now = clock();
-	const queue = openQueue(URL_, { fetch, now });
+	const queue = openQueue(URL_, SURVEY, { fetch, now });
 	let { due } = await queue.add(report(1));
 	const pauses = [due - now.time];
 	for (let tries = 2; tries <= 14; tries += 1) {
@@ -130,7 +133,7 @@ test("pauses double up to an hour, and nothing is sent before they end", async (
 test("a collector that asks for a pause gets it; a failing report does not hold up the others", async () => {
 	const { fetch, arrived } = collector(503, 503);
 	const now = clock();
-	const queue = openQueue(URL_, { fetch, now });
+	const queue = openQueue(URL_, SURVEY, { fetch, now });
 	assert.equal((await queue.add(report(1))).due, now.time + 120_000);
 	await queue.add(report(2));
 	now.time += 120_000;
@@ -143,7 +146,7 @@ test("a collector that asks for a pause gets it; a failing report does not hold 
 test("a clock that was set back does not stop the queue", async () => {
 	const { fetch } = collector(null);
 	const now = clock();
-	const queue = openQueue(URL_, { fetch, now });
+	const queue = openQueue(URL_, SURVEY, { fetch, now });
 	await queue.add(report(1));
 	now.time -= 86_400_000 / 100;
 	now.time -= 3_600_000;
@@ -154,10 +157,10 @@ test("reports wait in the store for the next page, and two tabs send each once",
 	const storage = fakeStorage();
 	const now = clock();
 	const down = collector(null);
-	await openQueue(URL_, { store: webStore("queue", storage), fetch: down.fetch, now }).add(report(1));
+	await openQueue(URL_, SURVEY, { store: webStore("queue", storage), fetch: down.fetch, now }).add(report(1));
 	now.time += 2000;
 	const up = collector();
-	const tab = () => openQueue(URL_, { store: webStore("queue", storage), fetch: up.fetch, now });
+	const tab = () => openQueue(URL_, SURVEY, { store: webStore("queue", storage), fetch: up.fetch, now });
 	const first = tab();
 	await first.flush();
 	await tab().flush();
@@ -169,7 +172,7 @@ test("a report that was sent but could not be noted is not sent again", async ()
 	const storage = fakeStorage();
 	const { setItem } = storage;
 	const { fetch, arrived } = collector();
-	const queue = openQueue(URL_, {
+	const queue = openQueue(URL_, SURVEY, {
 		store: webStore("queue", storage),
 		fetch: async (...request) => {
 			storage.setItem = () => {
@@ -199,7 +202,7 @@ test("a real server gets every report once, whatever it answers in between", asy
 	});
 	await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
 	const now = clock();
-	const queue = openQueue(`http://127.0.0.1:${server.address().port}/`, { now });
+	const queue = openQueue(`http://127.0.0.1:${server.address().port}/`, SURVEY, { now });
 	try {
 		assert.equal((await queue.add(report(1))).waiting, 1);
 		now.time += 1000;
@@ -208,5 +211,5 @@ test("a real server gets every report once, whatever it answers in between", asy
 		server.closeAllConnections();
 		await new Promise((resolve) => server.close(resolve));
 	}
-	assert.deepEqual(bodies, [JSON.stringify(report(1)), JSON.stringify(report(1))]);
+	assert.deepEqual(bodies, Array(2).fill(JSON.stringify(report(1)).padEnd(bodyLength(SURVEY))));
 });

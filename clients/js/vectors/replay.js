@@ -3,6 +3,7 @@ import { deepStrictEqual } from "node:assert";
 import { createHash, createHmac } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
+import { bodyLength } from "../src/body.js";
 import { sha256 } from "../src/bytes.js";
 import { memoryStore, openDevice, readSurvey } from "../src/index.js";
 import { openState } from "../src/state.js";
@@ -36,17 +37,18 @@ const settledHash = async (name, { author, questions }) => {
 	return sha256(lines.join("\n"));
 };
 
-const checkEdition = async (name, { text, trusted, hash, explain, levels, identities, settled }) => {
+const checkEdition = async (name, { text, trusted, hash, length, explain, levels, identities, settled }) => {
 	const survey = await readSurvey(text, trusted ? { trustedKey: trusted } : {});
 	const device = await openDevice(survey);
 	deepStrictEqual(
 		{
 			hash: survey.hash,
+			length: bodyLength(survey),
 			explain: levels.map((level) => device.explain(level)),
 			identities: survey.questions.map(({ identity }) => identity),
 			settled: await settledHash(name, survey),
 		},
-		{ hash, explain, identities, settled },
+		{ hash, length, explain, identities, settled },
 	);
 	counts.surveys += 1;
 	return survey;

@@ -29,6 +29,7 @@ from pldp.survey import Survey
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
+LEDGER_BYTES: Final = 64  # of every account: the length of a number would tell what a report cost, and so its level
 PAUSE_EVERY: Final = 1000  # reports that are read before other connections get a turn
 log = logging.getLogger("pldp.collector")
 
@@ -270,7 +271,8 @@ class Collector:
         account = await asyncio.to_thread(self._tokens.account, request.token())
         if account is None:
             raise ProblemError(Problem.NOT_FOUND, "nobody is enrolled with this token")
-        return json_response({"budget": epsilon_text(account.budget), "spent": epsilon_text(account.spent)})
+        answer = json_response({"budget": epsilon_text(account.budget), "spent": epsilon_text(account.spent)})
+        return answer._replace(body=answer.body.ljust(LEDGER_BYTES))
 
     async def _get_rounds(self, _: Request) -> Response:
         rounds = await asyncio.to_thread(self._store.shown_rounds)

@@ -7,16 +7,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from itertools import islice
 from typing import Final
 from urllib.parse import urlsplit
 
 from pldp.errors import ReportError, UsageError
-from pldp.reports import Report
-from pldp.survey import Survey
+from pldp.reports import Report, ReportRejected, body_length, read_report
+from pldp.survey import Survey, survey_from_mapping
 
 BATCH: Final = 1000
+BATCH_BYTES: Final = 4 << 20  # of a batch, at most, unless one report has more
 TRIES: Final = 8  # how often a batch is sent before giving up: about a minute with the waits between
 _AGAIN: Final = {408, 429, 502, 503, 504, 507}
 _LONGEST_WAIT: Final = 30.0
@@ -24,7 +26,7 @@ _LONGEST_WAIT: Final = 30.0
 
 @dataclass
 class Sender:
-    """Sends reports and counts the outcomes.
+    """Sends reports and counts the outcomes; all lines have the one length of reports of the collector's survey.
 
     `url` is the address of the collector, such as `http://127.0.0.1:8300`; `token` is sent along where that takes
     reports with a token only; `round` is the one that reports were made for, 0 for any; `wait` waits so many seconds
@@ -48,11 +50,10 @@ class Sender:
 
     def send(self, reports: Iterable[Report | str | bytes]) -> Iterator[str]:
         """Send reports (also as JSON text, one line each) and yield the ids of those that are stored."""
-        rest = (_line(report) for report in reports)
+        rest = self._lines(reports)
         path = f"/v1/reports?round={self.round}" if self.round else "/v1/reports"
-        while batch := list(islice(rest, BATCH)):
-            _, content = self._ask("POST", path, b"\n".join(batch))
-            for outcome in json.loads(content)["outcomes"]:
+        while batch := list(islice(rest, max(1, min(BATCH, BATCH_BYTES // self._length)))):
+            for outcome in json.loads(self._ask("POST", path, b"\n".join(batch)))["outcomes"]:
                 if outcome["outcome"] == "accepted":
                     self.accepted += 1
                     yield outcome["id"]
@@ -61,11 +62,36 @@ class Sender:
 
     def check(self, survey: Survey) -> None:
         """Raise `ReportError` where another survey is collected than this one."""
-        response, _ = self._ask("HEAD", "/v1/survey")
-        if survey.hash not in (response.getheader("etag") or ""):
+        if survey.hash != self._survey.hash:
             raise ReportError(f"{self.url}: collects another survey, or another version of it")
 
-    def _ask(self, method: str, path: str, body: bytes = b"") -> tuple[HTTPResponse, bytes]:
+    @cached_property
+    def _survey(self) -> Survey:
+        """The survey that is collected; who signed it changes no length."""
+        content = self._ask("GET", "/v1/survey")
+        try:
+            document = json.loads(content)
+            return survey_from_mapping(document.get("survey", document))
+        except (ValueError, AttributeError):
+            raise ReportError(f"{self.url}: gives no survey that can be read; is it a collector?") from None
+
+    @cached_property
+    def _length(self) -> int:
+        return body_length(self._survey)
+
+    def _lines(self, reports: Iterable[Report | str | bytes]) -> Iterator[bytes]:
+        """Yield each report as a line of the one length; what cannot have it is no report, and is rejected here."""
+        for report in reports:
+            line = _line(report)
+            if len(line) > self._length:  # spaces or escapes that `to_json` would not write, or another survey
+                try:
+                    line = _line(read_report(self._survey, line))
+                except ReportRejected as rejected:
+                    self.rejections[rejected.reason.value] += 1
+                    continue
+            yield line.ljust(self._length)
+
+    def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Send a request, again if need be, and return the answer."""
         problem = ""
         for number in range(TRIES):
@@ -77,7 +103,7 @@ class Sender:
                 self.close()
             else:
                 if response.status == 200:
-                    return response, content
+                    return content
                 problem = f"status {response.status}"
                 if response.status not in _AGAIN:
                     raise ReportError(f"{self.url}: does not take the reports ({problem})")

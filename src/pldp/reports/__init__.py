@@ -3,6 +3,6 @@
 The columnar form needs Arrow and is in `pldp.reports.columns`, so that a device never loads it.
 """
 
-from pldp.reports.record import Answer, Rejection, Report, ReportRejected, read_report, report_id
+from pldp.reports.record import Answer, Rejection, Report, ReportRejected, body_length, read_report, report_id
 
-__all__ = ["Answer", "Rejection", "Report", "ReportRejected", "read_report", "report_id"]
+__all__ = ["Answer", "Rejection", "Report", "ReportRejected", "body_length", "read_report", "report_id"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pldp.errors import PldpError
 from pldp.mechanisms import Bits, Integers, Output
 from pldp.records import Brief
-from pldp.survey import SCHEMA, Survey
+from pldp.survey import SCHEMA, Question, Survey
 
 ID_BYTES: Final = 16
 _ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -59,6 +59,11 @@ class Answer(Brief):
     level: str
     output: Output
 
+    def to_mapping(self) -> dict[str, Any]:
+        """Return the JSON form as plain data; packed bits are hexadecimal."""
+        output = self.output.hex() if isinstance(self.output, bytes) else self.output
+        return {"question": self.question, "level": self.level, "output": output}
+
 
 @dataclass(frozen=True, repr=False)
 class Report(Brief):
@@ -74,24 +79,49 @@ class Report(Brief):
     answers: tuple[Answer, ...]
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the JSON form as plain data; packed bits are hexadecimal."""
-        return {
-            "pldp": SCHEMA,
-            "survey": self.survey,
-            "id": self.id,
-            "answers": [
-                {
-                    "question": answer.question,
-                    "level": answer.level,
-                    "output": answer.output.hex() if isinstance(answer.output, bytes) else answer.output,
-                }
-                for answer in self.answers
-            ],
-        }
+        """Return the JSON form as plain data."""
+        answers = [answer.to_mapping() for answer in self.answers]
+        return {"pldp": SCHEMA, "survey": self.survey, "id": self.id, "answers": answers}
 
     def to_json(self) -> str:
         """Return the JSON form as one line of text."""
-        return json.dumps(self.to_mapping(), separators=(",", ":"), ensure_ascii=False)
+        return _json(self.to_mapping())
+
+    def body(self, survey: Survey) -> bytes:
+        """Return what is sent: the JSON form with spaces behind it, as long as any other report of this survey."""
+        return self.to_json().encode().ljust(body_length(survey))
+
+
+def body_length(survey: Survey) -> int:
+    r"""Return how many bytes the longest report of a survey has as UTF-8 JSON: all are sent with that length.
+
+    >>> from pldp.survey import loads
+    >>> survey = loads('pldp=1\ntitle="t"\nlevels={a=1,long=2}\nquestions=[{name="q",values=["x","y"]}]')
+    >>> report = Report(survey.hash, "1f" * 16, (Answer("q", "a", 1),))
+    >>> len(report.to_json()), body_length(survey), len(report.body(survey))
+    (178, 181, 181)
+    """
+    frame = Report(survey.hash, "0" * 2 * ID_BYTES, ())
+    answers = sorted(map(_longest_answer, survey.questions), reverse=True)[: survey.ask]
+    return _length(frame.to_mapping()) + sum(answers) + len(answers) - 1  # commas between them
+
+
+def _longest_answer(question: Question) -> int:
+    """Return the length of the longest answer, over all levels and outputs."""
+    forms = zip(question.levels, (channel.form for channel in question.channels), strict=True)
+    longest = (
+        Answer(question.name, level.name, bytes(form.bytes) if isinstance(form, Bits) else form.count - 1)
+        for level, form in forms
+    )
+    return max(_length(answer.to_mapping()) for answer in longest)
+
+
+def _json(content: object) -> str:
+    return json.dumps(content, separators=(",", ":"), ensure_ascii=False)
+
+
+def _length(content: object) -> int:
+    return len(_json(content).encode())
 
 
 def report_id(survey: str, receipt: str) -> str:

@@ -3,6 +3,7 @@
 from pldp.survey.file import load, loads, survey_from_mapping
 from pldp.survey.kinds import KINDS, Choice, Choices, Number
 from pldp.survey.model import SCHEMA, Survey
+from pldp.survey.names import name_warnings
 from pldp.survey.question import Question, hash_of
 from pldp.survey.repeat import (
     FRESH,
@@ -19,6 +20,6 @@ from pldp.survey.signature import Signature, make_key, sign, verify
 
 __all__ = [
     "FRESH", "KINDS", "LIFETIME_CAP", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Number", "Price", "Question",
-    "Signature", "Survey", "affordable_rounds", "charge", "hash_of", "load", "loads", "make_key", "prices",
-    "repeat_mapping", "sign", "survey_from_mapping", "verify",
+    "Signature", "Survey", "affordable_rounds", "charge", "hash_of", "load", "loads", "make_key", "name_warnings",
+    "prices", "repeat_mapping", "sign", "survey_from_mapping", "verify",
 ]  # fmt: skip

@@ -5,10 +5,10 @@ import { openInvitation } from "./invitation.js";
 
 const understand = (content) => content.pldp_receipts === 1 && Array.isArray(content.reports) && content;
 
-export const openReports = async (collector) => {
+export const openReports = async (survey, collector) => {
 	const kept = openStore(databaseStore("pldp receipts"), { pldp_receipts: 1, reports: [] }, understand);
 	const { fetch, account } = await openInvitation(collector);
-	const queue = openQueue(new URL("v1/reports", collector), { store: databaseStore("pldp queue"), fetch });
+	const queue = openQueue(new URL("v1/reports", collector), survey, { store: databaseStore("pldp queue"), fetch });
 	const edit = (work) => kept.change((content) => [null, { ...content, reports: work(content.reports) }]);
 	const set = (id, change) => edit((reports) => reports.map((each) => (each.id === id ? { ...each, ...change } : each)));
 	const STATES = { sent: "sent", dropped: "refused", kept: "waiting" };
@@ -23,10 +23,10 @@ export const openReports = async (collector) => {
 		all: () => kept.known().reports,
 		flush: () => queue.flush().then(note),
 		send: async (report, receipt, round) => {
-			const { id, survey, answers } = report;
+			const { id, answers } = report;
 			const questions = answers.map(({ question }) => question);
 			const day = new Date().toLocaleDateString("sv");
-			const entry = { id, survey, questions, day, state: "waiting", receipt, code: null };
+			const entry = { id, survey: survey.hash, questions, day, state: "waiting", receipt, code: null };
 			await edit((reports) => [...reports.filter((each) => each.id !== id), entry]);
 			return note(await queue.add(report, { round }));
 		},

@@ -33,7 +33,7 @@ const answeredBy = async (device, receipt) => {
 
 /** `update` shows what became of reports; `restart` also asks again what was withdrawn. */
 export const openSending = async (survey, device, collector, update, restart) => {
-	const reports = await openReports(collector);
+	const reports = await openReports(survey, collector);
 	let timer = null;
 
 	const showReceipts = () => {
