@@ -35,7 +35,7 @@ LIMITS = Settings(rate_limit=0, body_bytes=100_000, body_seconds=1, batch_report
 
 @pytest.fixture
 def store(tmp_path: Path, commute: Survey) -> Iterator[Store]:
-    store = Store(commute, tmp_path / "reports.db")
+    store = Store(commute, tmp_path / "reports.db", step=1)
     yield store
     store.close()
 
@@ -157,7 +157,7 @@ def test_estimates_come_as_json_csv_and_arrow(app: Collector, commute: Survey, r
 def test_a_question_of_any_name_has_an_address(tmp_path: Path, name: str) -> None:
     """Its name is escaped as a part of a path, and read back once; a slash in it need not be escaped."""
     survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1}}\nquestions=[{{name="{name}",values=["x","y"]}}]')
-    with closing(Store(survey, tmp_path / "reports.db")) as store:
+    with closing(Store(survey, tmp_path / "reports.db", step=1)) as store:
         tokens = Tokens(tmp_path / "reports.db")
         app, token = Collector(survey, store, tokens, LIMITS), tokens.create("reader", "read")
         store.add([Packed(bytes(16), b"\x01\x00")], {})
@@ -318,8 +318,8 @@ def test_uploads_that_wait_together_share_one_transaction(
         )
 
     assert {answer.status for answer in asyncio.run(together())} == {200}
-    ((chunks,),) = query(tmp_path / "reports.db", "SELECT count(*) FROM chunks")
-    assert chunks < 5
+    ((blocks,),) = query(tmp_path / "reports.db", "SELECT count(*) FROM blocks")
+    assert blocks < 5
     assert store.tally() == tally(commute, reports)
 
 

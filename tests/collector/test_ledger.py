@@ -243,7 +243,7 @@ def test_no_stamp_of_a_transaction_joins_people_and_reports(
     made = dict(zip(names, tokens.enrol(names, micro_epsilon(9)), strict=True))
     store = open_store()
     order = sorted(names, key=made.__getitem__)  # random, as tokens are
-    join = "SELECT name FROM ledger JOIN chunks ON ledger.xmin = chunks.xmin ORDER BY first"
+    join = "SELECT name FROM ledger JOIN tail ON ledger.xmin = tail.xmin ORDER BY place"
     stored = "SELECT name FROM ledger ORDER BY ctid"
     for name, row in zip(order, packed(commute, strict_reports(commute, 60)), strict=True):
         store.add([row], {}, [token_hash(made[name])])
@@ -309,7 +309,7 @@ def test_rows_are_mixed_after_enough_charges(number: int, pauses: int, tmp_path:
 
 
 def test_reports_and_ledger_share_no_column(where: str | Path, store: Store) -> None:
-    statements = ("SELECT * FROM chunks", "SELECT * FROM ledger", "SELECT * FROM tokens")
+    statements = ("SELECT * FROM blocks", "SELECT * FROM tail", "SELECT * FROM ledger", "SELECT * FROM tokens")
     with closing(open_database(where).connect()) as connection:
         reports, *others = (
             {column[0] for column in connection.execute(statement).description} for statement in statements

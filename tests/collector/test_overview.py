@@ -23,7 +23,7 @@ from helpers.collector.client import JSON, LINES, call, lines, send
 from helpers.collector.senders import make_reports, packed, receipt_of
 from pldp.cli import main
 from pldp.collector import Collector, Packing, Settings, Store, Tokens, answers
-from pldp.collector.answers import ClosedRounds, estimate, hide_small, overview
+from pldp.collector.answers import ClosedRounds, estimate, overview
 from pldp.collector.formats import encode
 from pldp.collector.http import ProblemError
 from pldp.collector.live import Live
@@ -64,7 +64,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def store(tmp_path: Path, commute: Survey) -> Iterator[Store]:
-    store = Store(commute, tmp_path / "reports.db", pairs=[("late", "mode")])
+    store = Store(commute, tmp_path / "reports.db", pairs=[("late", "mode")], step=1)
     yield store
     store.close()
 
@@ -284,7 +284,7 @@ def test_trends_are_those_of_the_rounds_up_to_the_chosen_one(
 def test_trends_allow_for_people_who_were_asked_again(tmp_path: Path, rule: str) -> None:
     """The same devices answer in both rounds."""
     survey = loads(Path("examples/commute.toml").read_text().replace("pldp = 1", f'pldp = 1\nrepeat = "{rule}"'))
-    with closing(Store(survey, tmp_path / "reports.db")) as store:
+    with closing(Store(survey, tmp_path / "reports.db", step=1)) as store:
         for number in (1, 2):
             for person in range(80):
                 bytes_of = np.random.default_rng([person, number]).bytes
@@ -375,7 +375,7 @@ def test_overviews_of_few_rounds_are_kept_and_none_of_rounds_that_are_not_there(
     for _ in range(4):
         store.close_round()
         store.open_round()
-    live = Live(store, 50)
+    live = Live(store)
     for number in range(1, 6):
         assert json.loads(asyncio.run(live.overview(number, "read")).body)["round"] == number
     assert list(live._rounds) == [4, 5]
@@ -383,26 +383,6 @@ def test_overviews_of_few_rounds_are_kept_and_none_of_rounds_that_are_not_there(
         asyncio.run(live.overview(6, "read"))
     assert list(live._rounds) == [5]
     live.close()
-
-
-def test_small_groups_do_not_show_their_size(app: Collector, commute: Survey, reader: str) -> None:
-    """Nor does a group that nobody chose differ from one with 49 people."""
-    call(app, "POST", "/v1/reports", lines(make_reports(commute, 294)), LINES)
-    for content in (look(app, reader).json["questions"][0], call(app, "GET", "/v1/estimates/mode", token=reader).json):
-        assert [(group["reports"], "weight" in group) for group in content["groups"]] == [(None, False)] * 3
-    call(app, "POST", "/v1/reports", lines(make_reports(commute, 6)), LINES)
-    shown = call(app, "GET", "/v1/estimates/mode", token=reader).json["groups"]
-    assert [group["reports"] for group in shown] == [50] * 3
-    assert sum(group["weight"] for group in shown) == pytest.approx(1)
-
-
-@given(st.dictionaries(st.text(max_size=3), st.integers(0, 200), min_size=1, max_size=6), st.integers(1, 100))
-def test_what_is_hidden_cannot_be_subtracted(reports: dict[str, int], fewest: int) -> None:
-    shown = hide_small(reports, fewest)
-    hidden = [reports[name] for name, number in shown.items() if number is None]
-    assert all(number is None or number >= fewest for number in shown.values())
-    assert min(reports.values()) < fewest or not hidden
-    assert not hidden or len(hidden) == len(reports) or (len(hidden) > 1 and sum(hidden) >= fewest)
 
 
 def test_hidden_levels_show_estimated_shares_and_no_counts() -> None:
@@ -579,7 +559,7 @@ def test_estimates_of_every_kind_come_in_every_format(shopping: tuple[Survey, Ta
 
 def test_a_number_without_reports_has_no_estimate(tmp_path: Path, shopping: tuple[Survey, Tally]) -> None:
     survey, _ = shopping
-    store = Store(survey, tmp_path / "shopping.db")
+    store = Store(survey, tmp_path / "shopping.db", step=1)
     app = Collector(survey, store, Tokens(tmp_path / "shopping.db"), OPEN)
     token = Tokens(tmp_path / "shopping.db").create("reader", "read")
     for question in survey.questions:

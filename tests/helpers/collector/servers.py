@@ -86,7 +86,8 @@ class Local:
 
     def __init__(self, folder: Path, survey: Survey, **settings: Any) -> None:
         self.database = folder / "reports.db"
-        self.store = Store(survey, self.database, pairs=settings.pop("pairs", ()))
+        step = settings.setdefault("result_step", 1)
+        self.store = Store(survey, self.database, pairs=settings.pop("pairs", ()), step=step)
         chosen = Settings(port=0, rate_limit=0, **settings)
         app = Collector(survey, self.store, Tokens(self.database), chosen)
         addresses: Queue[str] = Queue()
