@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers.collector.client import JSON, LINES, call, lines, send
 from helpers.collector.senders import make_reports, packed, receipt_of

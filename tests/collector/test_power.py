@@ -92,7 +92,9 @@ def lost(survey: Survey, steps: list[Step], chance: random.Random) -> int:
         missing = 0
         with closing(Store(survey, folder / "reports.db", step=6)) as store:
             counted = Counter[bytes]()
-            for ids, rows in query(folder / "reports.db", "SELECT ids, rows FROM blocks UNION ALL SELECT ids, rows FROM tail"):
+            for ids, rows in query(
+                folder / "reports.db", "SELECT ids, rows FROM blocks UNION ALL SELECT ids, rows FROM tail"
+            ):
                 names = [ids[place : place + 16] for place in range(0, len(ids), 16)]
                 counted.update(names)
                 stored |= {name: rows[4 * place : 4 * place + 4] for place, name in enumerate(names)}
