@@ -122,7 +122,7 @@ def report_line(survey: Survey, identity: str | None = None) -> tuple[str, bytes
     return identity, f'{{"pldp":1,"survey":"{survey.hash}","id":"{identity}","answers":{answers}}}'.encode()
 
 
-def stored_ids(path: Path, survey: Survey) -> Counter[str]:
+def stored_ids(path: Path | str, survey: Survey) -> Counter[str]:
     """Return how often each id is in a store."""
     store = Store(survey, path)
     found = Counter(identity.hex() for batch in store.batches() for identity in batch.column("id").to_pylist())
