@@ -19,7 +19,7 @@ from pldp.collector.report_log import ReportLog
 from pldp.collector.running import Running
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
-from pldp.survey import Survey
+from pldp.survey import Survey, dearest_report
 from pldp.tallies import Pair, Tally
 
 STEP: Final = 1 << 20  # reports that are counted in one look at the database: it is never held for long
@@ -99,7 +99,7 @@ class Store:
         self._survey = survey.hash
         self.arrivals = Arrivals()
         self._running = Running(self.packing, pairs)
-        self._ledger = Ledger()
+        self._ledger = Ledger(dearest_report(survey))
         self._round: int | None = None
         with ExitStack() as opened:
             self._connections = opened.enter_context(closing(Connections(open_database(where))))
@@ -181,8 +181,7 @@ class Store:
 
     def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
         """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
-        costs = {identity: self.packing.cost(fresh[identity]) for identity in owed}
-        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer, costs[each])}
+        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer)}
         for identity in refused:
             del fresh[identity]
         if self._ledger.due:

@@ -12,6 +12,7 @@ from pldp.survey.repeat import (
     Price,
     affordable_rounds,
     charge,
+    dearest_report,
     prices,
     repeat_mapping,
 )
@@ -19,6 +20,6 @@ from pldp.survey.signature import Signature, make_key, sign, verify
 
 __all__ = [
     "FRESH", "KINDS", "LIFETIME_CAP", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Number", "Price", "Question",
-    "Signature", "Survey", "affordable_rounds", "charge", "hash_of", "load", "loads", "make_key", "prices",
-    "repeat_mapping", "sign", "survey_from_mapping", "verify",
+    "Signature", "Survey", "affordable_rounds", "charge", "dearest_report", "hash_of", "load", "loads", "make_key",
+    "prices", "repeat_mapping", "sign", "survey_from_mapping", "verify",
 ]  # fmt: skip
