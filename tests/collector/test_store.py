@@ -346,7 +346,7 @@ def test_an_older_store_is_migrated_and_a_newer_one_refused(where: str | Path, c
         open_database(where).connect().close()
     store = Store(commute, where)
     assert store.add(packed(commute, make_reports(commute, 2)), {}) == [None, None]
-    assert Tokens(where).names() == {}
+    assert Tokens(where).all() == []
     store.close()
     query(where, "INSERT INTO version VALUES (99)")
     with pytest.raises(StoreError, match="newer than this program"):

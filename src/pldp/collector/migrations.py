@@ -40,6 +40,13 @@ MIGRATIONS: Final = (
     )
     """,
     "UPDATE meta SET name = 'index_key' WHERE name = 'receipt_key'",
+    """
+    ALTER TABLE tokens ADD COLUMN made TEXT; -- days in UTC: 2026-11-16
+    ALTER TABLE tokens ADD COLUMN expires TEXT; -- the last day on which it works
+    ALTER TABLE tokens ADD COLUMN previous_expires TEXT;
+    ALTER TABLE tokens ADD COLUMN used TEXT; -- never kept of tokens that upload
+    CREATE TABLE acts (number INTEGER NOT NULL, hour TEXT NOT NULL, act TEXT NOT NULL, who TEXT NOT NULL)
+    """,
 )
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from pldp.collector.acts import COMMAND_LINE, record
 from pldp.collector.database import Connection, Connections, Database, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing
@@ -204,23 +205,26 @@ class Store:
         self._connections.erase_log()
         return True
 
-    def close_round(self) -> Round:
-        """Close the open round: its tally is kept and never changes again."""
+    def close_round(self, who: str = COMMAND_LINE) -> Round:
+        """Close the open round: its tally is kept and never changes again. `who` goes into the log of acts."""
         self._catch_up()
         if self._round is not None:
             frozen = self.tally(self._round).to_bytes()
             with self._connections.transaction() as writer:
                 writer.execute("UPDATE rounds SET tally = ? WHERE number = ?", (frozen, self._round))
                 self._ledger.mix(writer)
+                record(writer, f"round {self._round} closed", who)
             self._round = None
         return self.rounds()[-1]
 
-    def open_round(self) -> Round:
-        """Open the next round; the open one stays if there is one."""
+    def open_round(self, who: str = COMMAND_LINE) -> Round:
+        """Open the next round; the open one stays if there is one. `who` goes into the log of acts."""
         self._catch_up()
         if self._round is None:
             with self._connections.transaction() as writer:
                 writer.execute("INSERT INTO rounds (number) SELECT max(number) + 1 FROM rounds")
+                (number,) = writer.execute("SELECT max(number) FROM rounds").fetchone()
+                record(writer, f"round {number} opened", who)
             self._round = self.rounds()[-1].number
         return self.rounds()[-1]
 
