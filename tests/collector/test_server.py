@@ -60,7 +60,7 @@ def test_a_client_that_leaves_in_the_middle_is_no_matter(tmp_path: Path, commute
         assert connection.getresponse().status == 200
         connection.close()
         assert server.stop() == 0
-    assert server.log.read_text() == ""
+    assert server.logged() == ""
 
 
 def files_with(canary: str, folder: Path, fault: str = "") -> list[str]:
