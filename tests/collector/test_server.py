@@ -197,7 +197,7 @@ def test_enrolled_people_send_within_their_budgets(tmp_path: Path, commute: Surv
     people.write_text("ben\ncleo\n")
     assert main(["simulate", SURVEY, "--people", "20", "--level-mix", "strict=1", "--out", str(made)]) == 0
     with local(tmp_path, commute, uploads="ledger") as server:
-        enrol = ["store", "enrol", "--budget", "4", "--database", str(server.database)]
+        enrol = ["store", "enrol", "--budget", "16", "--database", str(server.database)]
         capsys.readouterr()
         assert main([*enrol, "ana", "--names", str(people)]) == 0
         head, *rows = (line.split(",") for line in capsys.readouterr().out.splitlines())
