@@ -102,7 +102,7 @@ def test_caps_hold_and_others_are_served(tmp_path: Path, commute: Survey) -> Non
         assert all(sent < 1 << 26 for sent, _ in results.values())
         assert b" 415 " in results["bomb"][1]
         assert grown < 100 << 20
-    assert server.log.read_text() == ""
+    assert server.logged() == ""
 
 
 def test_a_disk_that_fills_up_is_told_and_recovers_without_a_restart(tmp_path: Path, commute: Survey) -> None:

@@ -9,6 +9,7 @@ from dataclasses import fields
 
 from pldp.cli.arguments import with_extra
 from pldp.collector import PREFIX, Settings
+from pldp.survey import load
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +33,16 @@ def add_settings(parser: argparse.ArgumentParser, *names: str) -> None:
 def _run(args: argparse.Namespace) -> None:
     settings = Settings.read(vars(args), file=args.config)
     with with_extra("collector"):
-        from pldp.collector import serve  # noqa: PLC0415 - optional
+        from pldp.collector import Tokens, serve, warnings  # noqa: PLC0415 - optional
+
+    def tell(address: str) -> None:
+        _tell(address)
+        for line in warnings(load(args.survey), settings, Tokens(settings.database)):
+            sys.stderr.write(f"pldp: {line}\n")
+        sys.stderr.flush()
+
     with _told_to_end():
-        serve(args.survey, settings, _tell)
+        serve(args.survey, settings, tell)
 
 
 @contextmanager
@@ -52,9 +60,5 @@ def _told_to_end() -> Iterator[None]:
 
 
 def _tell(address: str) -> None:
-    sys.stdout.write(
-        f"survey     {address}/\n"
-        f"dashboard  {address}/dashboard  (make a token: pldp store token NAME)\n"
-        f"API        {address}/v1/openapi.json\n"
-    )
+    sys.stdout.write(f"survey     {address}/\ndashboard  {address}/dashboard\nAPI        {address}/v1/openapi.json\n")
     sys.stdout.flush()

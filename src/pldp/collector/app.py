@@ -194,12 +194,13 @@ class Collector:
     async def _check_token(self, request: Request, scope: str) -> str:
         """Check tokens in one place and return what this one allows: `admin` includes every other scope."""
         token = request.token()
-        found = await asyncio.to_thread(self._tokens.scope, token) if token else None
-        if found is None:
-            raise ProblemError(Problem.BAD_TOKEN)
-        if found not in {scope, "admin"}:
+        caller = await asyncio.to_thread(self._tokens.find, token) if token else None
+        if caller is None or caller.expired:
+            raise ProblemError(Problem.BAD_TOKEN, "the token has expired; ask for a new one" if caller else "")
+        if caller.scope not in {scope, "admin"}:
             raise ProblemError(Problem.WRONG_SCOPE, f"scope {scope} is needed")
-        return found
+        request.caller = caller.name
+        return caller.scope
 
     async def _body(self, request: Request) -> bytes:
         return await request.body(self._settings.body_bytes, self._settings.body_seconds)
@@ -282,11 +283,11 @@ class Collector:
         latest = (await asyncio.to_thread(self._store.rounds))[-1]
         return json_response({"round": latest.number, "open": latest.open})
 
-    async def _close_round(self, _: Request) -> Response:
-        return await self._change_round(self._store.close_round)
+    async def _close_round(self, request: Request) -> Response:
+        return await self._change_round(lambda: self._store.close_round(request.caller))
 
-    async def _open_round(self, _: Request) -> Response:
-        return await self._change_round(self._store.open_round)
+    async def _open_round(self, request: Request) -> Response:
+        return await self._change_round(lambda: self._store.open_round(request.caller))
 
     async def _change_round(self, change: Callable[[], Round]) -> Response:
         await self._uploads.run(change)

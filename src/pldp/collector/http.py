@@ -97,6 +97,7 @@ class Request:
         self.path: str = scope["path"]
         self.parameter = ""  # the end of the path, where the route leaves it open
         self.scope = ""  # what the token of the request allows, once it was checked
+        self.caller = ""  # and its name
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")

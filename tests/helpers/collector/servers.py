@@ -42,6 +42,10 @@ class Server:
         assert found, self.log.read_text()
         self.url = found[0]
 
+    def logged(self) -> str:
+        """Return what it wrote to standard error after what it says at the start."""
+        return re.sub(r"^(pldp: (warning|note): .*\n)+", "", self.log.read_text())
+
     def connect(self) -> HTTPConnection:
         parts = urlsplit(self.url)
         return HTTPConnection(parts.hostname or "", parts.port, timeout=10)
