@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import psycopg
@@ -314,7 +314,8 @@ def test_no_stamp_of_a_transaction_joins_people_and_reports(
     store.add(packed(commute, strict_reports(commute, 40)), {}, [token_hash(made[name]) for name in order])
     assert len(transactions(where, join)) == 40
     by_page = "SELECT array_agg(name ORDER BY ctid) FROM ledger GROUP BY (ctid::text::point)[0]"
-    assert all(page == sorted(page) for (page,) in transactions(where, by_page))
+    for (page,) in transactions(where, by_page):  # room that is freed meanwhile is used from its beginning on
+        assert sum(one > two for one, two in pairwise(page)) <= 1
 
 
 def places(path: Path) -> list[str]:

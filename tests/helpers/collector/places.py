@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -38,9 +39,18 @@ def postgres_server() -> Iterator[str]:
         server.cleanup()
 
 
+def connect_patiently(postgres: str) -> psycopg.Connection:
+    """Connect to the server, which may still be recovering."""
+    for _ in range(300):
+        with suppress(psycopg.OperationalError):
+            return psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True)
+        time.sleep(0.1)
+    raise AssertionError("the server does not come back")
+
+
 def postgres_processes(postgres: str) -> list[int]:
     """Return the first process of the server and those that it started."""
-    with psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True) as owner:
+    with connect_patiently(postgres) as owner:
         ((folder,),) = owner.execute("SHOW data_directory").fetchall()
     main = (Path(folder) / "postmaster.pid").read_text().split()[0]
     listed = subprocess.run(["ps", "-o", "pid=", "--ppid", main], capture_output=True, text=True, check=True)
@@ -62,7 +72,7 @@ def frozen(postgres: str) -> Iterator[None]:
 
 def crash(postgres: str) -> None:
     """Kill a process of the server with all that it had in memory; the first one then starts all others afresh."""
-    with psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True) as owner:
+    with connect_patiently(postgres) as owner:
         _signal(owner.info.backend_pid, signal.SIGKILL)
 
 
