@@ -31,6 +31,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     rotate = actions.add_parser("rotate", help="make a new token of a name; the one before works until the next time")
     revoke = actions.add_parser("revoke", help="end the tokens of a name")
     log = actions.add_parser("log", help="list what was done to the store: tokens, enrolments, rounds, backups")
+    check = actions.add_parser(
+        "check", help="compare what is stored with its checksums; names what is damaged"
+    )
     copy = actions.add_parser("backup", help="copy the store to a file that a collector can start from")
     copy.add_argument("target", help="file to write")
     restore = actions.add_parser("restore", help="check a copy and begin a store with it; none may be there")
@@ -40,7 +43,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     for action, otherwise in ((token, "until it is revoked"), (enrol, "until revoked"), (rotate, "as long as before")):
         words = f"it works today and so many days more (default: {otherwise})"
         action.add_argument("--days", type=int, metavar="N", help=words)
-    for action in (tokens, log):
+    for action in (tokens, log, check):
         add_json_option(action)
     runs = {
         token: lambda args: _write_line(_open("Tokens", args).create(args.name, args.scope, args.days)),
@@ -49,6 +52,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         revoke: lambda args: _open("Tokens", args).revoke(args.name),
         enrol: _enrol,
         log: _list_acts,
+        check: _check,
         copy: _backup,
         restore: _restore,
     }
@@ -95,6 +99,14 @@ def _list_acts(args: argparse.Namespace) -> None:
     acts = _open("acts_at", args)
     content = {"acts": [each._asdict() for each in acts]}
     emit(args, content, lambda console: console.print(make_table(("hour (UTC)", "act", "who"), acts)))
+
+
+def _check(args: argparse.Namespace) -> None:
+    damage = _open("open_database", args).check()
+    told = damage or ["everything is what was written"]
+    emit(args, {"damage": damage}, lambda console: console.print("\n".join(told), markup=False, highlight=False))
+    if damage:
+        raise SystemExit(1)
 
 
 def _backup(args: argparse.Namespace) -> None:
