@@ -101,12 +101,11 @@ def _list_acts(args: argparse.Namespace) -> None:
     emit(args, content, lambda console: console.print(make_table(("hour (UTC)", "act", "who"), acts)))
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: argparse.Namespace) -> int:
     damage = _open("open_database", args).check()
     told = damage or ["everything is what was written"]
     emit(args, {"damage": damage}, lambda console: console.print("\n".join(told), markup=False, highlight=False))
-    if damage:
-        raise SystemExit(1)
+    return int(bool(damage))
 
 
 def _backup(args: argparse.Namespace) -> None:
