@@ -125,7 +125,7 @@ def _enrol(args: argparse.Namespace) -> None:
     tokens, budget = _open("Tokens", args), micro_epsilon(args.budget, largest=LARGEST_TOTAL)
     made = tokens.enrol(names, budget, args.days)
     csv.writer(sys.stdout, lineterminator="\n").writerows([("name", "token"), *zip(names, made, strict=True)])
-    sys.stderr.write(f"pldp: {_allowance(tokens.price(), budget)}\n")
+    sys.stderr.write(f"pldp: note: {_allowance(tokens.price(), budget)}\n")
 
 
 def _allowance(price: int | None, budget: int) -> str:
