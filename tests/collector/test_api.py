@@ -405,7 +405,8 @@ def test_whatever_is_sent_gets_a_typed_answer(
 
 def test_deep_nesting_is_malformed(app: Collector) -> None:
     assert call(app, "POST", "/v1/reports", b"[" * 90_000, JSON).code == "malformed"
-    assert call(app, "POST", "/v1/withdraw", b"[" * 90_000, JSON).code == "bad_request"
+    assert call(app, "POST", "/v1/withdraw", b"[" * 900, JSON).code == "bad_request"
+    assert call(app, "POST", "/v1/withdraw", b"[" * 90_000, JSON).code == "too_large"
 
 
 def test_the_page_on_production_says_what_is_there(app: Collector, reader: str) -> None:

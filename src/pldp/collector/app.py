@@ -12,25 +12,26 @@ import msgspec
 
 from pldp.budgets import epsilon_text
 from pldp.collector import http
-from pldp.collector.callers import Origins, RateLimit
+from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, address_of, plain_address
 from pldp.collector.formats import FORMATS, METRICS, encode, metrics
 from pldp.collector.http import Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
-from pldp.collector.packing import Packed, Packing
+from pldp.collector.packing import Packed
+from pldp.collector.reading import Reader
 from pldp.collector.settings import Settings
 from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Round, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
-from pldp.errors import EstimateError, StoreError, TallyError
+from pldp.errors import EstimateError, StoreError, TallyError, UsageError
 from pldp.reports import Rejection, ReportRejected
 from pldp.survey import Survey
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
 LEDGER_BYTES: Final = 64  # of every account: the length of a number would tell what a report cost, and so its level
-PAUSE_EVERY: Final = 1000  # reports that are read before other connections get a turn
+RECEIPT_BYTES: Final = 1024  # largest body of a withdrawal
 log = logging.getLogger("pldp.collector")
 
 
@@ -74,7 +75,12 @@ class Collector:
         self._tokens = tokens
         self._settings = settings
         self._document = document or survey.canonical
-        self._packing = Packing(survey)
+        self._reader = Reader(survey, most_reports=settings.batch_reports)
+        self._held = Held(settings.held_bytes)
+        self._proxy = plain_address(settings.trusted_proxy)
+        if settings.trusted_proxy and not self._proxy:
+            raise UsageError(f"trusted_proxy must be an IP address, not {settings.trusted_proxy[:40]!r}")
+        self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._live = Live(store, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
@@ -163,7 +169,7 @@ class Collector:
 
     async def _answer(self, request: Request) -> Response:
         try:
-            self._check_rate(request)
+            self._check_caller(request)
             if self._origins.asks(request):
                 return self._origins.grant(route.method for route in self.routes)
             route = self._router.find(request)
@@ -186,10 +192,14 @@ class Collector:
         await self._uploads.drain()
         self._live.close()
 
-    def _check_rate(self, request: Request) -> None:
+    def _check_caller(self, request: Request) -> None:
+        if self._proxy:
+            request.address = address_of(request, self._proxy)
         wait = self._limit.wait(request.address) if self._limit is not None else 0
         if wait:
             raise ProblemError(Problem.TOO_MANY_REQUESTS, retry_after=wait)
+        if not self._hosts.allow(request.headers.get(b"host", b"")):
+            raise ProblemError(Problem.WRONG_HOST, "the collector's setting `hosts` names those that are served")
 
     async def _check_token(self, request: Request, scope: str) -> str:
         """Check tokens in one place and return what this one allows: `admin` includes every other scope."""
@@ -202,9 +212,6 @@ class Collector:
         request.caller = caller.name
         return caller.scope
 
-    async def _body(self, request: Request) -> bytes:
-        return await request.body(self._settings.body_bytes, self._settings.body_seconds)
-
     async def _get_survey(self, request: Request) -> Response:
         return with_etag(request, self._survey.hash, Response(self._document))
 
@@ -212,15 +219,20 @@ class Collector:
         kind = request.content_type()
         payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
         number = _round_number(request) or 0
-        if kind == ONE:
-            return await self._take_one(await self._body(request), payer, number)
-        if kind == MANY:
-            return await self._take_many(await self._body(request), payer, number)
-        raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
+        if kind not in {ONE, MANY}:
+            raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
+        with self._held.of(request.address) as held:  # until the reports are durable
+            if kind == ONE:
+                return await self._take_one(request, held, payer, number)
+            return await self._take_many(request, held, payer, number)
 
-    async def _take_one(self, body: bytes, payer: bytes, number: int) -> Response:
+    async def _take_one(self, request: Request, held: HeldBody, payer: bytes, number: int) -> Response:
+        def hold(count: int) -> None:
+            held.add(count)
+            self._reader.check_length(held.count)
+
         try:
-            packed = self._packing.read(body)
+            packed = self._reader.read(await request.body(self._settings.body_bytes, self._settings.body_seconds, hold))
         except ReportRejected as rejected:
             await self._uploads.add((), {rejected.reason: 1})
             raise ProblemError(Problem.REJECTED, str(rejected), code=rejected.reason.value) from None
@@ -229,16 +241,10 @@ class Collector:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
         return json_response(_Accepted(packed.id.hex()))
 
-    async def _take_many(self, body: bytes, payer: bytes, number: int) -> Response:
-        lines = [line for line in body.split(b"\n") if line.strip()]
-        if len(lines) > self._settings.batch_reports:
-            most = self._settings.batch_reports
-            raise ProblemError(Problem.TOO_MANY_REPORTS, f"a batch has at most {most} reports")
-        self._uploads.check_room(len(lines))
-        read: list[Packed | Rejection] = []
-        for start in range(0, len(lines), PAUSE_EVERY):
-            read += map(self._read, lines[start : start + PAUSE_EVERY])
-            await asyncio.sleep(0)
+    async def _take_many(self, request: Request, held: HeldBody, payer: bytes, number: int) -> Response:
+        body = await request.body(self._settings.body_bytes, self._settings.body_seconds, held.add)
+        self._uploads.check_room(self._reader.count(body))
+        read = await self._reader.read_many(body)
         reports = [each for each in read if isinstance(each, Packed)]
         if number:
             reports = [each._replace(round=number) for each in reports]
@@ -248,12 +254,6 @@ class Collector:
         accepted = sum(isinstance(each, _Accepted) for each in outcomes)
         return json_response(_Batch(accepted, outcomes))
 
-    def _read(self, line: bytes) -> Packed | Rejection:
-        try:
-            return self._packing.read(line)
-        except ReportRejected as rejected:
-            return rejected.reason
-
     def _tell(self, report: Packed, outcome: Outcome) -> _Accepted | _Rejected:
         return _Accepted(report.id.hex()) if outcome is None else _Rejected(outcome)
 
@@ -261,7 +261,8 @@ class Collector:
         if request.content_type() != ONE:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send the receipt as {ONE}")
         try:
-            receipt = msgspec.json.decode(await self._body(request), type=_Withdrawal).receipt
+            body = await request.body(RECEIPT_BYTES, self._settings.body_seconds)
+            receipt = msgspec.json.decode(body, type=_Withdrawal).receipt
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
         if not await self._uploads.withdraw(receipt):

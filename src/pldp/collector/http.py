@@ -39,6 +39,7 @@ class Problem(Enum):
     TOO_LARGE = 413, "The body is larger than allowed"
     TOO_MANY_REPORTS = 413, "The batch has more reports than allowed"
     WRONG_CONTENT_TYPE = 415, "The body has another content type than this address takes"
+    WRONG_HOST = 421, "The request is addressed to another host"
     REJECTED = 422, "The report is rejected"
     TOO_MANY_REQUESTS = 429, "Too many requests from one address"
     INTERNAL = 500, "The collector made a mistake"
@@ -118,18 +119,21 @@ class Request:
         kind, _, token = self.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         return token if kind.lower() == "bearer" else ""
 
-    async def body(self, most_bytes: int, most_seconds: float) -> bytes:
-        """Read the body; it is counted while it arrives, so that a large or slow one never fills the memory."""
-        length = self.headers.get(b"content-length", b"0")
-        if not length.isdigit() or len(length) > 18 or int(length) > most_bytes:
+    async def body(self, most_bytes: int, most_seconds: float, hold: Callable[[int], object] = int) -> bytes:
+        """Read the body; `hold` is told of each part as it arrives, so that no body fills the memory."""
+        length = self.headers.get(b"content-length", b"")
+        if length and (not length.isdigit() or len(length) > 18 or int(length) > most_bytes):
             raise ProblemError(Problem.TOO_LARGE, f"a body has at most {most_bytes} bytes")
+        if self.headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+            raise ProblemError(Problem.BAD_REQUEST, "a body has a length, or is chunked once")
         try:
             async with asyncio.timeout(most_seconds):
-                return await self._read(most_bytes)
+                return await self._read(most_bytes, int(length or most_bytes + 1), hold)
         except TimeoutError:
             raise ProblemError(Problem.TOO_SLOW, f"a body must arrive in {most_seconds:g} seconds") from None
 
-    async def _read(self, most_bytes: int) -> bytes:
+    async def _read(self, most_bytes: int, length: int, hold: Callable[[int], object]) -> bytes:
+        """Read until the end, or until so many bytes have come: asking for the end once more would cost a turn."""
         parts: list[bytes] = []
         size = 0
         while True:
@@ -140,7 +144,8 @@ class Request:
             size += len(part)
             if size > most_bytes:
                 raise ProblemError(Problem.TOO_LARGE, f"a body has at most {most_bytes} bytes")
-            if not message.get("more_body", False):
+            hold(len(part))
+            if size >= length or not message.get("more_body", False):
                 return b"".join((*parts, part)) if parts else part
             parts.append(part)
 
