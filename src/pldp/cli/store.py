@@ -31,9 +31,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     rotate = actions.add_parser("rotate", help="make a new token of a name; the one before works until the next time")
     revoke = actions.add_parser("revoke", help="end the tokens of a name")
     log = actions.add_parser("log", help="list what was done to the store: tokens, enrolments, rounds, backups")
-    check = actions.add_parser(
-        "check", help="compare what is stored with its checksums; names what is damaged"
-    )
+    check = actions.add_parser("check", help="compare what is stored with its checksums; names what is damaged")
     copy = actions.add_parser("backup", help="copy the store to a file that a collector can start from")
     copy.add_argument("target", help="file to write")
     restore = actions.add_parser("restore", help="check a copy and begin a store with it; none may be there")
