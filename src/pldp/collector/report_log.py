@@ -116,8 +116,11 @@ class ReportLog:
 
     def find(self, ids: Sequence[bytes]) -> list[Entry | None]:
         """Return what is stored under each id."""
-        found: list[Entry | None] = [self._entry(*each) for each in zip(ids, self._seen.find(ids), strict=True)]
-        return found
+        tail = self._tail
+        return [
+            self._entry(identity, numbers) if numbers or identity in tail else None
+            for identity, numbers in zip(ids, self._seen.find(ids), strict=True)
+        ]
 
     def _entry(self, identity: bytes, numbers: Sequence[int]) -> Entry | None:
         row = self._tail.get(identity)
