@@ -133,7 +133,7 @@ def late(waits: list[float]) -> float:
 
 
 def test_people_are_served_while_everything_attacks(tmp_path: Path, commute: Survey) -> None:
-    with running(tmp_path, "--body-seconds", "10", "--connections", "2000") as server, ExitStack() as opened:
+    with running(tmp_path, "--body-seconds", "60", "--connections", "2000") as server, ExitStack() as opened:
         people = Uploads(commute, server)
         for number in range(SLOW + IDLE):
             held = opened.enter_context(closing(connect(server, f"127.0.3.{number % 200 + 1}")))
@@ -153,7 +153,8 @@ def test_people_are_served_while_everything_attacks(tmp_path: Path, commute: Sur
     found = stored_ids(server.database, commute)
     sys.stdout.write(
         f"{SLOW} slow, {IDLE} idle, one flooding, withdrawals, backups: {len(people.waits)} uploads, "
-        f"{people.failed} failed, p99 {late(people.waits):.0f} ms, /healthz p99 {late(people.health):.0f} ms, memory {peak / MEGABYTE:.0f} MB\n"
+        f"{people.failed} failed, p99 {late(people.waits):.0f} ms, /healthz p99 {late(people.health):.0f} ms, "
+        f"memory {peak / MEGABYTE:.0f} MB\n"
     )
     assert len(people.acknowledged) > 5 * SECONDS
     assert people.failed == 0
