@@ -47,12 +47,13 @@ class Reader:
         """Read a batch, one report or rejection for each line that is not empty."""
         read: list[Packed | Rejection] = []
         until = monotonic() + TURN
-        for line in _lines(body):
+        parse, longest = self._packing.read, self.longest
+        for number, line in enumerate(_lines(body)):
             try:
-                read.append(self.read(line))
+                read.append(parse(line) if len(line) <= longest else Rejection.MALFORMED)
             except ReportRejected as rejected:
                 read.append(rejected.reason)
-            if monotonic() > until:
+            if not number % 16 and monotonic() > until:
                 await asyncio.sleep(0)
                 until = monotonic() + TURN
         return read
