@@ -20,7 +20,7 @@ from pldp.survey import Survey
 
 LONG = bool(os.environ.get("PLDP_LONG"))
 SLOW = 1000 if LONG else 100
-HEAD = b"POST /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-ndjson\r\n"
+HEAD = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\n"
 
 
 @pytest.fixture(autouse=True)

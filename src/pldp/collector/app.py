@@ -183,6 +183,7 @@ class Collector:
         except Exception as error:  # noqa: BLE001 - the last resort; its message could hold what was sent
             log.error("internal error: %s", type(error).__name__)  # noqa: TRY400
             problem = ProblemError(Problem.INTERNAL)
+        problem.forget()
         if problem.problem is not Problem.REJECTED:  # those are counted in steps
             self._problems[problem.code] += 1
         return problem.response()
