@@ -5,6 +5,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import cached_property
 from time import monotonic
 from typing import Final
 
@@ -334,6 +335,10 @@ class Collector:
         raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
 
     async def _get_openapi(self, _: Request) -> Response:
+        return self._description
+
+    @cached_property
+    def _description(self) -> Response:
         return json_response(openapi(self.routes))
 
     async def _get_health(self, _: Request) -> Response:
