@@ -37,7 +37,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def test_headers_that_never_end_are_ended(tmp_path: Path, commute: Survey) -> None:
     with local(tmp_path, commute, body_seconds=1) as server:
         address = server.url.removeprefix("http://").split(":")
-        begun = b"GET /healthz HTTP/1.1\r\nhost: x\r\n"
+        begun = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
         sockets = [socket.create_connection(address, timeout=10) for _ in range(3)]
         sockets[1].sendall(begun)
         sockets[2].sendall(begun + b"\r\n")
@@ -203,7 +203,7 @@ def test_the_sender_does_not_repeat_what_is_refused_for_good(tmp_path: Path, com
 
 
 def test_the_owner_makes_tokens_and_backups_while_it_runs(tmp_path: Path, commute: Survey, capsys) -> None:
-    with running(tmp_path) as server:
+    with running(tmp_path, "--result-step", "1") as server:
         database = ["--database", str(server.database)]
         capsys.readouterr()
         assert main(["store", "token", "ana", *database]) == 0

@@ -5,6 +5,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from time import monotonic
 from typing import Final
 
@@ -188,6 +189,7 @@ class Collector:
         except Exception as error:  # noqa: BLE001 - the last resort; its message could hold what was sent
             log.error("internal error: %s", type(error).__name__)  # noqa: TRY400
             problem = ProblemError(Problem.INTERNAL)
+        problem.forget()
         if problem.problem is not Problem.REJECTED:  # those are counted in steps
             self._problems[problem.code] += 1
         return problem.response()
@@ -349,6 +351,10 @@ class Collector:
         raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
 
     async def _get_openapi(self, _: Request) -> Response:
+        return self._description
+
+    @cached_property
+    def _description(self) -> Response:
         return json_response(openapi(self.routes))
 
     async def _get_health(self, _: Request) -> Response:

@@ -74,6 +74,10 @@ class ProblemError(Exception):
         self.code = code or problem.code
         self.retry_after = retry_after
 
+    def forget(self) -> None:
+        """Let go of where it was raised: the half of a body, and the connection, which ends with its last reference."""
+        self.__traceback__ = self.__context__ = None
+
     def response(self) -> Response:
         """Return the problem document; where the body may not have been read to its end, the connection is closed.
 
