@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers.collector.client import JSON, LINES, call, lines, send
 from helpers.collector.senders import make_reports, packed, receipt_of
@@ -492,12 +490,15 @@ def test_where_levels_disagree_that_is_said_first_and_pooling_is_by_size() -> No
 
 def test_questions_without_reports_say_what_is_missing(shopping: tuple[Survey, Tally]) -> None:
     survey, _ = shopping
-    shown = overview(Tally.empty(survey), 1, [], [], 50)
+    shown = overview(Tally.empty(survey), 1, [], [], 1)
     assert shown["questions"] == []
     assert [(each["name"], each["text"]) for each in shown["missing"]] == [
         (question.name, question.text) for question in survey.questions
     ]
     assert all("no reports" in each["reason"] for each in shown["missing"])
+    in_steps = overview(Tally.empty(survey), 1, [], [], 50)["missing"]
+    words = "too few reports so far: results count whole steps of 50 reports per level"
+    assert {each["reason"] for each in in_steps} == {words}
 
 
 def test_questions_with_many_values_show_the_largest_and_say_how_many_are_left() -> None:
