@@ -198,7 +198,8 @@ def test_bodies_that_are_held_have_one_budget(tmp_path: Path, commute: Survey, a
         connection = opened.enter_context(closing(server.connect()))
         connection.request("POST", "/v1/reports", report_line(commute)[1], {"content-type": "application/json"})
         status = connection.getresponse().status
-    assert (status, set(answers) - {b""}) == ((200, {b"429"}) if addresses == 1 else (503, {b"503"}))
+    assert status == 200  # single reports are bounded by the connections
+    assert set(answers) - {b""} == ({b"429"} if addresses == 1 else {b"503"})
     assert sum(answers.values()) >= count - (3 if addresses == 1 else 8)
     assert grown < (60 << 20 if addresses == 1 else 160 << 20)
     assert max(times) < PROMPT

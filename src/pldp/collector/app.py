@@ -61,8 +61,9 @@ class Collector:
     """Serves one survey from one store.
 
     `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
-    get when they fetch the survey: its signed form, by default the spelled-out one. `clock` tells seconds, for limits
-    of rates and the age of overviews.
+    get when they fetch the survey: its signed form, by default the spelled-out one. A `preview` shows simulated people:
+    it says so wherever it shows them, and takes no reports. `clock` tells seconds, for limits of rates and the age of
+    overviews.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Collector:
         settings: Settings,
         *,
         document: bytes | None = None,
+        preview: bool = False,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._survey = survey
@@ -87,7 +89,8 @@ class Collector:
             raise UsageError(f"trusted_proxy must be an IP address, not {settings.trusted_proxy[:40]!r}")
         self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
-        self._live = Live(store, clock=clock)
+        self._preview = preview
+        self._live = Live(store, preview=preview, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
         self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
@@ -114,7 +117,10 @@ class Collector:
                 takes=(ONE, MANY),
                 body="report",
                 query=("round",),
-                problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS, Problem.BAD_REQUEST),
+                problems=(
+                    *(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS, Problem.BAD_REQUEST),
+                    Problem.PREVIEW,
+                ),
             ),
             Route(
                 "POST",
@@ -223,6 +229,8 @@ class Collector:
         return with_etag(request, self._survey.hash, Response(self._document))
 
     async def _post_reports(self, request: Request) -> Response:
+        if self._preview:
+            raise ProblemError(Problem.PREVIEW)
         kind = request.content_type()
         payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
         number = _round_number(request) or 0
@@ -299,7 +307,8 @@ class Collector:
 
     async def _get_round(self, _: Request) -> Response:
         latest = (await asyncio.to_thread(self._store.rounds))[-1]
-        return json_response({"round": latest.number, "open": latest.open})
+        marked = {"preview": True} if self._preview else {}
+        return json_response({"round": latest.number, "open": latest.open, **marked})
 
     async def _close_round(self, request: Request) -> Response:
         return await self._change_round(lambda: self._store.close_round(request.caller))

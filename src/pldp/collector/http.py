@@ -32,6 +32,7 @@ class Problem(Enum):
     BAD_REQUEST = 400, "The request breaks a rule"
     BAD_TOKEN = 401, "A valid token is needed"
     WRONG_SCOPE = 403, "The token does not allow this"
+    PREVIEW = 403, "This collector shows simulated people and takes no reports"
     NOT_FOUND = 404, "There is nothing here"
     UNKNOWN_RECEIPT = 404, "No stored report has this receipt"
     METHOD_NOT_ALLOWED = 405, "This address does not take this method"

@@ -27,7 +27,9 @@ class Reader:
         self._most_reports = most_reports
         self._reading = asyncio.Lock()
         self.longest = 4 * body_length(survey) + 1024
-        names = "".join(name.name for question in survey.questions for name in (question, *question.levels))
+        names = "".join(
+            name for each in survey.questions for name in (each.name, *(level.name for level in each.levels))
+        )
         self._most_brackets = 2 * len(survey.questions) + _brackets(names.encode()) + _SPARE_BRACKETS
 
     def read(self, text: bytes) -> Packed:

@@ -112,7 +112,6 @@ class Store:
         self.arrivals = Arrivals(step)
         self._survey = survey.hash
         self._running = Running(self.packing, pairs)
-        self._shown = {_OPEN: Shown(self.packing, pairs, step)}
         self._pairs = pairs
         self._ledger = Ledger(dearest_report(survey))
         self._round: int | None = None
@@ -126,6 +125,8 @@ class Store:
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
             secret = blake2b(key=key, digest_size=32, person=b"seen").digest()
+            self._secret = blake2b(key=key, digest_size=32, person=b"shown").digest()
+            self._shown = {_OPEN: self._show()}
             self._log = ReportLog(self._connections, self.packing.width, secret, max(step, MIX))
             try:
                 self._log.load()
@@ -286,13 +287,16 @@ class Store:
         if self.step == 1:
             return self.tally(number, progress)
         is_open = number is None or number == self._round
-        running = self._shown.setdefault(_OPEN if is_open else number or 0, Shown(self.packing, self._pairs, self.step))
+        running = self._shown.setdefault(_OPEN if is_open else number or 0, self._show())
 
         def finish(reader: Connection, chosen: int) -> Tally:
             return running.shown(lambda first, last: self._between(reader, chosen, first, last))
 
         counted = self._follow(running, number, progress, finish)
         return replace(counted, rejections=self._in_steps(counted.rejections))
+
+    def _show(self) -> Shown:
+        return Shown(self.packing, self._pairs, self.step, self._secret)
 
     def _in_steps(self, rejections: Mapping[Rejection, int]) -> dict[Rejection, int]:
         return {reason: count // self.step * self.step for reason, count in rejections.items()}
@@ -363,10 +367,11 @@ class Store:
         """Return how many reports were rejected in all, by reason, as readers may see it."""
         return self._in_steps(self.rejections())
 
-    def rejections(self) -> dict[Rejection, int]:
-        """Return how many reports were rejected in all, by reason."""
+    def rejections(self, number: int | None = None) -> dict[Rejection, int]:
+        """Return how many reports were rejected, by reason, in all or in a round."""
         with self._connections.snapshot() as reader:
-            found = reader.execute("SELECT reason, sum(count) FROM rejections GROUP BY reason").fetchall()
+            where = "WHERE round = coalesce(?, round) GROUP BY reason ORDER BY reason"
+            found = reader.execute(f"SELECT reason, sum(count) FROM rejections {where}", (number,)).fetchall()  # noqa: S608
         return {Rejection(reason): count for reason, count in found}
 
     def close(self) -> None:
