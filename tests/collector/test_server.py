@@ -203,7 +203,7 @@ def test_the_sender_does_not_repeat_what_is_refused_for_good(tmp_path: Path, com
 
 
 def test_the_owner_makes_tokens_and_backups_while_it_runs(tmp_path: Path, commute: Survey, capsys) -> None:
-    with running(tmp_path) as server:
+    with running(tmp_path, "--result-step", "1") as server:
         database = ["--database", str(server.database)]
         capsys.readouterr()
         assert main(["store", "token", "ana", *database]) == 0
