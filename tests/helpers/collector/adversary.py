@@ -195,8 +195,9 @@ def main() -> None:
     """Look at a collector in steps of 50, and at one that shows every report."""
     for step in (50, 1):
         spy, truth = attack(step, before=0, uploads=130, withdrawals=12)
+        right = sum(one == two for one, two in zip(spy.found, truth, strict=False))
         sys.stdout.write(
-            f"step {step}: of {len(truth)} uploads and withdrawals, {len(set(spy.found) & set(truth))} found by trial; "
+            f"step {step}: of {len(truth)} uploads and withdrawals, {right} found by trial; "
             f"{spy.few_apart('q')} combinations of readings differ by few reports\n"
         )
 
