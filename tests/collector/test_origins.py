@@ -1,4 +1,4 @@
-"""Pages of other origins: those on the list may use the API, nobody else, and never with cookies."""
+"""Who calls: pages of other origins on the list, hosts that are ours, and addresses as one trusted proxy tells them."""
 
 from __future__ import annotations
 
@@ -85,3 +85,71 @@ def test_who_may_upload_is_one_of_three_words() -> None:
     assert Settings.read({}, {"PLDP_UPLOADS": "ledger"}).uploads == "ledger"
     with pytest.raises(UsageError, match="uploads must be open, token or ledger, not 'all'"):
         Settings.read({"uploads": "all"}, {})
+
+
+def test_a_request_to_another_host_is_refused(store: Store, commute: Survey, tmp_path: Path) -> None:
+    """A page whose name was made to point here (DNS rebinding) reads nothing."""
+    settings = Settings(rate_limit=0)
+    app = Collector(commute, store, Tokens(tmp_path / "reports.db"), settings)
+    for host in ("localhost", "localhost:8300", "127.0.0.1:1", "[::1]:8300", "LOCALHOST.", ""):
+        assert call(app, "GET", "/v1/survey", headers={"host": host}).status == 200
+    for host in (
+        "evil.example",
+        "evil.example:8300",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "[::2]",
+        "a b",
+        ":",
+    ):
+        answer = call(app, "GET", "/v1/survey", headers={"host": host})
+        assert (answer.status, answer.code) == (421, "wrong_host")
+
+
+@pytest.mark.parametrize(
+    ("given", "served", "refused"),
+    [
+        ({"host": "192.0.2.7"}, ["any.example", "127.0.0.1"], []),
+        ({"trusted_proxy": "127.0.0.1"}, ["any.example"], []),
+        ({"hosts": "survey.example.org"}, ["survey.example.org:443", "localhost"], ["any.example"]),
+        ({"host": "192.0.2.7", "hosts": "a.example b.example"}, ["b.example", "192.0.2.7"], ["c.example"]),
+        ({"host": "127.0.0.9"}, ["127.0.0.9:8300"], ["any.example"]),
+    ],
+)
+def test_which_hosts_are_served(
+    store: Store, commute: Survey, tmp_path: Path, given: dict[str, str], served: list[str], refused: list[str]
+) -> None:
+    app = Collector(commute, store, Tokens(tmp_path / "reports.db"), Settings.read({"rate_limit": "0", **given}, {}))
+    found = {host: call(app, "GET", "/healthz", headers={"host": host}).status for host in (*served, *refused)}
+    assert found == dict.fromkeys(served, 200) | dict.fromkeys(refused, 421)
+
+
+@pytest.mark.parametrize("hosts", ["a.example:80", "https://a.example", "*", "a.example,b.example"])
+def test_what_is_no_host_is_refused(hosts: str) -> None:
+    with pytest.raises(UsageError, match="hosts must be names such as survey.example.org, without ports, not"):
+        Settings.read({"hosts": hosts}, {})
+
+
+def passed(app: Collector, address: str, forwarded: str, count: int = 30) -> int:
+    """Return how many requests pass before the rate limit stops them."""
+    headers = {"x-forwarded-for": forwarded} if forwarded else {}
+    return [call(app, "GET", "/healthz", address=address, headers=headers).status for _ in range(count)].count(200)
+
+
+def test_one_hop_of_forwarding_is_believed_of_the_trusted_proxy_alone(
+    store: Store, commute: Survey, tmp_path: Path
+) -> None:
+    settings = Settings(rate_limit=1, trusted_proxy="127.0.0.1")
+    app = Collector(commute, store, Tokens(tmp_path / "reports.db"), settings, clock=lambda: 0.0)
+    assert passed(app, "127.0.0.1", "192.0.2.1") == 10
+    assert passed(app, "127.0.0.1", "192.0.2.2") == 10  # another person behind the same proxy
+    assert passed(app, "127.0.0.1", "192.0.2.9, 192.0.2.2") == 0  # only what the proxy itself added counts
+    assert passed(app, "::ffff:127.0.0.1", "192.0.2.2") == 0  # the same proxy, the same person
+    assert passed(app, "198.51.100.1", "192.0.2.3") == 10  # somebody else's word is not believed …
+    assert passed(app, "198.51.100.1", "192.0.2.4") == 0  # … so a made-up address helps nobody
+    assert passed(app, "127.0.0.1", "unknown") == 10  # no address: the proxy's own
+
+
+def test_a_trusted_proxy_that_is_no_address_is_refused(store: Store, commute: Survey, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="trusted_proxy must be an IP address, not 'proxy.example'"):
+        Collector(commute, store, Tokens(tmp_path / "reports.db"), Settings(trusted_proxy="proxy.example"))

@@ -29,8 +29,9 @@ IMAGES = 10_000 if os.environ.get("PLDP_LONG") else 250
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything that happens after many reports happens after few: joined chunks, blocks of the index."""
-    monkeypatch.setattr(report_log, "COMPACT_EVERY", 6)
+    """Everything that happens after many reports happens after few: blocks of reports, blocks of the index."""
+    monkeypatch.setattr("pldp.collector.store.MIX", 6)
+    monkeypatch.setattr(report_log, "BLOCK_REPORTS", 8)
     monkeypatch.setattr("pldp.collector.seen.RECENT", 32)
     monkeypatch.setattr("pldp.collector.seen.BLOCK", 128)
 
@@ -75,7 +76,7 @@ def work(
 def recorded(survey: Survey, folder: Path, synchronous: str, seed: int) -> list[Step]:
     """Return the steps of a day of work, with a note behind each acknowledgement."""
     database = FaultyDatabase(folder / "reports.db")
-    with watched(folder) as seen, closing(Store(survey, database)) as store:
+    with watched(folder) as seen, closing(Store(survey, database, step=6)) as store:
         for setting in (f"synchronous = {synchronous}", "wal_autocheckpoint = 30"):
             database.writer.execute(f"PRAGMA {setting}").fetchall()
         work(survey, store, lambda what, reports: seen.note((what, reports)), seeded(seed))
@@ -89,9 +90,11 @@ def lost(survey: Survey, steps: list[Step], chance: random.Random) -> int:
             (folder / name).write_bytes(content)
         stored: dict[bytes, bytes] = {}
         missing = 0
-        with closing(Store(survey, folder / "reports.db")) as store:
+        with closing(Store(survey, folder / "reports.db", step=6)) as store:
             counted = Counter[bytes]()
-            for ids, rows in query(folder / "reports.db", "SELECT ids, rows FROM chunks ORDER BY first"):
+            for ids, rows in query(
+                folder / "reports.db", "SELECT ids, rows FROM blocks UNION ALL SELECT ids, rows FROM tail"
+            ):
                 names = [ids[place : place + 16] for place in range(0, len(ids), 16)]
                 counted.update(names)
                 stored |= {name: rows[4 * place : 4 * place + 4] for place, name in enumerate(names)}
@@ -118,7 +121,7 @@ def cuts(steps: list[Step], chance: random.Random, count: int) -> Iterator[list[
 
 def test_power_cuts_lose_nothing_acknowledged(tmp_path: Path, commute: Survey) -> None:
     steps = recorded(commute, tmp_path, "FULL", seed=1)
-    done = Counter(step.what for step in steps if not step.name.startswith("reports.db.lock"))
+    done = Counter(step.what for step in steps)
     assert done["sync"] > 40
     assert {"write", "truncate", "open"} <= done.keys()
     assert any(step.what == "write" and step.name == "reports.db" for step in steps[len(steps) // 2 :])
@@ -153,7 +156,7 @@ def failing(seen: Disk, survey: Survey, path: Path, codes: dict[str, int], first
         return disk.OK
 
     database = FaultyDatabase(path)
-    with closing(Store(survey, database)) as store:
+    with closing(Store(survey, database, step=6)) as store:
         database.writer.execute("PRAGMA wal_autocheckpoint = 10").fetchall()
         seen.refuse = refuse
         tries = made(survey, chance, 60)
@@ -201,7 +204,7 @@ def test_databases_elsewhere_are_not_seen(tmp_path: Path, commute: Survey) -> No
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     for folder in (here, elsewhere):
         folder.mkdir()
-    with closing(Store(commute, elsewhere / "reports.db")) as other, watched(here) as seen:
+    with closing(Store(commute, elsewhere / "reports.db", step=6)) as other, watched(here) as seen:
         other.add(made(commute, seeded(1), 1), {})
         assert not seen.steps
         with closing(Store(commute, here / "reports.db")):

@@ -13,6 +13,7 @@ from typing import Any, Final
 from pldp.cli.arguments import with_extra
 from pldp.collector import PREFIX, Settings
 from pldp.errors import UsageError
+from pldp.survey import load
 
 PREVIEW_PEOPLE: Final = 2000
 _PREVIEW_SEED: Final = 1  # every preview of a survey shows the same people
@@ -43,14 +44,21 @@ def add_settings(parser: argparse.ArgumentParser, *names: str) -> None:
 def _run(args: argparse.Namespace) -> None:
     settings = Settings.read(vars(args), file=args.config)
     with with_extra("collector"):
-        from pldp.collector import serve  # noqa: PLC0415 - optional
+        from pldp.collector import Tokens, serve, warnings  # noqa: PLC0415 - optional
+
+    def tell(address: str) -> None:
+        _tell(address)
+        for line in warnings(load(args.survey), settings, Tokens(settings.database)):
+            sys.stderr.write(f"pldp: {line}\n")
+        sys.stderr.flush()
+
     if args.people is not None and not args.preview:
         raise UsageError("--people is the number of simulated people: it goes with --preview")
     with _told_to_end():
         if args.preview:
             _preview(args, settings, serve)
         else:
-            serve(args.survey, settings, _tell)
+            serve(args.survey, settings, tell)
 
 
 def _preview(args: argparse.Namespace, settings: Settings, serve: Callable[..., None]) -> None:
@@ -80,7 +88,6 @@ def _fill(survey_file: str, settings: Settings, people: int) -> str:
     from pldp.collector import Store, Tokens  # noqa: PLC0415 - optional
     from pldp.reports.columns import from_batch  # noqa: PLC0415 - a collector of real people needs none of this
     from pldp.simulate import Population, simulate_reports  # noqa: PLC0415
-    from pldp.survey import load  # noqa: PLC0415
 
     survey = load(survey_file)
     population = Population.of_shares(survey, people, seed=_PREVIEW_SEED)
@@ -107,9 +114,5 @@ def _told_to_end() -> Iterator[None]:
 
 
 def _tell(address: str) -> None:
-    sys.stdout.write(
-        f"survey     {address}/\n"
-        f"dashboard  {address}/dashboard  (make a token: pldp store token NAME)\n"
-        f"API        {address}/v1/openapi.json\n"
-    )
+    sys.stdout.write(f"survey     {address}/\ndashboard  {address}/dashboard\nAPI        {address}/v1/openapi.json\n")
     sys.stdout.flush()

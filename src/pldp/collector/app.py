@@ -4,7 +4,8 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import cached_property
 from time import monotonic
 from typing import Final
 
@@ -12,25 +13,30 @@ import msgspec
 
 from pldp.budgets import epsilon_text
 from pldp.collector import http
-from pldp.collector.callers import Origins, RateLimit
+from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, address_of, plain_address
 from pldp.collector.formats import FORMATS, METRICS, encode, metrics
-from pldp.collector.http import Problem, ProblemError, Request, Response, Route, json_response, with_etag
+from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
-from pldp.collector.packing import Packed, Packing
+from pldp.collector.packing import Packed
+from pldp.collector.reading import Reader
 from pldp.collector.settings import Settings
 from pldp.collector.static import assets
 from pldp.collector.store import Outcome, Round, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
-from pldp.errors import EstimateError, StoreError, TallyError
+from pldp.errors import EstimateError, StoreError, TallyError, UsageError
 from pldp.reports import Rejection, ReportRejected
 from pldp.survey import Survey
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
 LEDGER_BYTES: Final = 64  # of every account: the length of a number would tell what a report cost, and so its level
-PAUSE_EVERY: Final = 1000  # reports that are read before other connections get a turn
+RECEIPT_BYTES: Final = 1024  # largest body of a withdrawal
+SMALL: Final = 1 << 14
+"""Bytes of a report that need not be counted while they are held: connections are, and each holds one."""
+
+Hold = Callable[[int], object]
 log = logging.getLogger("pldp.collector")
 
 
@@ -76,11 +82,17 @@ class Collector:
         self._tokens = tokens
         self._settings = settings
         self._document = document or survey.canonical
-        self._packing = Packing(survey)
+        self._reader = Reader(survey, most_reports=settings.batch_reports)
+        self._held = Held(settings.held_bytes)
+        self._proxy = plain_address(settings.trusted_proxy)
+        if settings.trusted_proxy and not self._proxy:
+            raise UsageError(f"trusted_proxy must be an IP address, not {settings.trusted_proxy[:40]!r}")
+        self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._preview = preview
         self._live = Live(store, preview=preview, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
+        self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
         self.routes = self._table()
@@ -169,7 +181,7 @@ class Collector:
 
     async def _answer(self, request: Request) -> Response:
         try:
-            self._check_rate(request)
+            self._check_caller(request)
             if self._origins.asks(request):
                 return self._origins.grant(route.method for route in self.routes)
             route = self._router.find(request)
@@ -183,6 +195,7 @@ class Collector:
         except Exception as error:  # noqa: BLE001 - the last resort; its message could hold what was sent
             log.error("internal error: %s", type(error).__name__)  # noqa: TRY400
             problem = ProblemError(Problem.INTERNAL)
+        problem.forget()
         if problem.problem is not Problem.REJECTED:  # those are counted in steps
             self._problems[problem.code] += 1
         return problem.response()
@@ -192,23 +205,25 @@ class Collector:
         await self._uploads.drain()
         self._live.close()
 
-    def _check_rate(self, request: Request) -> None:
+    def _check_caller(self, request: Request) -> None:
+        if self._proxy:
+            request.address = address_of(request, self._proxy)
         wait = self._limit.wait(request.address) if self._limit is not None else 0
         if wait:
             raise ProblemError(Problem.TOO_MANY_REQUESTS, retry_after=wait)
+        if not self._hosts.allow(request.headers.get(b"host", b"")):
+            raise ProblemError(Problem.WRONG_HOST, "the collector's setting `hosts` names those that are served")
 
     async def _check_token(self, request: Request, scope: str) -> str:
         """Check tokens in one place and return what this one allows: `admin` includes every other scope."""
         token = request.token()
-        found = await asyncio.to_thread(self._tokens.scope, token) if token else None
-        if found is None:
-            raise ProblemError(Problem.BAD_TOKEN)
-        if found not in {scope, "admin"}:
+        caller = await asyncio.to_thread(self._tokens.find, token) if token else None
+        if caller is None or caller.expired:
+            raise ProblemError(Problem.BAD_TOKEN, "the token has expired; ask for a new one" if caller else "")
+        if caller.scope not in {scope, "admin"}:
             raise ProblemError(Problem.WRONG_SCOPE, f"scope {scope} is needed")
-        return found
-
-    async def _body(self, request: Request) -> bytes:
-        return await request.body(self._settings.body_bytes, self._settings.body_seconds)
+        request.caller = caller.name
+        return caller.scope
 
     async def _get_survey(self, request: Request) -> Response:
         return with_etag(request, self._survey.hash, Response(self._document))
@@ -219,33 +234,42 @@ class Collector:
         kind = request.content_type()
         payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
         number = _round_number(request) or 0
-        if kind == ONE:
-            return await self._take_one(await self._body(request), payer, number)
-        if kind == MANY:
-            return await self._take_many(await self._body(request), payer, number)
-        raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
+        if kind not in {ONE, MANY}:
+            raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
+        if kind == ONE and self._reader.longest <= SMALL:
+            return await self._take_one(request, int, payer, number)
+        with self._held.of(request.address) as held:  # until the reports are durable
+            if kind == ONE:
+                return await self._take_one(request, held.add, payer, number)
+            return await self._take_many(request, held, payer, number)
 
-    async def _take_one(self, body: bytes, payer: bytes, number: int) -> Response:
+    async def _take_one(self, request: Request, hold: Hold, payer: bytes, number: int) -> Response:
         try:
-            packed = self._packing.read(body)
+            packed = self._reader.read(await self._body_of_one(request, hold))
         except ReportRejected as rejected:
             await self._uploads.add((), {rejected.reason: 1})
             raise ProblemError(Problem.REJECTED, str(rejected), code=rejected.reason.value) from None
-        (outcome,) = await self._uploads.add((packed._replace(round=number),), {}, payer)
+        (outcome,) = await self._uploads.add((packed._replace(round=number) if number else packed,), {}, payer)
         if outcome is not None:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
         return json_response(_Accepted(packed.id.hex()))
 
-    async def _take_many(self, body: bytes, payer: bytes, number: int) -> Response:
-        lines = [line for line in body.split(b"\n") if line.strip()]
-        if len(lines) > self._settings.batch_reports:
-            most = self._settings.batch_reports
-            raise ProblemError(Problem.TOO_MANY_REPORTS, f"a batch has at most {most} reports")
-        self._uploads.check_room(len(lines))
-        read: list[Packed | Rejection] = []
-        for start in range(0, len(lines), PAUSE_EVERY):
-            read += map(self._read, lines[start : start + PAUSE_EVERY])
-            await asyncio.sleep(0)
+    def _body_of_one(self, request: Request, hold: Hold) -> Awaitable[bytes]:
+        """Read a body that holds one report; what is longer than any report is too long before all of it has come."""
+        size = 0
+
+        def count(more: int) -> None:
+            nonlocal size
+            size += more
+            hold(more)
+            self._reader.check_length(size)
+
+        return request.body(self._settings.body_bytes, self._deadlines, count)
+
+    async def _take_many(self, request: Request, held: HeldBody, payer: bytes, number: int) -> Response:
+        body = await request.body(self._settings.body_bytes, self._deadlines, held.add)
+        self._uploads.check_room(self._reader.count(body))
+        read = await self._reader.read_many(body)
         reports = [each for each in read if isinstance(each, Packed)]
         if number:
             reports = [each._replace(round=number) for each in reports]
@@ -255,12 +279,6 @@ class Collector:
         accepted = sum(isinstance(each, _Accepted) for each in outcomes)
         return json_response(_Batch(accepted, outcomes))
 
-    def _read(self, line: bytes) -> Packed | Rejection:
-        try:
-            return self._packing.read(line)
-        except ReportRejected as rejected:
-            return rejected.reason
-
     def _tell(self, report: Packed, outcome: Outcome) -> _Accepted | _Rejected:
         return _Accepted(report.id.hex()) if outcome is None else _Rejected(outcome)
 
@@ -268,7 +286,8 @@ class Collector:
         if request.content_type() != ONE:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send the receipt as {ONE}")
         try:
-            receipt = msgspec.json.decode(await self._body(request), type=_Withdrawal).receipt
+            body = await request.body(RECEIPT_BYTES, self._deadlines)
+            receipt = msgspec.json.decode(body, type=_Withdrawal).receipt
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
         if not await self._uploads.withdraw(receipt):
@@ -291,11 +310,11 @@ class Collector:
         marked = {"preview": True} if self._preview else {}
         return json_response({"round": latest.number, "open": latest.open, **marked})
 
-    async def _close_round(self, _: Request) -> Response:
-        return await self._change_round(self._store.close_round)
+    async def _close_round(self, request: Request) -> Response:
+        return await self._change_round(lambda: self._store.close_round(request.caller))
 
-    async def _open_round(self, _: Request) -> Response:
-        return await self._change_round(self._store.open_round)
+    async def _open_round(self, request: Request) -> Response:
+        return await self._change_round(lambda: self._store.open_round(request.caller))
 
     async def _change_round(self, change: Callable[[], Round]) -> Response:
         await self._uploads.run(change)
@@ -341,6 +360,10 @@ class Collector:
         raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
 
     async def _get_openapi(self, _: Request) -> Response:
+        return self._description
+
+    @cached_property
+    def _description(self) -> Response:
         return json_response(openapi(self.routes))
 
     async def _get_health(self, _: Request) -> Response:

@@ -55,6 +55,9 @@ class Database(Protocol):
     def erase_log(self, connection: Connection) -> bool:
         """Take what was overwritten out of logs that the database has beside its file; `False` while one is in use."""
 
+    def check(self) -> list[str]:
+        """Return what is damaged, one line each; nothing is changed."""
+
     def backup(self, target: str | Path) -> None:
         """Copy everything to a new file, whole or not at all, while it is in use."""
 

@@ -41,7 +41,7 @@ def openapi(routes: Sequence[Route]) -> dict[str, Any]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    problems = {Problem.TOO_MANY_REQUESTS, *route.problems}
+    problems = {Problem.TOO_MANY_REQUESTS, Problem.WRONG_HOST, *route.problems}
     if route.scope:
         problems |= {Problem.BAD_TOKEN, Problem.WRONG_SCOPE, Problem.STORE_UNAVAILABLE}
     responses: dict[str, Any] = {"200": {"description": "Done", "content": {kind: {} for kind in route.gives}}}

@@ -13,6 +13,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from pldp.collector.database import Connection, Rows
+from pldp.collector.integrity import find_damage
 from pldp.collector.migrations import migrate
 from pldp.errors import StoreError, StoreFullError
 
@@ -143,6 +144,11 @@ class Postgres:
     def erase_log(self, connection: Connection) -> bool:  # noqa: ARG002 - as files need it
         """Do nothing: the server keeps its log to itself."""
         return True
+
+    def check(self) -> list[str]:
+        """Return what is damaged, one line each."""
+        with self.translate_errors(), closing(self.connect()) as connection:
+            return find_damage(self, connection)
 
     def backup(self, target: str | Path) -> None:
         """Refuse: the server has better means."""

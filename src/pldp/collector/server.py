@@ -22,9 +22,9 @@ from pldp.errors import UsageError
 from pldp.survey import Survey, load
 
 try:
-    from uvloop import new_event_loop
+    from uvloop import new_event_loop as _new_event_loop
 except ImportError:  # there is none for Windows
-    from asyncio import new_event_loop
+    from asyncio import new_event_loop as _new_event_loop  # type: ignore[assignment] # any loop will do
 
 HEADER_BYTES: Final = 64 << 10
 """Largest header, and most of a body that the server reads ahead of the application; more of a header gets 431."""
@@ -59,7 +59,7 @@ def serve(
 
 def serve_app(app: Collector, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool]) -> None:
     """Listen where the settings say and serve until the end, as `serve` does; the store stays open."""
-    with _reserve(settings) as reserved, asyncio.Runner(loop_factory=new_event_loop) as runner:
+    with _reserve(settings) as reserved, asyncio.Runner(loop_factory=_new_event_loop) as runner:
         runner.run(_serve(app, settings, reserved, ready, stop))
 
 
@@ -95,7 +95,7 @@ async def _serve(
                 await asyncio.wait([serving], timeout=0.1)
         finally:
             ended_by_itself = serving.done()
-            server.stop()
+            server.stop()  # type: ignore[no-untyped-call] # granian has no types here
             await asyncio.wait([serving], timeout=GRACE)
             await app.close()
         if ended_by_itself:
@@ -105,8 +105,8 @@ async def _serve(
 def _reserve(settings: Settings) -> socket.socket:
     """Return a socket that holds the address without listening, until the server listens there.
 
-    The server itself would share a port with whoever allows it (`SO_REUSEPORT`). This socket does not: it is refused where
-    anybody listens, and a free port that the kernel picked for it is nobody else's in between.
+    The server itself would share a port with whoever allows it (`SO_REUSEPORT`). This socket does not: it is refused
+    where anybody listens, and a free port that the kernel picked for it is nobody else's in between.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     reserved = socket.socket(family)

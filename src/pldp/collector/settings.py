@@ -17,6 +17,8 @@ PREFIX: Final = "PLDP_"  #: Environment variables are called like settings, in c
 
 _ORIGIN: Final = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 _ORIGINS: Final = (rf"({_ORIGIN}( +{_ORIGIN})*)?", "must be origins such as https://app.example.org")
+_NAME: Final = r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])"
+_NAMES: Final = (rf"({_NAME}( +{_NAME})*)?", "must be names such as survey.example.org, without ports")
 _UPLOADS: Final = ("open|token|ledger", "must be open, token or ledger")
 
 
@@ -43,12 +45,20 @@ class Settings:
     body_seconds: int = _setting(30, "time in which the header of a request, and then its body, must arrive", 1)
     batch_reports: int = _setting(10_000, "most reports in one batch", 1)
     waiting_reports: int = _setting(100_000, "most reports that wait to be stored; then uploads get 503", 1)
-    connections: int = _setting(2_000, "most connections at a time; then requests get 503", 1)
+    held_bytes: int = _setting(
+        64 << 20, "most bytes of bodies that are not stored yet, a quarter of them from one address", 1
+    )
+    connections: int = _setting(2_000, "most connections at a time; others wait until one ends", 1)
     result_step: int = _setting(
         50, "results change by so many reports of a level at least, and levels with fewer are not in them", 1
     )
     pairs: str = _setting("", "questions to count together for two-way tables, such as mode+late, with commas between")
     trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")
+    hosts: str = _setting(
+        "",
+        "names that requests may be addressed to, separated by spaces; empty: any, on loopback only this machine's own",
+        form=_NAMES,
+    )
     uploads: str = _setting(
         "open",
         "who may upload: open (anybody), token (whoever has a token), ledger (enrolled people within their budgets)",

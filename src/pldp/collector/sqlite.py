@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pldp.collector.database import Connection
 from pldp.collector.file_lock import FileLock, identity
+from pldp.collector.integrity import find_damage
 from pldp.collector.migrations import migrate
 from pldp.errors import StoreError, StoreFullError
 from pldp.files import OWNER_ONLY, atomic_path
@@ -140,16 +141,19 @@ class Sqlite:
             if left.exists():
                 raise StoreError(f"{left}: is in the way; move {self._shown} and the files beside it away first")
         source = Sqlite(copy)
-        source.check()
+        damage = source.check()
+        if damage:
+            raise StoreError(f"{copy}: is not a whole store: {damage[0]}")
         source.backup(self._path)
 
-    def check(self) -> None:
-        """Raise `StoreError` unless the file is a whole store."""
+    def check(self) -> list[str]:
+        """Return what is damaged, one line each."""
         self.find()
         with self.translate_errors(), closing(_open(self._path)) as connection:
-            surveys = connection.execute("SELECT count(*) FROM meta WHERE name = 'survey'").fetchone()
-            if surveys != (1,) or connection.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
-                raise StoreError(f"{self._shown}: is not a whole store")
+            sound = connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            pages = [] if sound else ["pages of the file are damaged"]
+            ((tables,),) = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'blocks'")
+            return [*pages, *(find_damage(self, connection) if tables else ["there are no tables for reports"])]
 
     def find(self) -> None:
         """Raise `StoreError` unless there is a file."""

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from pldp.collector.acts import COMMAND_LINE, record
 from pldp.collector.database import Connection, Connections, Database, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing
@@ -20,7 +21,7 @@ from pldp.collector.running import Running, Shown
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
 from pldp.reports.columns import BATCH_ROWS
-from pldp.survey import Survey
+from pldp.survey import Survey, dearest_report
 from pldp.tallies import Pair, Tally
 
 STEP: Final = 1 << 20  # reports that are counted in one look at the database: it is never held for long
@@ -112,7 +113,7 @@ class Store:
         self._survey = survey.hash
         self._running = Running(self.packing, pairs)
         self._pairs = pairs
-        self._ledger = Ledger()
+        self._ledger = Ledger(dearest_report(survey))
         self._round: int | None = None
         self._erased = False  # whether all that was erased has left the log of the database
         with ExitStack() as opened:
@@ -199,8 +200,7 @@ class Store:
 
     def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
         """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
-        costs = {identity: self.packing.cost(fresh[identity]) for identity in owed}
-        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer, costs[each])}
+        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer)}
         for identity in refused:
             del fresh[identity]
         if self._ledger.due:
@@ -237,25 +237,28 @@ class Store:
             self._erased = self._connections.erase_log()
         return self._erased
 
-    def close_round(self) -> Round:
-        """Close the open round: it takes no more reports, and changes by withdrawals only."""
+    def close_round(self, who: str = COMMAND_LINE) -> Round:
+        """Close the open round: it changes by withdrawals only from then on. `who` goes into the log of acts."""
         self._catch_up()
         if self._round is not None:
             with self._connections.transaction() as writer:
                 blocks = self._log.flush(writer, self._round)
                 writer.execute("UPDATE rounds SET closed = 1 WHERE number = ?", (self._round,))
                 self._ledger.mix(writer)
+                record(writer, f"round {self._round} closed", who)
             if blocks:
                 self._log.remember(blocks)
             self._round = None
         return self.rounds()[-1]
 
-    def open_round(self) -> Round:
-        """Open the next round; the open one stays if there is one."""
+    def open_round(self, who: str = COMMAND_LINE) -> Round:
+        """Open the next round; the open one stays if there is one. `who` goes into the log of acts."""
         self._catch_up()
         if self._round is None:
             with self._connections.transaction() as writer:
                 writer.execute("INSERT INTO rounds (number) SELECT max(number) + 1 FROM rounds")
+                (number,) = writer.execute("SELECT max(number) FROM rounds").fetchone()
+                record(writer, f"round {number} opened", who)
             self._round = self.rounds()[-1].number
         return self.rounds()[-1]
 
