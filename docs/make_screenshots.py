@@ -79,7 +79,7 @@ def take_dashboard(person: Visit, example: str, name: str, *, card: int = -1) ->
     """Estimates of people whose answers are made up, from the top or from the card of a question on."""
     survey = Survey.load(ROOT / "examples" / f"{example}.toml")
     people = Population.of_shares(survey, 6000, seed=1)
-    with TemporaryDirectory() as folder, local(Path(folder), survey) as server:
+    with TemporaryDirectory() as folder, local(Path(folder), survey, result_step=50) as server:
         for batch in simulate_reports(survey, people, seed=1):
             server.store.add([server.store.packing.pack(report) for report in from_batch(survey, batch)], {})
         page = person.page

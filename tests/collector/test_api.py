@@ -445,3 +445,19 @@ def test_neither_the_store_nor_the_bytes_of_a_report_withdraw_it(app: Collector,
         assert not store.withdraw(stolen)
     assert receipt_of(report.id) not in report.to_json() + answer
     assert store.withdraw(receipt_of(report.id))
+
+
+def test_a_preview_says_so_and_takes_no_reports(commute: Survey, tmp_path: Path) -> None:
+    """The twin is every other collector: nothing there says preview."""
+    database = tmp_path / "preview.db"
+    token = Tokens(database).create("reader", "read")
+    body = lines(make_reports(commute, 1))
+    with closing(Store(commute, database, step=1)) as store:
+        for preview in (True, False):
+            app = Collector(commute, store, Tokens(database), Settings(rate_limit=0), preview=preview)
+            assert call(app, "GET", "/v1/overview", token=token).json["preview"] is preview
+            assert call(app, "GET", "/v1/round").json.get("preview", False) is preview
+            for kind in (JSON, LINES):
+                answer = call(app, "POST", "/v1/reports", body, kind)
+                assert (answer.status == 403 and answer.code == "preview") if preview else answer.status == 200
+            assert store.rounds()[0].reports == (0 if preview else 1)

@@ -10,10 +10,8 @@ import re
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing
-from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -240,14 +238,16 @@ def test_a_token_behind_the_address_opens_the_dashboard_and_leaves_it(visit: Vis
     assert not [url for _, url, _ in person.requests if token in url.partition("#")[0]]
 
 
-def test_a_preview_shows_simulated_people_says_so_and_takes_no_answers(visit: Visits) -> None:
+def test_a_preview_shows_simulated_people_says_so_and_takes_no_answers(visit: Visits, tmp_path: Path) -> None:
     """From the command to the page: what it prints can be opened as it is, and its store is gone at the end."""
     command = [sys.executable, "-m", "pldp", "serve", "examples/commute.toml", "--preview", "--port", "0"]
-    with subprocess.Popen([*command, "--people", "900"], stdout=subprocess.PIPE, text=True) as process:
+    command += ["--people", "900"]
+    here = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=here) as process:
         assert process.stdout is not None
         first, survey, dashboard = (process.stdout.readline().split() for _ in range(3))
         assert first[0] == "900"
-        folder = glob(f"{tempfile.gettempdir()}/pldp-preview-*")
+        assert len(list(tmp_path.iterdir())) == 1
         try:
             page = visit().page
             page.goto(dashboard[1])
@@ -266,8 +266,7 @@ def test_a_preview_shows_simulated_people_says_so_and_takes_no_answers(visit: Vi
         finally:
             process.terminate()
     assert process.returncode == 0
-    assert folder
-    assert not any(map(os.path.exists, folder))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_wrong_token_gets_one_clear_line(visit: Visits, shop: tuple[Local, str]) -> None:

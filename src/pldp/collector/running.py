@@ -120,15 +120,15 @@ class _Steps:
         found = [np.zeros((0, self._width), np.uint8)]
         for (place, level), bounds in self.bounds.items():
             part = self._parts[place]
-            some: list[tuple[Rows, Numbers]] = []
+            some: list[Rows] = []
             for chosen in draw(range(1 << min(_DRAWN_FROM, len(bounds).bit_length() - 1)), 2) if bounds else ():
                 first, last = bounds[chosen]
                 rows, numbers = read(first, last)
                 inside = (self._levels(rows, part) == level) & (numbers >= first) & (numbers <= last)
-                some.append((rows[inside], numbers[inside]))
+                some.append(rows[inside])
             if some:
-                rows, numbers = (np.concatenate(each) for each in zip(*some, strict=True))
-                rows = rows[np.isin(numbers, draw(numbers.tolist(), step))]
+                rows = np.concatenate(some)
+                rows = rows[draw(range(len(rows)), step)]
                 rows[:, [column for column in (*self._columns, *self._others) if column not in part]] = 0
                 found.append(rows)
         return np.concatenate(found)
