@@ -96,10 +96,14 @@ class Packing:
 
     def read(self, text: bytes) -> Packed:
         """Read one report; `ReportRejected` says why one is not taken."""
+        return self.read_fast(text) or self.pack(read_report(self.survey, text))
+
+    def read_fast(self, text: bytes) -> Packed | None:
+        """Read one report as nearly all are written; `None` for others, good or not."""
         try:
             return self._pack(self._decoder.decode(text))
         except (_Broken, msgspec.MsgspecError, ValueError, RecursionError):
-            return self.pack(read_report(self.survey, text))
+            return None
 
     def pack(self, report: Report) -> Packed:
         """Pack a report that was validated."""
