@@ -5,11 +5,13 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DATA := $(wildcard ../shared/data)
 export PLDP_DATA ?= $(abspath $(DATA))
+LOCK = $(VENV)-tools/bin/uv pip compile --quiet --no-config --generate-hashes --universal --python-version 3.11 \
+	--no-emit-index-url --custom-compile-command "make lock" $(UPGRADE)
 # Tests use all cores themselves; numerical libraries must not multiply them.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs clean help
+.PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom audit clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,8 +58,19 @@ bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=co
 docs: $(VENV)/docs.done ## build the pages in docs/ to site/
 	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . site
 
+lock: $(VENV)-tools/tools.done ## pin every dependency with its hash; UPGRADE=--upgrade takes newer versions
+	$(LOCK) pyproject.toml --extra collector --extra postgres --extra signing --extra plots -o requirements.lock
+	$(LOCK) pyproject.toml .ci/build.txt --extra test --extra spark --extra lint --extra docs \
+		-c requirements.lock -o requirements-ci.lock
+
+sbom: $(VENV)-tools/tools.done ## list what the collector is made of in sbom.json (CycloneDX), from requirements.lock
+	$(VENV)-tools/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o sbom.json
+
+audit: $(VENV)-tools/tools.done ## look up known vulnerabilities of the locked versions, where an index answers
+	$(VENV)-tools/bin/python .ci/audit.py requirements-ci.lock
+
 clean: ## remove environments and results
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench site jupyter_execute demo-report.html
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench $(VENV)-tools site jupyter_execute demo-report.html sbom.json
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "pldp needs Python 3.11 or newer")'
@@ -82,6 +95,11 @@ $(VENV)/docs.done: $(VENV)/test.done
 $(VENV)-oldest/test.done: pyproject.toml tests/oldest.txt
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check --quiet install -e '.[test]' -c tests/oldest.txt
+	touch $@
+
+$(VENV)-tools/tools.done: .ci/tools.txt
+	$(PYTHON) -m venv $(VENV)-tools
+	$(VENV)-tools/bin/python -m pip --disable-pip-version-check --quiet install -r .ci/tools.txt
 	touch $@
 
 $(VENV)-bench/bench.done: benchmarks/peers.txt

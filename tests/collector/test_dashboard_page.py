@@ -5,8 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import closing
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -160,19 +167,107 @@ def test_what_is_open_stays_open_when_numbers_change(visit: Visits, commuting: L
     expect(page.locator(".levels").first).to_be_visible()
 
 
-def test_small_levels_do_not_show_their_size(visit: Visits, commuting: Local, commute: Survey) -> None:
+@pytest.fixture
+def stepping(tmp_path: Path, commute: Survey) -> Iterator[Local]:
+    """A collector as it is by default: results change in steps of 50 reports per level."""
+    with local(tmp_path, commute, result_step=50) as server:
+        yield server
+
+
+def test_levels_are_counted_in_whole_steps_and_small_ones_not_at_all(
+    visit: Visits, stepping: Local, commute: Survey
+) -> None:
     """The twin: once there are 50 people, their number shows."""
     mix = {"strict": 0.5, "standard": 0.5}
-    upload(commuting, reports_of(commute, 400, seed=4, level_mix=mix))
+    upload(stepping, reports_of(commute, 400, seed=4, level_mix=mix))
     few = reports_of(commute, 50, seed=5, level_mix={"open": 1})
-    upload(commuting, few[:49])
-    page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
+    upload(stepping, few[:49])
+    page = enter(visit(), stepping, Tokens(stepping.database).create("reader", "read"))
+    expect(page.locator("#steps")).to_contain_text("Results change in steps of 50 reports per level.")
     told = card(page, "How do you usually get to work?")
-    expect(told).to_contain_text("open (ε 2) hidden")
-    assert not re.search(r"\b49\b", told.inner_text())
-    assert told.inner_text().count("hidden") == 2
-    upload(commuting, few[49:])
+    expect(told).to_contain_text("open (ε 2) not yet")
+    assert {int(number) % 50 for number in re.findall(r"\(ε [\d.]+\) (\d+)", told.inner_text())} == {0}
+    told.get_by_text("Levels", exact=True).click()
+    words = "Results count whole steps of 50 reports per level; a level with fewer is not counted yet."
+    expect(told).to_contain_text(words)
+    upload(stepping, few[49:])
     expect(told).to_contain_text("open (ε 2) 50")
+
+
+def test_before_the_first_step_the_page_says_when_results_begin(
+    visit: Visits, stepping: Local, commute: Survey
+) -> None:
+    reports = reports_of(commute, 50, seed=5, level_mix={"open": 1})
+    upload(stepping, reports[:49])
+    page = enter(visit(), stepping, Tokens(stepping.database).create("reader", "read"))
+    expect(page.locator("#empty")).to_have_text("Nothing to show yet: results begin with 50 reports of one level.")
+    expect(page.locator(".question")).to_have_count(0)
+    expect(tile(page, "Reports")).to_contain_text("0")
+    upload(stepping, reports[49:])
+    expect(page.locator(".question")).to_have_count(2)
+    expect(page.locator("#empty")).to_be_hidden()
+
+
+def test_few_rejections_are_told_without_their_number(visit: Visits, stepping: Local) -> None:
+    for _ in range(3):
+        assert post(stepping, "/v1/reports", b"{")["code"] == "malformed"
+    page = enter(visit(), stepping, Tokens(stepping.database).create("reader", "read"))
+    row = page.locator("#rejections tbody tr")
+    expect(row).to_have_count(1)
+    expect(row).to_contain_text("not a report malformed")
+    expect(row.locator("td")).to_have_text("fewer than 50")
+    expect(page.get_by_text("No report of this round was rejected.")).to_be_hidden()
+    for _ in range(47):
+        post(stepping, "/v1/reports", b"{")
+    expect(row.locator("td")).to_have_text("50")
+
+
+def test_damaged_reports_are_told_above_all_numbers(visit: Visits, commuting: Local, commute: Survey) -> None:
+    upload(commuting, reports_of(commute, 300, seed=6))
+    with closing(sqlite3.connect(commuting.database)) as connection, connection:
+        connection.execute("UPDATE blocks SET digest = zeroblob(8) WHERE first = 0")
+        (count,) = connection.execute("SELECT count FROM blocks WHERE first = 0").fetchone()
+    page = enter(visit(), commuting, Tokens(commuting.database).create("reader", "read"))
+    expect(page.locator("#damaged")).to_have_text(f"{count} reports are damaged and left out; run pldp store check.")
+
+
+def test_a_token_behind_the_address_opens_the_dashboard_and_leaves_it(visit: Visits, shop: tuple[Local, str]) -> None:
+    server, token = shop
+    person = visit()
+    person.page.goto(f"{server.url}/dashboard#{token}")
+    expect(tile(person.page, "Reports")).to_contain_text("3,000")
+    assert person.page.url == f"{server.url}/dashboard"
+    assert not [url for _, url, _ in person.requests if token in url.partition("#")[0]]
+
+
+def test_a_preview_shows_simulated_people_says_so_and_takes_no_answers(visit: Visits) -> None:
+    """From the command to the page: what it prints can be opened as it is, and its store is gone at the end."""
+    command = [sys.executable, "-m", "pldp", "serve", "examples/commute.toml", "--preview", "--port", "0"]
+    with subprocess.Popen([*command, "--people", "900"], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first, survey, dashboard = (process.stdout.readline().split() for _ in range(3))
+        assert first[0] == "900"
+        folder = glob(f"{tempfile.gettempdir()}/pldp-preview-*")
+        try:
+            page = visit().page
+            page.goto(dashboard[1])
+            banner = "Simulated people. Nobody has answered yet; answers sent here are refused."
+            expect(page.get_by_text(banner)).to_be_visible()
+            expect(tile(page, "Reports")).to_contain_text("900")
+            expect(page.locator(".question")).to_have_count(2)
+            page.goto(survey[1])
+            expect(page.get_by_text(banner)).to_be_visible()
+            page.get_by_role("button", name="Show the questions").click()
+            page.get_by_label("bike").check()
+            page.get_by_role("button", name="Show me what will be sent").click()
+            page.get_by_role("button", name="Send this report").click()
+            told = "This is a preview with simulated people: the collector takes no answers."
+            expect(page.get_by_role("alert")).to_have_text(told)
+        finally:
+            process.terminate()
+    assert process.returncode == 0
+    assert folder
+    assert not any(map(os.path.exists, folder))
 
 
 def test_a_wrong_token_gets_one_clear_line(visit: Visits, shop: tuple[Local, str]) -> None:
@@ -346,6 +441,7 @@ def test_an_administrator_closes_and_opens_rounds_and_a_reader_cannot(
     page = enter(visit(), commuting, tokens.create("admin", "admin"))
     expect(page.get_by_role("button", name="Open the next round")).to_be_disabled()
     page.get_by_role("button", name="Close the open round").click()
+    expect(page.get_by_role("dialog")).to_contain_text("its results change only when somebody withdraws")
     page.get_by_role("button", name="Keep it open").click()
     page.get_by_role("button", name="Close the open round").click()
     page.get_by_role("button", name="Close it").click()

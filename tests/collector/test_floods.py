@@ -141,7 +141,7 @@ def test_caps_hold_and_others_are_served(tmp_path: Path, commute: Survey) -> Non
         assert all(sent < 1 << 26 for sent, _ in results.values())
         assert b" 415 " in results["bomb"][1]
         assert grown < 100 << 20
-    assert server.log.read_text() == ""
+    assert server.logged() == ""
 
 
 def test_headers_without_end_cost_little_memory(tmp_path: Path) -> None:
@@ -201,7 +201,8 @@ def test_bodies_that_are_held_have_one_budget(tmp_path: Path, commute: Survey, a
         connection = opened.enter_context(closing(server.connect()))
         connection.request("POST", "/v1/reports", report_line(commute)[1], {"content-type": "application/json"})
         status = connection.getresponse().status
-    assert (status, set(answers) - {b""}) == ((200, {b"429"}) if addresses == 1 else (503, {b"503"}))
+    assert status == 200  # single reports are bounded by the connections
+    assert set(answers) - {b""} == ({b"429"} if addresses == 1 else {b"503"})
     assert sum(answers.values()) >= count - (3 if addresses == 1 else 8)
     assert grown < (60 << 20 if addresses == 1 else 160 << 20)
     assert max(times) < PROMPT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
@@ -13,6 +14,7 @@ import pytest
 
 from helpers.collector.places import query
 from helpers.collector.senders import make_reports, packed, receipt_of
+from pldp.cli import main
 from pldp.collector import Store, open_database
 from pldp.errors import StoreError
 from pldp.reports.columns import from_batch
@@ -130,3 +132,14 @@ def test_wherever_a_byte_of_the_file_changes_no_wrong_report_is_counted(
         assert all(replace(known[each.id]) == each for each in found)
         assert replace(counted, rejections={}) == tally(commute, found)
     assert told
+
+
+def test_the_command_names_what_is_damaged(path: Path, commute: Survey, monkeypatch, capsys) -> None:
+    filled(path, commute, monkeypatch)
+    assert main(["store", "check", "--database", str(path)]) == 0
+    assert capsys.readouterr().out == "everything is what was written\n"
+    flip(path, "blocks", "rows", "first = 0", 9)
+    assert main(["store", "check", "--database", str(path), "--json", "-"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"damage": ["round 1: reports 0 to 15 are damaged and count no more"]}
+    with pytest.raises(StoreError, match="there is no such store"):
+        open_database(path.with_name("none.db")).check()

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
+from helpers.collector.places import crash, empty_schema, frozen
 from helpers.collector.servers import Server, report_line, running, stored_ids
 from pldp.survey import Survey
 
@@ -94,6 +95,34 @@ def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path,
     assert not senders.acknowledged - found.keys()
     assert max(found.values()) == 1
     assert sorted(works)[KILLS // 2] <= 1.5, "a start takes too long"
+
+
+def test_nothing_acknowledged_is_lost_when_postgresql_crashes_or_freezes(
+    postgres: str, tmp_path: Path, commute: Survey
+) -> None:
+    """The collector is never restarted: it goes on by itself."""
+    address = empty_schema(postgres)
+    crashes, freezes = (50, 20) if LONG else (2, 0)
+    with running(tmp_path, "--database", address) as server:
+        senders = Senders(commute, server)
+        with senders.sending(CONNECTIONS):
+            for turn in range(crashes + freezes):
+                senders.wait_for(60)
+                if turn < crashes:
+                    crash(postgres)
+                else:
+                    with frozen(postgres):
+                        time.sleep(14)  # longer than the collector's patience
+            senders.wait_for(60)
+    found = stored_ids(address, commute)
+    sys.stdout.write(
+        f"{crashes} crashes and {freezes} freezes of PostgreSQL: {len(senders.acknowledged)} acknowledged, "
+        f"{len(found)} stored, {len(senders.acknowledged - found.keys())} lost, "
+        f"{sum(found.values()) - len(found)} double\n"
+    )
+    assert len(senders.acknowledged) >= 50 * (crashes + freezes)
+    assert not senders.acknowledged - found.keys()
+    assert max(found.values()) == 1
 
 
 def test_a_store_that_acknowledges_too_early_is_found(tmp_path: Path, commute: Survey) -> None:

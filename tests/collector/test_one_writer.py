@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from helpers.collector.places import empty_schema, query
+from helpers.collector.places import empty_schema, frozen, query
 from helpers.collector.senders import make_reports, packed
 from helpers.collector.servers import SURVEY, running
 from pldp.collector import Store, Tokens, open_database
@@ -157,23 +155,6 @@ def test_no_process_of_a_killed_server_lives_on(tmp_path: Path, commute: Survey)
         server.kill()
         with closing(Store(commute, tmp_path / "reports.db")) as store:
             assert store.add(packed(commute, make_reports(commute, 1)), {}) == [None]
-
-
-@contextmanager
-def frozen(postgres: str) -> Iterator[None]:
-    """Stop every process of the server, as a machine that hangs does."""
-    with psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True) as owner:
-        ((folder,),) = owner.execute("SHOW data_directory").fetchall()
-    main = int((Path(folder) / "postmaster.pid").read_text().split()[0])
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(main)], capture_output=True, text=True, check=True)
-    pids = [main, *map(int, listed.stdout.split())]
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in pids[::-1]:
-            os.kill(pid, signal.SIGCONT)
 
 
 def test_a_frozen_server_is_told_in_time_and_nothing_is_lost(

@@ -149,8 +149,8 @@ def test_everybody_who_looks_shares_one_overview_a_second(
     app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
 ) -> None:
     made: list[int] = []
-    count = store.tally
-    monkeypatch.setattr(store, "tally", lambda *given: made.append(1) or count(*given))
+    count = store.shown
+    monkeypatch.setattr(store, "shown", lambda *given: made.append(1) or count(*given))
     call(app, "POST", "/v1/reports", lines(make_reports(commute, 100)), LINES)
 
     async def many() -> list[Any]:
@@ -171,7 +171,7 @@ def test_estimates_that_take_long_are_made_less_often(
     store: Store, commute: Survey, seconds: float, pause: float
 ) -> None:
     work, clock = itertools.count(0, seconds), Clock()
-    live = Live(store, 50, clock=clock, work=lambda: next(work))
+    live = Live(store, clock=clock, work=lambda: next(work))
 
     def reports() -> int:
         return json.loads(asyncio.run(live.overview(None, "read")).body)["reports"]
@@ -189,10 +189,10 @@ def test_while_counting_takes_long_the_reader_sees_how_far_it_is(
     app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
 ) -> None:
     monkeypatch.setattr("pldp.collector.live.PATIENCE", 0.2)
-    monkeypatch.setattr("pldp.collector.store.STEP", 10)
+    monkeypatch.setattr("pldp.collector.store.STEP", 60)
     for start in range(3):
-        store.add(packed(commute, make_reports(commute, 10 + start)), {})
-    count = store.tally
+        store.add(packed(commute, make_reports(commute, 60 + start)), {})
+    count = store.shown
 
     async def slowly() -> Any:
         held, proceed = asyncio.Event(), asyncio.Event()
@@ -205,7 +205,7 @@ def test_while_counting_takes_long_the_reader_sees_how_far_it_is(
         def slow(number: int, progress: Any) -> Tally:
             return count(number, lambda done: (progress(done), wait(done)))
 
-        monkeypatch.setattr(store, "tally", slow)
+        monkeypatch.setattr(store, "shown", slow)
         headers = {"authorization": f"Bearer {reader}"}
         early = await send(app, "GET", "/v1/overview", headers=headers)
         proceed.set()
@@ -213,7 +213,7 @@ def test_while_counting_takes_long_the_reader_sees_how_far_it_is(
         return early, await send(app, "GET", "/v1/overview", headers=headers)
 
     early, late = asyncio.run(slowly())
-    assert early.json == {"scope": "read", "counted": 10, "reports": 33}
+    assert early.json == {"scope": "read", "counted": 60, "reports": 183}
     assert "etag" not in early.headers
     assert late.json["questions"]
 
@@ -222,21 +222,21 @@ def test_reports_are_stored_while_the_first_overview_is_counted(
     app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
 ) -> None:
     """Looking and storing share no thread and no lock for longer than one step."""
-    reports = make_reports(commute, 40)
-    monkeypatch.setattr("pldp.collector.store.STEP", 10)
-    for start in range(0, 20, 5):
-        store.add(packed(commute, reports[start : start + 5]), {})
+    reports = make_reports(commute, 400)
+    monkeypatch.setattr("pldp.collector.store.STEP", 100)
+    for start in range(0, 200, 50):
+        store.add(packed(commute, reports[start : start + 50]), {})
     stored: list[list[Any]] = []
 
     def store_more(_: int) -> None:
         if not stored:
-            stored.append(store.add(packed(commute, reports[20:]), {}))
+            stored.append(store.add(packed(commute, reports[200:]), {}))
 
-    assert store.tally(1, store_more).reports == 40
-    assert stored == [[None] * 20]
+    assert store.tally(1, store_more).reports == 400
+    assert stored == [[None] * 200]
 
 
-def test_rounds_are_chosen_and_a_closed_one_stays_as_it_was(
+def test_rounds_are_chosen_and_a_closed_one_changes_by_withdrawals_only(
     app: Collector, store: Store, commute: Survey, reader: str
 ) -> None:
     reports = make_reports(commute, 120)
@@ -246,8 +246,12 @@ def test_rounds_are_chosen_and_a_closed_one_stays_as_it_was(
     store.add(packed(commute, reports[100:]), {})
     first, latest = look(app, reader, "?round=1").json, look(app, reader).json
     assert (first["round"], first["reports"], latest["round"], latest["reports"]) == (1, 100, 2, 20)
-    store.withdraw(receipt_of(packed(commute, reports)[0].id))
     assert look(app, reader, "?round=1").json["questions"] == first["questions"]
+    assert store.withdraw(receipt_of(reports[0].id))
+    fewer = look(app, reader, "?round=1").json
+    assert (fewer["reports"], fewer["rounds"][0]["withdrawn"]) == (99, 1)
+    rows, kept = fewer["questions"][0]["rows"], tally(commute, reports[1:100])
+    assert [row["estimate"] for row in rows] == pytest.approx(shown_of(kept, "mode").estimates.tolist(), rel=1e-5)
     assert look(app, reader, "?round=3").code == "not_found"
     for wrong in ("x", "0"):
         assert look(app, reader, f"?round={wrong}").code == "bad_request"
@@ -486,12 +490,15 @@ def test_where_levels_disagree_that_is_said_first_and_pooling_is_by_size() -> No
 
 def test_questions_without_reports_say_what_is_missing(shopping: tuple[Survey, Tally]) -> None:
     survey, _ = shopping
-    shown = overview(Tally.empty(survey), 1, [], [], 50)
+    shown = overview(Tally.empty(survey), 1, [], [], 1)
     assert shown["questions"] == []
     assert [(each["name"], each["text"]) for each in shown["missing"]] == [
         (question.name, question.text) for question in survey.questions
     ]
     assert all("no reports" in each["reason"] for each in shown["missing"])
+    in_steps = overview(Tally.empty(survey), 1, [], [], 50)["missing"]
+    words = "too few reports so far: results count whole steps of 50 reports per level"
+    assert {each["reason"] for each in in_steps} == {words}
 
 
 def test_questions_with_many_values_show_the_largest_and_say_how_many_are_left() -> None:
@@ -580,8 +587,8 @@ def test_reports_are_counted_once_while_the_reader_types_the_token(
 ) -> None:
     store.add(packed(commute, make_reports(commute, 30)), {})
     asked: list[tuple[Any, ...]] = []
-    count = store.tally
-    monkeypatch.setattr(store, "tally", lambda *given: asked.append(given) or count(*given))
+    count = store.shown
+    monkeypatch.setattr(store, "shown", lambda *given: asked.append(given) or count(*given))
     for _ in range(3):
         assert call(app, "GET", "/dashboard").status == 200
     assert look(app, reader).json["reports"] == 30

@@ -23,7 +23,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         patched.chdir(Path(__file__).parent.parent.parent)
         with running(tmp_path_factory.mktemp("server"), "--body-seconds", "2", "--body-bytes", "90000") as server:
             yield server
-        assert server.log.read_text() == ""
+        assert server.logged() == ""
 
 
 def connect(server: Server | Local) -> socket.socket:

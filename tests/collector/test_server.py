@@ -61,7 +61,7 @@ def test_a_client_that_leaves_in_the_middle_is_no_matter(tmp_path: Path, commute
         assert connection.getresponse().status == 200
         connection.close()
         assert server.stop() == 0
-    assert server.log.read_text() == ""
+    assert server.logged() == ""
 
 
 def files_with(canary: str, folder: Path, fault: str = "") -> list[str]:
@@ -229,7 +229,7 @@ def test_enrolled_people_send_within_their_budgets(tmp_path: Path, commute: Surv
     people.write_text("ben\ncleo\n")
     assert main(["simulate", SURVEY, "--people", "20", "--level-mix", "strict=1", "--out", str(made)]) == 0
     with local(tmp_path, commute, uploads="ledger") as server:
-        enrol = ["store", "enrol", "--budget", "4", "--database", str(server.database)]
+        enrol = ["store", "enrol", "--budget", "16", "--database", str(server.database)]
         capsys.readouterr()
         assert main([*enrol, "ana", "--names", str(people)]) == 0
         head, *rows = (line.split(",") for line in capsys.readouterr().out.splitlines())

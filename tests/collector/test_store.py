@@ -247,7 +247,7 @@ def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> N
 def test_a_restored_store_is_the_one_that_was_copied(commute: Survey, tmp_path: Path, capsys) -> None:
     path, copy = tmp_path / "reports.db", tmp_path / "copy.db"
     store = Store(commute, path)
-    (ana,) = Tokens(path).enrol(["ana"], 9_000_000)
+    (ana,) = Tokens(path).enrol(["ana"], 20_000_000)
     rows = packed(commute, make_reports(commute, 9))
     store.add(rows[:5], {}, [token_hash(ana)] * 5)
     before = store.tally(), Tokens(path).account(ana)
@@ -344,7 +344,7 @@ def test_an_older_store_is_migrated_and_a_newer_one_refused(where: str | Path, c
         open_database(where).connect().close()
     store = Store(commute, where)
     assert store.add(packed(commute, make_reports(commute, 2)), {}) == [None, None]
-    assert Tokens(where).names() == {}
+    assert Tokens(where).all() == []
     store.close()
     query(where, "INSERT INTO version VALUES (99)")
     with pytest.raises(StoreError, match="newer than this program"):

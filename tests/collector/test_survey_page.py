@@ -386,7 +386,7 @@ def test_invited_people_answer_on_a_page_of_another_host(visit: Visits, tmp_path
         hosted(folder) as host,
         running(tmp_path, "--uploads", "ledger", "--origins", host, survey=str(survey)) as collector,
     ):
-        (token,) = Tokens(collector.database).enrol(["ana"], 1_000_000)
+        (token,) = Tokens(collector.database).enrol(["ana"], 4_000_000)
         page = (folder / "survey.html").read_text(encoding="utf-8")
         for name, content in (("collector", f"{collector.url}/"), ("trusted-key", public)):
             page = page.replace(f'"pldp-{name}" content=""', f'"pldp-{name}" content="{content}"')
@@ -400,7 +400,7 @@ def test_invited_people_answer_on_a_page_of_another_host(visit: Visits, tmp_path
         person.page.get_by_role("button", name="Show the questions").click()
         answer(person, commute, ANSWERS)
         send(person)
-        expect(person.page.locator("#account")).to_contain_text("ε = 1 of 1.")
+        expect(person.page.locator("#account")).to_contain_text("ε = 4 of 4.")
         assert shown == {f"{collector.url}/v1/reports?round=1", f"{collector.url}/v1/ledger"}
         assert not [url for _, url, _ in person.requests if token in url]
         stranger = visit()

@@ -3,18 +3,30 @@
 import argparse
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import fields
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
 
 from pldp.cli.arguments import with_extra
 from pldp.collector import PREFIX, Settings
+from pldp.errors import UsageError
+from pldp.survey import load
+
+PREVIEW_PEOPLE: Final = 2000
+_PREVIEW_SEED: Final = 1  # every preview of a survey shows the same people
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.epilog = f"Flags come before environment variables ({PREFIX}PORT and so on), these before the file."
     parser.add_argument("survey", help="survey file, by custom a signed one")
+    words = "show the pages with simulated people: nothing is stored, and reports are refused"
+    parser.add_argument("--preview", action="store_true", help=words)
+    words = f"with --preview: so many simulated people (default {PREVIEW_PEOPLE})"
+    parser.add_argument("--people", type=int, metavar="N", help=words)
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings, such as port = 8300")
     add_settings(parser)
     parser.set_defaults(run=_run)
@@ -32,9 +44,59 @@ def add_settings(parser: argparse.ArgumentParser, *names: str) -> None:
 def _run(args: argparse.Namespace) -> None:
     settings = Settings.read(vars(args), file=args.config)
     with with_extra("collector"):
-        from pldp.collector import serve  # noqa: PLC0415 - optional
+        from pldp.collector import Tokens, serve, warnings  # noqa: PLC0415 - optional
+
+    def tell(address: str) -> None:
+        _tell(address)
+        for line in warnings(load(args.survey), settings, Tokens(settings.database)):
+            sys.stderr.write(f"pldp: {line}\n")
+        sys.stderr.flush()
+
+    if args.people is not None and not args.preview:
+        raise UsageError("--people is the number of simulated people: it goes with --preview")
     with _told_to_end():
-        serve(args.survey, settings, _tell)
+        if args.preview:
+            _preview(args, settings, serve)
+        else:
+            serve(args.survey, settings, tell)
+
+
+def _preview(args: argparse.Namespace, settings: Settings, serve: Callable[..., None]) -> None:
+    """Serve simulated people from a store that is deleted at the end."""
+    if args.database is not None:
+        raise UsageError("--preview has a store of its own: leave --database out")
+    people = PREVIEW_PEOPLE if args.people is None else args.people
+    if people < 1:
+        raise UsageError(f"--people must be at least 1, not {people}")
+    with TemporaryDirectory(prefix="pldp-preview-") as folder:
+        own = replace(settings, database=str(Path(folder) / "reports.db"))
+        token = _fill(args.survey, own, people)
+
+        def tell(address: str) -> None:
+            sys.stdout.write(
+                f"{people:,} simulated people; reports are refused, and nothing is kept\n"
+                f"survey     {address}/\n"
+                f"dashboard  {address}/dashboard#{token}\n"
+            )
+            sys.stdout.flush()
+
+        serve(args.survey, own, tell, preview=True)
+
+
+def _fill(survey_file: str, settings: Settings, people: int) -> str:
+    """Store the reports of simulated people and return a token to read the results."""
+    from pldp.collector import Store, Tokens  # noqa: PLC0415 - optional
+    from pldp.reports.columns import from_batch  # noqa: PLC0415 - a collector of real people needs none of this
+    from pldp.simulate import Population, simulate_reports  # noqa: PLC0415
+
+    survey = load(survey_file)
+    population = Population.of_shares(survey, people, seed=_PREVIEW_SEED)
+    pairs = settings.question_pairs()
+    with closing(Store(survey, settings.database, pairs=pairs, step=settings.result_step)) as store:
+        batches: Any = simulate_reports(survey, population, seed=_PREVIEW_SEED)
+        for batch in batches:
+            store.add([store.packing.pack(report) for report in from_batch(survey, batch)], {})
+    return Tokens(settings.database).create("preview", "read")
 
 
 @contextmanager
@@ -52,9 +114,5 @@ def _told_to_end() -> Iterator[None]:
 
 
 def _tell(address: str) -> None:
-    sys.stdout.write(
-        f"survey     {address}/\n"
-        f"dashboard  {address}/dashboard  (make a token: pldp store token NAME)\n"
-        f"API        {address}/v1/openapi.json\n"
-    )
+    sys.stdout.write(f"survey     {address}/\ndashboard  {address}/dashboard\nAPI        {address}/v1/openapi.json\n")
     sys.stdout.flush()

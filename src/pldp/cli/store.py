@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pldp import collector
-from pldp.budgets import micro_epsilon
+from pldp.budgets import epsilon_text, micro_epsilon
 from pldp.cli.arguments import with_extra
+from pldp.cli.output import add_json_option, emit, make_table
 from pldp.cli.serve import add_settings
 from pldp.collector import Settings
 from pldp.errors import UsageError
+from pldp.mechanisms import LARGEST_TOTAL
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -20,44 +22,113 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     token = actions.add_parser("token", help="make a token; it is printed this once")
     words = "read (estimates, default), upload (reports) or admin (also rounds)"
     token.add_argument("--scope", default="read", help=words)
+    tokens = actions.add_parser("tokens", help="list the tokens: scope, when made, last day, last used")
     enrol = actions.add_parser("enrol", help="give people upload tokens and a budget each; printed this once, as CSV")
     enrol.add_argument("names", nargs="*", metavar="NAME", help="whom to enrol")
     enrol.add_argument("--names", dest="file", metavar="FILE", help="file with a name per line")
-    enrol.add_argument("--budget", required=True, metavar="EPSILON", help="the most that all reports of a person cost")
+    words = "for all reports of a person; each costs as much as the dearest one that the survey allows"
+    enrol.add_argument("--budget", required=True, metavar="EPSILON", help=words)
     rotate = actions.add_parser("rotate", help="make a new token of a name; the one before works until the next time")
     revoke = actions.add_parser("revoke", help="end the tokens of a name")
+    log = actions.add_parser("log", help="list what was done to the store: tokens, enrolments, rounds, backups")
+    check = actions.add_parser("check", help="compare what is stored with its checksums; names what is damaged")
     copy = actions.add_parser("backup", help="copy the store to a file that a collector can start from")
     copy.add_argument("target", help="file to write")
     restore = actions.add_parser("restore", help="check a copy and begin a store with it; none may be there")
     restore.add_argument("copy", help="file that backup wrote")
     for action in (token, rotate, revoke):
         action.add_argument("name", help="whose token it is")
+    for action, otherwise in ((token, "until it is revoked"), (enrol, "until revoked"), (rotate, "as long as before")):
+        words = f"it works today and so many days more (default: {otherwise})"
+        action.add_argument("--days", type=int, metavar="N", help=words)
+    for action in (tokens, log, check):
+        add_json_option(action)
     runs = {
-        token: lambda args: _write_line(_open("Tokens", args).create(args.name, args.scope)),
-        rotate: lambda args: _write_line(_open("Tokens", args).rotate(args.name)),
+        token: lambda args: _write_line(_open("Tokens", args).create(args.name, args.scope, args.days)),
+        tokens: _list_tokens,
+        rotate: lambda args: _write_line(_open("Tokens", args).rotate(args.name, args.days)),
         revoke: lambda args: _open("Tokens", args).revoke(args.name),
         enrol: _enrol,
-        copy: lambda args: _open("open_database", args).backup(args.target),
-        restore: lambda args: _open("open_database", args).restore(args.copy),
+        log: _list_acts,
+        check: _check,
+        copy: _backup,
+        restore: _restore,
     }
     for action, run in runs.items():
         add_settings(action, "database")
         action.set_defaults(run=run)
 
 
-def _open(part: str, args: argparse.Namespace) -> Any:
+def _part(name: str) -> Any:
     with with_extra("collector"):
-        make = getattr(collector, part)
-    return make(Settings.read(vars(args)).database)
+        return getattr(collector, name)
+
+
+def _where(args: argparse.Namespace) -> str:
+    return Settings.read(vars(args)).database
+
+
+def _open(part: str, args: argparse.Namespace) -> Any:
+    return _part(part)(_where(args))
 
 
 def _write_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def _list_tokens(args: argparse.Namespace) -> None:
+    tokens = _open("Tokens", args)
+    listed = [{**each._asdict(), "expired": tokens.has_expired(each.expires)} for each in tokens.all()]
+    heads = ("name", "scope", "made", "expires", "last used")
+    rows = [
+        (
+            each["name"],
+            each["scope"],
+            each["made"] or "unknown",
+            f"{each['expires'] or 'never'}{' (expired)' if each['expired'] else ''}",
+            "not kept" if each["scope"] == "upload" else each["used"] or "never",
+        )
+        for each in listed
+    ]
+    emit(args, {"tokens": listed}, lambda console: console.print(make_table(heads, rows)))
+
+
+def _list_acts(args: argparse.Namespace) -> None:
+    acts = _open("acts_at", args)
+    content = {"acts": [each._asdict() for each in acts]}
+    emit(args, content, lambda console: console.print(make_table(("hour (UTC)", "act", "who"), acts)))
+
+
+def _check(args: argparse.Namespace) -> int:
+    damage = _open("open_database", args).check()
+    told = damage or ["everything is what was written"]
+    emit(args, {"damage": damage}, lambda console: console.print("\n".join(told), markup=False, highlight=False))
+    return int(bool(damage))
+
+
+def _backup(args: argparse.Namespace) -> None:
+    _open("open_database", args).backup(args.target)
+    _part("record_at")(_where(args), "backup made")
+
+
+def _restore(args: argparse.Namespace) -> None:
+    _open("open_database", args).restore(args.copy)
+    _part("record_at")(_where(args), "restored from a backup")
+
+
 def _enrol(args: argparse.Namespace) -> None:
     names = [*args.names, *(Path(args.file).read_text(encoding="utf-8").split() if args.file else [])]
     if not names:
         raise UsageError("name somebody to enrol, or a file with names (--names FILE)")
-    made = _open("Tokens", args).enrol(names, micro_epsilon(args.budget))
+    tokens, budget = _open("Tokens", args), micro_epsilon(args.budget, largest=LARGEST_TOTAL)
+    made = tokens.enrol(names, budget, args.days)
     csv.writer(sys.stdout, lineterminator="\n").writerows([("name", "token"), *zip(names, made, strict=True)])
+    sys.stderr.write(f"pldp: note: {_allowance(tokens.price(), budget)}\n")
+
+
+def _allowance(price: int | None, budget: int) -> str:
+    """Say how many reports a budget allows."""
+    if price is None:
+        return "this store was not served yet, so its survey is unknown; a budget below one report allows none"
+    reports = budget // price
+    return f"each may send {reports:,} report{'s' if reports > 1 else ''}, at epsilon = {epsilon_text(price)} each"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from pldp.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from pldp.collector.acts import Act, acts_at, record_at
     from pldp.collector.app import Collector
     from pldp.collector.database import open_database
     from pldp.collector.http import Problem
@@ -18,15 +19,17 @@ if TYPE_CHECKING:
     from pldp.collector.settings import PREFIX, Settings
     from pldp.collector.store import Outcome, Round, Store
     from pldp.collector.tokens import Tokens
+    from pldp.collector.warnings import warnings
 
 __all__ = [
-    "PREFIX", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store", "Tokens",
-    "open_database", "serve",
+    "PREFIX", "Act", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store",
+    "Tokens", "acts_at", "open_database", "record_at", "serve", "warnings",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
+        "pldp.collector.acts": ("Act", "acts_at", "record_at"),
         "pldp.collector.app": ("Collector",),
         "pldp.collector.database": ("open_database",),
         "pldp.collector.packing": ("Packed", "Packing"),
@@ -36,5 +39,6 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.settings": ("PREFIX", "Settings"),
         "pldp.collector.store": ("Outcome", "Round", "Store"),
         "pldp.collector.tokens": ("Tokens",),
+        "pldp.collector.warnings": ("warnings",),
     },
 )

@@ -6,11 +6,12 @@ from typing import Any, Final
 
 from pldp import estimates
 from pldp.collector.store import Hour, Round
+from pldp.errors import EstimateError
 from pldp.estimates import Result, Results
 from pldp.estimates.kinds import BY_KIND
 from pldp.reports import Rejection
 from pldp.show import verdict
-from pldp.survey import Question
+from pldp.survey import Question, Survey
 from pldp.tallies import Tally
 
 CONFIDENCE: Final = 0.95
@@ -27,8 +28,20 @@ QUICK: Final = {"largest": 1}
 
 def estimate(counted: Tally, question: str, step: int) -> dict[str, Any]:
     """Return the result of a question with the survey's hash; `counted` holds whole steps of each level."""
+    if step > 1 and not _answers(counted, question):
+        raise EstimateError(_too_few(counted.survey, step))
     content = estimates.estimate(counted, question, confidence=CONFIDENCE).to_mapping()
     return {"survey": counted.survey.hash, **_with_groups(counted, content, step)}
+
+
+def _answers(counted: Tally, name: str) -> int:
+    """Return how many answers a question has in a tally."""
+    return sum(counts.reports for (question, _), counts in counted.counts.items() if question == name)
+
+
+def _too_few(survey: Survey, step: int) -> str:
+    per_level = " per level" if survey.level_channel is None else ""
+    return f"too few reports so far: results count whole steps of {step:,} reports{per_level}"
 
 
 def _with_groups(counted: Tally, content: Mapping[str, Any], step: int) -> dict[str, Any]:
@@ -102,6 +115,7 @@ def overview(
     shown = {name: _agreed(counted, result) for name, result in results.items()}
     views = [_largest(_with_groups(counted, each.to_mapping(), step)) for each in shown.values()]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
+    missing = content["missing"]
     texts, too_large = {each.name: each.text for each in survey.questions}, "the table has {:,} cells, too many to show"
     return {
         **content,
@@ -116,10 +130,21 @@ def overview(
         "trends": [] if closed is None else _trends(counted, shown, number, closed),
         "tables": [each for each in content["tables"] if each not in large],
         "missing": [
-            *({**each, "text": texts.get(each["name"], "")} for each in content["missing"]),
+            *({**each, **_why(counted, each["name"], step), "text": texts.get(each["name"], "")} for each in missing),
             *({"name": each["name"], "reason": too_large.format(len(each["rows"])), "text": ""} for each in large),
         ],
     }
+
+
+def _why(counted: Tally, name: str, step: int) -> dict[str, str]:
+    """Say why something has no result where it is not there in steps; otherwise the estimate has said it."""
+    pairs = {f"{first} × {second}": (first, second) for first, second in counted.paired}
+    if name in pairs:
+        cells = counted.pairs.items()
+        few = not any(counts.reports for (one, two), counts in cells if (one[0], two[0]) == pairs[name])
+    else:
+        few = not _answers(counted, name)
+    return {"reason": _too_few(counted.survey, step)} if few and step > 1 else {}
 
 
 def _quick(question: Question) -> dict[str, Any]:

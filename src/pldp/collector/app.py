@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import cached_property
 from time import monotonic
 from typing import Final
@@ -15,7 +15,7 @@ from pldp.budgets import epsilon_text
 from pldp.collector import http
 from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, address_of, plain_address
 from pldp.collector.formats import FORMATS, METRICS, encode, metrics
-from pldp.collector.http import Problem, ProblemError, Request, Response, Route, json_response, with_etag
+from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
 from pldp.collector.packing import Packed
@@ -33,6 +33,10 @@ ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
 LEDGER_BYTES: Final = 64  # of every account: the length of a number would tell what a report cost, and so its level
 RECEIPT_BYTES: Final = 1024  # largest body of a withdrawal
+SMALL: Final = 1 << 14
+"""Bytes of a report that need not be counted while they are held: connections are, and each holds one."""
+
+Hold = Callable[[int], object]
 log = logging.getLogger("pldp.collector")
 
 
@@ -57,8 +61,9 @@ class Collector:
     """Serves one survey from one store.
 
     `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
-    get when they fetch the survey: its signed form, by default the spelled-out one. `clock` tells seconds, for limits
-    of rates and the age of overviews.
+    get when they fetch the survey: its signed form, by default the spelled-out one. A `preview` shows simulated people:
+    it says so wherever it shows them, and takes no reports. `clock` tells seconds, for limits of rates and the age of
+    overviews.
     """
 
     def __init__(
@@ -69,6 +74,7 @@ class Collector:
         settings: Settings,
         *,
         document: bytes | None = None,
+        preview: bool = False,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._survey = survey
@@ -83,8 +89,10 @@ class Collector:
             raise UsageError(f"trusted_proxy must be an IP address, not {settings.trusted_proxy[:40]!r}")
         self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
-        self._live = Live(store, clock=clock)
+        self._preview = preview
+        self._live = Live(store, preview=preview, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
+        self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
         self.routes = self._table()
@@ -109,7 +117,10 @@ class Collector:
                 takes=(ONE, MANY),
                 body="report",
                 query=("round",),
-                problems=(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS, Problem.BAD_REQUEST),
+                problems=(
+                    *(*body, *stored, Problem.REJECTED, Problem.TOO_MANY_REPORTS, Problem.BAD_REQUEST),
+                    Problem.PREVIEW,
+                ),
             ),
             Route(
                 "POST",
@@ -206,44 +217,57 @@ class Collector:
     async def _check_token(self, request: Request, scope: str) -> str:
         """Check tokens in one place and return what this one allows: `admin` includes every other scope."""
         token = request.token()
-        found = await asyncio.to_thread(self._tokens.scope, token) if token else None
-        if found is None:
-            raise ProblemError(Problem.BAD_TOKEN)
-        if found not in {scope, "admin"}:
+        caller = await asyncio.to_thread(self._tokens.find, token) if token else None
+        if caller is None or caller.expired:
+            raise ProblemError(Problem.BAD_TOKEN, "the token has expired; ask for a new one" if caller else "")
+        if caller.scope not in {scope, "admin"}:
             raise ProblemError(Problem.WRONG_SCOPE, f"scope {scope} is needed")
-        return found
+        request.caller = caller.name
+        return caller.scope
 
     async def _get_survey(self, request: Request) -> Response:
         return with_etag(request, self._survey.hash, Response(self._document))
 
     async def _post_reports(self, request: Request) -> Response:
+        if self._preview:
+            raise ProblemError(Problem.PREVIEW)
         kind = request.content_type()
         payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
         number = _round_number(request) or 0
         if kind not in {ONE, MANY}:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
+        if kind == ONE and self._reader.longest <= SMALL:
+            return await self._take_one(request, int, payer, number)
         with self._held.of(request.address) as held:  # until the reports are durable
             if kind == ONE:
-                return await self._take_one(request, held, payer, number)
+                return await self._take_one(request, held.add, payer, number)
             return await self._take_many(request, held, payer, number)
 
-    async def _take_one(self, request: Request, held: HeldBody, payer: bytes, number: int) -> Response:
-        def hold(count: int) -> None:
-            held.add(count)
-            self._reader.check_length(held.count)
-
+    async def _take_one(self, request: Request, hold: Hold, payer: bytes, number: int) -> Response:
         try:
-            packed = self._reader.read(await request.body(self._settings.body_bytes, self._settings.body_seconds, hold))
+            packed = self._reader.read(await self._body_of_one(request, hold))
         except ReportRejected as rejected:
             await self._uploads.add((), {rejected.reason: 1})
             raise ProblemError(Problem.REJECTED, str(rejected), code=rejected.reason.value) from None
-        (outcome,) = await self._uploads.add((packed._replace(round=number),), {}, payer)
+        (outcome,) = await self._uploads.add((packed._replace(round=number) if number else packed,), {}, payer)
         if outcome is not None:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
         return json_response(_Accepted(packed.id.hex()))
 
+    def _body_of_one(self, request: Request, hold: Hold) -> Awaitable[bytes]:
+        """Read a body that holds one report; what is longer than any report is too long before all of it has come."""
+        size = 0
+
+        def count(more: int) -> None:
+            nonlocal size
+            size += more
+            hold(more)
+            self._reader.check_length(size)
+
+        return request.body(self._settings.body_bytes, self._deadlines, count)
+
     async def _take_many(self, request: Request, held: HeldBody, payer: bytes, number: int) -> Response:
-        body = await request.body(self._settings.body_bytes, self._settings.body_seconds, held.add)
+        body = await request.body(self._settings.body_bytes, self._deadlines, held.add)
         self._uploads.check_room(self._reader.count(body))
         read = await self._reader.read_many(body)
         reports = [each for each in read if isinstance(each, Packed)]
@@ -262,7 +286,7 @@ class Collector:
         if request.content_type() != ONE:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send the receipt as {ONE}")
         try:
-            body = await request.body(RECEIPT_BYTES, self._settings.body_seconds)
+            body = await request.body(RECEIPT_BYTES, self._deadlines)
             receipt = msgspec.json.decode(body, type=_Withdrawal).receipt
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
@@ -283,13 +307,14 @@ class Collector:
 
     async def _get_round(self, _: Request) -> Response:
         latest = (await asyncio.to_thread(self._store.rounds))[-1]
-        return json_response({"round": latest.number, "open": latest.open})
+        marked = {"preview": True} if self._preview else {}
+        return json_response({"round": latest.number, "open": latest.open, **marked})
 
-    async def _close_round(self, _: Request) -> Response:
-        return await self._change_round(self._store.close_round)
+    async def _close_round(self, request: Request) -> Response:
+        return await self._change_round(lambda: self._store.close_round(request.caller))
 
-    async def _open_round(self, _: Request) -> Response:
-        return await self._change_round(self._store.open_round)
+    async def _open_round(self, request: Request) -> Response:
+        return await self._change_round(lambda: self._store.open_round(request.caller))
 
     async def _change_round(self, change: Callable[[], Round]) -> Response:
         await self._uploads.run(change)

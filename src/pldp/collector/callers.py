@@ -70,13 +70,17 @@ class Hosts:
         self._any = not names and (not local or bool(settings.trusted_proxy))
         own = f"[{settings.host}]" if ":" in settings.host else settings.host
         self._names = frozenset(name.lower().encode() for name in (*names, *_HERE, own))
+        self._last = b""  # that was allowed: nearly all requests name the same
 
     def allow(self, host: bytes) -> bool:
         """Tell whether a header `Host` is one of them, with any port."""
-        if self._any or not host:
+        if self._any or not host or host == self._last:
             return True
         found = _HOST.fullmatch(host.lower())
-        return found is not None and found[1] in self._names
+        if found is None or found[1] not in self._names:
+            return False
+        self._last = host
+        return True
 
 
 def is_loopback(text: str) -> bool:

@@ -21,6 +21,8 @@ SAFE: Final = (
 )
 """Headers of every response."""
 
+SWEEP_SECONDS: Final = 0.25  # between two looks for bodies that are late
+
 encode_json = msgspec.json.Encoder().encode  # turns data, dataclasses and structs into JSON
 
 
@@ -30,6 +32,7 @@ class Problem(Enum):
     BAD_REQUEST = 400, "The request breaks a rule"
     BAD_TOKEN = 401, "A valid token is needed"
     WRONG_SCOPE = 403, "The token does not allow this"
+    PREVIEW = 403, "This collector shows simulated people and takes no reports"
     NOT_FOUND = 404, "There is nothing here"
     UNKNOWN_RECEIPT = 404, "No stored report has this receipt"
     METHOD_NOT_ALLOWED = 405, "This address does not take this method"
@@ -94,6 +97,49 @@ class ProblemError(Exception):
         return Response(encode_json(document), "application/problem+json", status, tuple(headers))
 
 
+class Deadlines:
+    """Ends bodies that take too long. One timer looks after all: one for each would cost as much as reading it."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._reading: dict[asyncio.Task[Any], float] = {}
+        self._late: set[asyncio.Task[Any]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self) -> asyncio.Task[Any] | None:
+        """Begin to read in the task that runs, which is returned; it is cancelled once it is late."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if self._loop is not loop:
+            self._loop, self._reading = loop, {}
+            loop.call_later(SWEEP_SECONDS, self._sweep, loop)
+        if task is not None:
+            self._reading[task] = loop.time() + self.seconds
+        return task
+
+    def stop(self, task: asyncio.Task[Any] | None) -> None:
+        """End reading, in time or not."""
+        self._reading.pop(task, None)  # type: ignore[arg-type] # what is not there is not taken out
+
+    def is_late(self, task: asyncio.Task[Any] | None) -> bool:
+        """Tell whether a task was cancelled for being late, and let it go on."""
+        if task is None or task not in self._late:
+            return False
+        self._late.discard(task)
+        task.uncancel()
+        return True
+
+    def _sweep(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel who is late; again in a moment, as long as this is the loop that serves."""
+        if loop is not self._loop:
+            return
+        now = loop.time()
+        for task in [task for task, deadline in self._reading.items() if deadline < now]:
+            del self._reading[task]
+            self._late.add(task)
+            task.cancel()
+        loop.call_later(SWEEP_SECONDS, self._sweep, loop)
+
+
 class Request:
     """One request: headers by name, the body once it is asked for."""
 
@@ -102,6 +148,7 @@ class Request:
         self.path: str = scope["path"]
         self.parameter = ""  # the end of the path, where the route leaves it open
         self.scope = ""  # what the token of the request allows, once it was checked
+        self.caller = ""  # and its name
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
@@ -122,35 +169,37 @@ class Request:
         kind, _, token = self.headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         return token if kind.lower() == "bearer" else ""
 
-    async def body(self, most_bytes: int, most_seconds: float, hold: Callable[[int], object] = int) -> bytes:
+    async def body(self, most_bytes: int, deadlines: Deadlines, hold: Callable[[int], object] = int) -> bytes:
         """Read the body; `hold` is told of each part as it arrives, so that no body fills the memory."""
         length = self.headers.get(b"content-length", b"")
         if length and (not length.isdigit() or len(length) > 18 or int(length) > most_bytes):
             raise ProblemError(Problem.TOO_LARGE, f"a body has at most {most_bytes} bytes")
         if self.headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
             raise ProblemError(Problem.BAD_REQUEST, "a body has a length, or is chunked once")
-        try:
-            async with asyncio.timeout(most_seconds):
-                return await self._read(most_bytes, int(length or most_bytes + 1), hold)
-        except TimeoutError:
-            raise ProblemError(Problem.TOO_SLOW, f"a body must arrive in {most_seconds:g} seconds") from None
-
-    async def _read(self, most_bytes: int, length: int, hold: Callable[[int], object]) -> bytes:
-        """Read until the end, or until so many bytes have come: asking for the end once more would cost a turn."""
+        # Once all of a known length is there, asking for the end would cost one more turn.
+        expected = int(length or most_bytes + 1)
         parts: list[bytes] = []
         size = 0
-        while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ProblemError(Problem.BAD_REQUEST, "the body breaks off, or its chunks are malformed")
-            part = message.get("body", b"")
-            size += len(part)
-            if size > most_bytes:
-                raise ProblemError(Problem.TOO_LARGE, f"a body has at most {most_bytes} bytes")
-            hold(len(part))
-            if size >= length or not message.get("more_body", False):
-                return b"".join((*parts, part)) if parts else part
-            parts.append(part)
+        task = deadlines.start()
+        try:
+            while True:
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise ProblemError(Problem.BAD_REQUEST, "the body breaks off, or its chunks are malformed")
+                part = message.get("body", b"")
+                size += len(part)
+                if size > most_bytes:
+                    raise ProblemError(Problem.TOO_LARGE, f"a body has at most {most_bytes} bytes")
+                hold(len(part))
+                if size >= expected or not message.get("more_body", False):
+                    return b"".join((*parts, part)) if parts else part
+                parts.append(part)
+        except asyncio.CancelledError:
+            if not deadlines.is_late(task):
+                raise
+            raise ProblemError(Problem.TOO_SLOW, f"a body must arrive in {deadlines.seconds:g} seconds") from None
+        finally:
+            deadlines.stop(task)
 
 
 def json_response(content: Any) -> Response:

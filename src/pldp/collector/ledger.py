@@ -1,5 +1,8 @@
 """What each enrolled person has spent: charged by one conditional statement, in a table that no report points to.
 
+Every report is charged the same: the most that any report of the survey can cost. A sum of what the reports really cost
+would tell which levels a person chose, and so which reports are theirs; a multiple of one price tells how many came.
+
 The ledger is written in the transaction that stores the report, so a spend is there if and only if its report is. A
 database remembers the order of its writes in places that no query of ours reads: PostgreSQL stamps every row with its
 transaction, and both move a rewritten row. `mix` therefore writes all rows anew, in the order of their names.
@@ -26,19 +29,20 @@ class Account(NamedTuple):
 
 
 class Ledger:
-    """Charges, and mixes what it has written before its order could tell who sent which report."""
+    """Charges `price` micro-ε per report, and mixes what it has written before its order could tell who sent which."""
 
-    def __init__(self) -> None:
+    def __init__(self, price: int) -> None:
+        self._price = price
         self.charged = 0  # charges that were tried since the last mix
         self._people = 0
 
-    def charge(self, writer: Connection, payer: bytes, micro_epsilon: int) -> bool:
-        """Charge whoever holds the token with this hash; `False`, and nothing charged, if the budget does not allow it.
+    def charge(self, writer: Connection, payer: bytes) -> bool:
+        """Charge one report to whoever holds the token with this hash; `False` if the budget does not allow it.
 
         Condition and change are one statement: however many try at once, no two of them see the same rest.
         """
         self.charged += 1
-        return bool(writer.execute(CHARGE, (micro_epsilon, micro_epsilon, payer, payer)).rowcount)
+        return bool(writer.execute(CHARGE, (self._price, self._price, payer, payer)).rowcount)
 
     @property
     def due(self) -> bool:
@@ -46,11 +50,17 @@ class Ledger:
         return self.charged >= max(MIX_AT_LEAST, self._people)
 
     def mix(self, writer: Connection) -> None:
-        """Write all rows anew in the order of their names, in the transaction that is open."""
+        """Write all rows anew in the order of their names, in the transaction that is open.
+
+        Sums that an older version charged by the levels of the reports are rounded up to whole reports.
+        """
         if writer.execute("SELECT 1 FROM ledger LIMIT 1").fetchone():
             writer.execute("CREATE TEMPORARY TABLE mixed AS SELECT name, budget, spent FROM ledger")
             writer.execute("DELETE FROM ledger WHERE name IN (SELECT name FROM mixed)")  # others may enrol meanwhile
-            written = writer.execute("INSERT INTO ledger SELECT name, budget, spent FROM mixed ORDER BY name")
+            written = writer.execute(
+                "INSERT INTO ledger SELECT name, budget, (spent + ? - 1) / ? * ? FROM mixed ORDER BY name",
+                (self._price,) * 3,
+            )
             self._people = int(written.rowcount)
             writer.execute("DROP TABLE mixed")
         self.charged = 0

@@ -53,8 +53,11 @@ class _Kept:
 class Live:
     """Makes what readers look at, one thing after the other, away from the thread that stores reports."""
 
-    def __init__(self, store: Store, *, clock: Clock = monotonic, work: Clock = thread_time) -> None:
+    def __init__(
+        self, store: Store, *, preview: bool = False, clock: Clock = monotonic, work: Clock = thread_time
+    ) -> None:
         self._store = store
+        self._preview = preview
         self._clock = clock
         self._work = work
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
@@ -108,13 +111,15 @@ class Live:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
         hours = self._store.arrivals.hours()
         withdrawn = {each.number: each.withdrawn for each in self._store.rounds()}
-        state = (rounds, withdrawn, hours, self._store.shown_rejections(), self._store.damaged)
+        step, rejections = self._store.step, self._store.rejections(chosen.number)
+        counts = {reason: count // step for reason, count in rejections.items()}
+        state = (rounds, withdrawn, hours, counts, self._store.damaged)
         took = 0.0
         if state != kept.state:
             kept.counted = (0, chosen.reports)
 
             def progress(done: int) -> None:
-                kept.counted = (done, chosen.reports)
+                kept.counted = (done // step * step, chosen.reports)
 
             begun = self._work()
             counted = self._store.shown(chosen.number, progress)
@@ -122,8 +127,10 @@ class Live:
 
             self._closed = self._closed or answers.ClosedRounds(self._store.shown)
             self._closed.forget(withdrawn)
-            content = answers.overview(counted, chosen.number, rounds, hours, self._store.step, self._closed)
+            content = answers.overview(counted, chosen.number, rounds, hours, step, self._closed)
+            content["few"] = [reason.value for reason, steps in counts.items() if not steps]
             content["damaged"] = sum(count for _, count in self._store.damaged)
+            content["preview"] = self._preview
             content = plain(content, _DIGITS)
             kept.shown = {scope: _shown({"scope": scope, **content}) for scope in READERS}
             kept.state = state

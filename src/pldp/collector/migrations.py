@@ -44,6 +44,13 @@ MIGRATIONS: Final = (
         name TEXT PRIMARY KEY, budget INTEGER NOT NULL, spent INTEGER NOT NULL DEFAULT 0
     )
     """,
+    """
+    ALTER TABLE tokens ADD COLUMN made TEXT; -- days in UTC: 2026-11-16
+    ALTER TABLE tokens ADD COLUMN expires TEXT; -- the last day on which it works
+    ALTER TABLE tokens ADD COLUMN previous_expires TEXT;
+    ALTER TABLE tokens ADD COLUMN used TEXT; -- never kept of tokens that upload
+    CREATE TABLE acts (number INTEGER NOT NULL, hour TEXT NOT NULL, act TEXT NOT NULL, who TEXT NOT NULL)
+    """,
 )
 
 

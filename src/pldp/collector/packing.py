@@ -14,7 +14,7 @@ import pyarrow as pa
 from pldp.mechanisms import Bits
 from pldp.reports import Report, read_report
 from pldp.reports.columns import Forms, schema
-from pldp.survey import SCHEMA, Question, Survey, charge
+from pldp.survey import SCHEMA, Question, Survey
 
 ID_BYTES: Final = 16
 
@@ -63,8 +63,6 @@ class Packing:
     >>> text = '{"pldp":1,"survey":"%s","id":"%s","answers":[{"question":"q","level":"a","output":1}]}'
     >>> packing.read((text % (survey.hash, "0f" * 16)).encode()).row
     b'\x01\x01'
-    >>> packing.cost(b"\x01\x01")
-    1000000
     """
 
     def __init__(self, survey: Survey) -> None:
@@ -72,7 +70,6 @@ class Packing:
         self._decoder = msgspec.json.Decoder(_Report)
         self._cells: dict[tuple[str, str], _Cell] = {}
         self.offsets: list[int] = []  # of the byte for the level of each question
-        self._costs: list[tuple[int, ...]] = []
         self.width = 0
         for question in survey.questions:
             self.offsets.append(self.width)
@@ -82,28 +79,24 @@ class Packing:
                 length = form.bytes if isinstance(form, Bits) else 0
                 cell = _Cell(0xFF << start, place + 1 << start, start + 8, length, form.count)
                 self._cells[question.name, level.name] = cell
-            # Whether a tracked answer is the first one is not known here.
-            charges = [
-                max(charge(survey.repeat, question, place, earlier) for earlier in (0, 1))
-                for place in range(len(question.levels))
-            ]
-            if survey.level_channel is not None:  # the level that a report shows is not the one that was chosen
-                charges = [max(charges)] * len(charges)
-            self._costs.append((0, *charges))
             self.width += 1 + output_width(question)
         self._most_answers = survey.ask or len(survey.questions)
         self._schema = schema(survey)
 
     def read(self, text: bytes) -> Packed:
         """Read one report; `ReportRejected` says why one is not taken."""
-        return self.read_fast(text) or self.pack(read_report(self.survey, text))
+        return self.read_fast(text) or self.read_slowly(text)
 
     def read_fast(self, text: bytes) -> Packed | None:
-        """Read one report as nearly all are written; `None` for others, good or not."""
+        """Read a report written as ours are; `None`: `read_slowly` tells what it is. It stops at the first surprise."""
         try:
             return self._pack(self._decoder.decode(text))
         except (_Broken, msgspec.MsgspecError, ValueError, RecursionError):
             return None
+
+    def read_slowly(self, text: bytes) -> Packed:
+        """Read one report by all rules; `ReportRejected` says why one is not taken."""
+        return self.pack(read_report(self.survey, text))
 
     def pack(self, report: Report) -> Packed:
         """Pack a report that was validated."""
@@ -113,10 +106,6 @@ class Packing:
             output = answer.output
             row |= cell.code | (output if isinstance(output, int) else int.from_bytes(output, "little")) << cell.shift
         return Packed(bytes.fromhex(report.id), row.to_bytes(self.width, "little"))
-
-    def cost(self, row: bytes) -> int:
-        """Return in micro-ε the most that a report may have cost its sender, by the levels of its answers."""
-        return sum(charges[row[offset]] for offset, charges in zip(self.offsets, self._costs, strict=True))
 
     def _pack(self, report: _Report) -> Packed:
         """Pack what the fast reader read; it may refuse more than `read_report`, never less."""

@@ -12,7 +12,6 @@ from pldp.survey import Survey
 
 TURN: Final = 0.005  # seconds of reading after which other connections get their turn
 _PIECE: Final = 1 << 16  # bytes that are split into lines at a time
-_AT_A_TIME: Final = 32  # lines that are read before the clock is looked at
 _SPARE_BRACKETS: Final = 64  # beyond those of a whole report, so that one with too many answers gets its own reason
 
 
@@ -29,30 +28,19 @@ class Reader:
         self._reading = asyncio.Lock()
         self.longest = 4 * body_length(survey) + 1024
         names = "".join(
-            question.name + "".join(level.name for level in question.levels) for question in survey.questions
+            name for each in survey.questions for name in (each.name, *(level.name for level in each.levels))
         )
         self._most_brackets = 2 * len(survey.questions) + _brackets(names.encode()) + _SPARE_BRACKETS
 
     def read(self, text: bytes) -> Packed:
         """Read one report; `ReportRejected` says why one is not taken."""
         self.check_length(len(text))
-        return self._packing.read_fast(text) or self._read_again(text)
-
-    def _read_again(self, text: bytes) -> Packed:
-        """Read what is not written as usual; slow parsers see nothing that is long or nested deep."""
-        self.check_length(len(text))
-        if _brackets(text) > self._most_brackets:
-            raise ReportRejected(Rejection.MALFORMED, "a report has fewer brackets")
-        return self._packing.read(text)
-
-    def _read_line(self, line: bytes) -> Packed | Rejection:
-        packed = self._packing.read_fast(line) if len(line) <= self.longest else None
+        packed = self._packing.read_fast(text)
         if packed is not None:
             return packed
-        try:
-            return self._read_again(line)
-        except ReportRejected as rejected:
-            return rejected.reason
+        if _brackets(text) > self._most_brackets:
+            raise ReportRejected(Rejection.MALFORMED, "a report has fewer brackets")
+        return self._packing.read_slowly(text)
 
     def check_length(self, length: int) -> None:
         """Refuse what is longer than any report of the survey."""
@@ -69,11 +57,15 @@ class Reader:
     async def read_many(self, body: bytes) -> list[Packed | Rejection]:
         """Read a batch, one report or rejection for each line that is not empty; batches are read one by one."""
         read: list[Packed | Rejection] = []
+        read_one = self.read
         async with self._reading:
             until = monotonic() + TURN
-            for lines in _lines(body):
-                read += map(self._read_line, lines)
-                if monotonic() > until:
+            for number, line in enumerate(_lines(body)):
+                try:
+                    read.append(read_one(line))
+                except ReportRejected as rejected:
+                    read.append(rejected.reason)
+                if not number % 16 and monotonic() > until:
                     await asyncio.sleep(0)
                     until = monotonic() + TURN
         return read
@@ -83,13 +75,13 @@ def _brackets(text: bytes) -> int:
     return text.count(b"[") + text.count(b"{")
 
 
-def _lines(body: bytes) -> Iterator[list[bytes]]:
-    """Yield some lines that are not empty at a time, without a second copy of the whole body."""
+def _lines(body: bytes) -> Iterator[bytes]:
+    """Yield the lines that are not empty, without a second copy of the whole body."""
     start = 0
     while start < len(body):
         end = body.find(b"\n", start + _PIECE)
         end = len(body) if end < 0 else end
-        lines = [line for line in body[start:end].split(b"\n") if line and not line.isspace()]
-        for first in range(0, len(lines), _AT_A_TIME):
-            yield lines[first : first + _AT_A_TIME]
+        for line in body[start:end].split(b"\n"):
+            if line and not line.isspace():
+                yield line
         start = end + 1

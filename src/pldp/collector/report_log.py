@@ -11,6 +11,8 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from pldp.collector.database import Connection, Connections
 from pldp.collector.packing import ID_BYTES
 from pldp.collector.seen import Seen
@@ -71,7 +73,8 @@ class ReportLog:
         self._kept: OrderedDict[int, Any] = OrderedDict()  # rows of the table of blocks, the latest behind
         self._tail: dict[bytes, bytes] = {}
         self._groups = 0  # in the tail
-        self._appended: dict[bytes, bytes] = {}
+        self._appended: Mapping[bytes, bytes] = {}
+        self._order: list[int] = []  # of what was appended, in blocks
         self._next = 0
         self._indexed = 0
         self.damaged: dict[int, int] = {}  # first number and count of blocks that are not what was written
@@ -113,8 +116,11 @@ class ReportLog:
 
     def find(self, ids: Sequence[bytes]) -> list[Entry | None]:
         """Return what is stored under each id."""
-        found: list[Entry | None] = [self._entry(*each) for each in zip(ids, self._seen.find(ids), strict=True)]
-        return found
+        tail = self._tail
+        return [
+            self._entry(identity, numbers) if numbers or identity in tail else None
+            for identity, numbers in zip(ids, self._seen.find(ids), strict=True)
+        ]
 
     def _entry(self, identity: bytes, numbers: Sequence[int]) -> Entry | None:
         row = self._tail.get(identity)
@@ -140,7 +146,7 @@ class ReportLog:
 
     def append(self, writer: Connection, round_number: int, reports: Mapping[bytes, bytes]) -> int:
         """Write the rows of new ids and return how many became blocks; once committed, `remember` must be called."""
-        self._appended = {**self._tail, **reports}
+        self._appended = {**self._tail, **reports} if self._tail else reports
         if len(self._appended) >= self._mix:
             return self._write_blocks(writer, round_number)
         ids, rows = b"".join(reports), b"".join(reports.values())
@@ -157,8 +163,11 @@ class ReportLog:
         """Write what was appended in the order of the ids; it is in the tail no more."""
         if self._groups:
             writer.execute("DELETE FROM tail")
-        self._appended = dict(sorted(self._appended.items()))
         ids, rows = b"".join(self._appended), b"".join(self._appended.values())
+        order = np.argsort(np.frombuffer(ids, ">u8")[::2], kind="stable")
+        ids = np.frombuffer(ids, np.uint8).reshape(-1, ID_BYTES)[order].tobytes()
+        rows = np.frombuffer(rows, np.uint8).reshape(-1, self._width)[order].tobytes()
+        self._order = order.tolist()
         for start in range(0, len(self._appended), self._in_block):
             first = self._next + start
             some = ids[start * ID_BYTES : (start + self._in_block) * ID_BYTES]
@@ -171,9 +180,10 @@ class ReportLog:
     def remember(self, blocks: int) -> None:
         """Know what was appended, of which so many reports became blocks."""
         if not blocks:
-            self._tail, self._groups = self._appended, self._groups + 1
+            self._tail, self._groups = dict(self._appended), self._groups + 1
             return
-        self._seen.add(list(self._appended), self._next)
+        ids = list(self._appended)
+        self._seen.add([ids[place] for place in self._order], self._next)
         self._next += blocks
         self._tail, self._groups = {}, 0
         self.keep_index()

@@ -1,14 +1,17 @@
 """Tallies of a round, kept up to date: only what is new is counted.
 
 `Running` counts every report. `Shown` counts what readers may see, which is a function of what is stored now: of each
-question and level only whole steps, in the order of the log. Where anybody withdrew, one step of each is left out, and
-each withdrawal leaves out another one. So whatever two readings are compared, they differ by a step of reports of every
-level in which they differ at all, and a level with fewer reports than a step is not there.
+question and level only whole steps, in the order of the log; a level with fewer reports than a step is not there. So
+while reports come, two readings differ by whole steps. Where anybody withdrew, a step's worth of each level is left
+out, drawn by a secret from two steps, anew with each withdrawal: whichever readings before and after are compared or
+added up, they differ by tens of reports that nobody can name, and not by the one that went. Counts of two questions
+together always leave out as much.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from hashlib import blake2b
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +23,8 @@ from pldp.tallies import Pair, Tally, tally
 Rows = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int64]
 Read = Callable[[int, int], Iterable[Block]]  # blocks between two numbers
+Draw = Callable[[Iterable[int], int], list[int]]  # so many of these numbers, by a secret
+_DRAWN_FROM: Final = 6  # two steps are drawn from the first 2, 4, 8 … of a level, as many as it has, 2⁶ at most
 
 
 class Running:
@@ -107,42 +112,53 @@ class _Steps:
     def _columns(self) -> list[int]:
         return [column for part in self._parts for column in part]
 
-    def left_out(self, withdrawn: int, read: Callable[[int, int], tuple[Rows, Numbers]]) -> Rows:
-        """Return the answers of one step of each level, of another one after each withdrawal."""
+    def left_out(self, step: int, draw: Draw, read: Callable[[int, int], tuple[Rows, Numbers]]) -> Rows:
+        """Return as many answers of each level as a step has, drawn from two steps where there are two.
+
+        More steps do not change what is drawn until there are twice as many.
+        """
         found = [np.zeros((0, self._width), np.uint8)]
         for (place, level), bounds in self.bounds.items():
-            if bounds:
-                part = self._parts[place]
-                first, last = bounds[withdrawn % len(bounds)]
+            part = self._parts[place]
+            some: list[tuple[Rows, Numbers]] = []
+            for chosen in draw(range(1 << min(_DRAWN_FROM, len(bounds).bit_length() - 1)), 2) if bounds else ():
+                first, last = bounds[chosen]
                 rows, numbers = read(first, last)
-                rows = rows[(self._levels(rows, part) == level) & (numbers >= first) & (numbers <= last)]
+                inside = (self._levels(rows, part) == level) & (numbers >= first) & (numbers <= last)
+                some.append((rows[inside], numbers[inside]))
+            if some:
+                rows, numbers = (np.concatenate(each) for each in zip(*some, strict=True))
+                rows = rows[np.isin(numbers, draw(numbers.tolist(), step))]
                 rows[:, [column for column in (*self._columns, *self._others) if column not in part]] = 0
                 found.append(rows)
         return np.concatenate(found)
 
 
 class Shown(Running):
-    """Counts what readers may see of a round."""
+    """Counts what readers may see of a round; `secret` draws what is left out after withdrawals."""
 
-    def __init__(self, packing: Packing, pairs: Sequence[Pair], step: int) -> None:
+    def __init__(self, packing: Packing, pairs: Sequence[Pair], step: int, secret: bytes) -> None:
         column = dict(zip((each.name for each in packing.survey.questions), packing.offsets, strict=True))
         self._step = step
+        self._secret = secret
+        self._none: Rows = np.zeros((0, packing.width), np.uint8)
         self._single = _Steps(packing, [(each,) for each in packing.offsets])
         self._paired = {pair: _Steps(packing, [[column[name] for name in pair]]) for pair in pairs}
+        self._all = (self._single, *self._paired.values())
         super().__init__(packing, pairs)
 
     def start(self, number: int, withdrawn: int) -> None:
         """Begin with a round of which so many reports were withdrawn."""
         super().start(number, withdrawn)
-        self._reports = 0
-        for steps in (self._single, *self._paired.values()):
+        self._left_out: tuple[Any, Tally] = ([], self.counted)  # what it depends on, and what is left out
+        for steps in self._all:
             steps.start()
 
     def count(self, block: Block) -> Tally:
         """Count what makes up whole steps with what waited before."""
         rows, numbers = self._live(block)
-        self._reports += len(rows)
-        return self._tally(lambda steps: steps.take(rows, numbers, self._step))
+        whole = self._tally(lambda steps: steps.take(rows, numbers, self._step))
+        return replace(whole, reports=len(rows))  # also if only a pair has a new step
 
     def _live(self, block: Block) -> tuple[Rows, Numbers]:
         rows = np.frombuffer(block.rows, np.uint8).reshape(-1, self._packing.width)
@@ -162,14 +178,29 @@ class Shown(Running):
 
     def shown(self, read: Read) -> Tally:
         """Return the tally; `read` gives the blocks that hold the reports between two numbers."""
-        withdrawn, counted = self.state[1], self.counted
-        reports = self._reports // self._step * self._step
-        if withdrawn:
+        withdrawn = self.state[1]
+        reports = max(0, self.counted.reports // self._step - bool(withdrawn)) * self._step
 
-            def rows(first: int, last: int) -> tuple[Rows, Numbers]:
-                found = [self._live(block) for block in read(first, last)]
-                return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
+        def rows(first: int, last: int) -> tuple[Rows, Numbers]:
+            found = [self._live(block) for block in read(first, last)]
+            return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
 
-            counted = counted.without(self._tally(lambda steps: steps.left_out(withdrawn, rows)))
-            reports = max(0, reports - self._step)
-        return replace(counted, reports=reports)
+        def left_out(steps: _Steps) -> Rows:
+            # Of pairs always: otherwise a table and the results of its questions differ by the few who skip one.
+            some = withdrawn or steps is not self._single
+            return steps.left_out(self._step, self._draw, rows) if some else self._none
+
+        sizes = [(key, len(bounds).bit_length()) for each in self._all for key, bounds in each.bounds.items()]
+        if self._left_out[0] != sizes:
+            self._left_out = (sizes, self._tally(left_out))
+        return replace(self.counted.without(self._left_out[1]), reports=reports)
+
+    def _draw(self, numbers: Iterable[int], count: int) -> list[int]:
+        """Return so many of these numbers: others after each withdrawal, the same after a restart."""
+        round_number, withdrawn = self.state
+
+        def place(number: int) -> bytes:
+            text = f"{round_number} {withdrawn} {number}"
+            return blake2b(text.encode(), key=self._secret, digest_size=16, person=b"left out").digest()
+
+        return sorted(numbers, key=place)[:count]

@@ -35,18 +35,23 @@ _QUIET: Final = {"incremental": True, "handlers": {}, "loggers": {}}  # leaves e
 
 
 def serve(
-    survey_path: str | Path, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool] = bool
+    survey_path: str | Path,
+    settings: Settings,
+    ready: Callable[[str], None],
+    stop: Callable[[], bool] = bool,
+    *,
+    preview: bool = False,
 ) -> None:
     """Serve a survey until the process is told to end; `ready` is called with the address once it listens.
 
-    In another thread than the first one, `stop` says when to end; it is asked ten times a second.
+    In another thread than the first one, `stop` says when to end; it is asked ten times a second. In a `preview` the
+    people in the store are simulated.
     """
     survey = load(survey_path)
     store = Store(survey, settings.database, pairs=settings.question_pairs(), step=settings.result_step)
     try:
-        app = Collector(
-            survey, store, Tokens(settings.database), settings, document=_document(Path(survey_path), survey)
-        )
+        document = _document(Path(survey_path), survey)
+        app = Collector(survey, store, Tokens(settings.database), settings, document=document, preview=preview)
         serve_app(app, settings, ready, stop)
     finally:
         store.close()

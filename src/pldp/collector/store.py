@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from pldp.collector.acts import COMMAND_LINE, record
 from pldp.collector.database import Connection, Connections, Database, open_database
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing
@@ -20,7 +21,7 @@ from pldp.collector.running import Running, Shown
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
 from pldp.reports.columns import BATCH_ROWS
-from pldp.survey import Survey
+from pldp.survey import Survey, dearest_report
 from pldp.tallies import Pair, Tally
 
 STEP: Final = 1 << 20  # reports that are counted in one look at the database: it is never held for long
@@ -111,9 +112,8 @@ class Store:
         self.arrivals = Arrivals(step)
         self._survey = survey.hash
         self._running = Running(self.packing, pairs)
-        self._shown = {_OPEN: Shown(self.packing, pairs, step)}
         self._pairs = pairs
-        self._ledger = Ledger()
+        self._ledger = Ledger(dearest_report(survey))
         self._round: int | None = None
         self._erased = False  # whether all that was erased has left the log of the database
         with ExitStack() as opened:
@@ -125,6 +125,8 @@ class Store:
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
             secret = blake2b(key=key, digest_size=32, person=b"seen").digest()
+            self._secret = blake2b(key=key, digest_size=32, person=b"shown").digest()
+            self._shown = {_OPEN: self._show()}
             self._log = ReportLog(self._connections, self.packing.width, secret, max(step, MIX))
             try:
                 self._log.load()
@@ -198,8 +200,7 @@ class Store:
 
     def _charge(self, writer: Connection, owed: Mapping[bytes, bytes], fresh: dict[bytes, bytes]) -> set[bytes]:
         """Charge new reports to their payers; take out those that a budget does not allow and return their ids."""
-        costs = {identity: self.packing.cost(fresh[identity]) for identity in owed}
-        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer, costs[each])}
+        refused = {each for each, payer in owed.items() if not self._ledger.charge(writer, payer)}
         for identity in refused:
             del fresh[identity]
         if self._ledger.due:
@@ -236,25 +237,28 @@ class Store:
             self._erased = self._connections.erase_log()
         return self._erased
 
-    def close_round(self) -> Round:
-        """Close the open round: it takes no more reports, and changes by withdrawals only."""
+    def close_round(self, who: str = COMMAND_LINE) -> Round:
+        """Close the open round: it changes by withdrawals only from then on. `who` goes into the log of acts."""
         self._catch_up()
         if self._round is not None:
             with self._connections.transaction() as writer:
                 blocks = self._log.flush(writer, self._round)
                 writer.execute("UPDATE rounds SET closed = 1 WHERE number = ?", (self._round,))
                 self._ledger.mix(writer)
+                record(writer, f"round {self._round} closed", who)
             if blocks:
                 self._log.remember(blocks)
             self._round = None
         return self.rounds()[-1]
 
-    def open_round(self) -> Round:
-        """Open the next round; the open one stays if there is one."""
+    def open_round(self, who: str = COMMAND_LINE) -> Round:
+        """Open the next round; the open one stays if there is one. `who` goes into the log of acts."""
         self._catch_up()
         if self._round is None:
             with self._connections.transaction() as writer:
                 writer.execute("INSERT INTO rounds (number) SELECT max(number) + 1 FROM rounds")
+                (number,) = writer.execute("SELECT max(number) FROM rounds").fetchone()
+                record(writer, f"round {number} opened", who)
             self._round = self.rounds()[-1].number
         return self.rounds()[-1]
 
@@ -283,13 +287,16 @@ class Store:
         if self.step == 1:
             return self.tally(number, progress)
         is_open = number is None or number == self._round
-        running = self._shown.setdefault(_OPEN if is_open else number or 0, Shown(self.packing, self._pairs, self.step))
+        running = self._shown.setdefault(_OPEN if is_open else number or 0, self._show())
 
         def finish(reader: Connection, chosen: int) -> Tally:
             return running.shown(lambda first, last: self._between(reader, chosen, first, last))
 
         counted = self._follow(running, number, progress, finish)
         return replace(counted, rejections=self._in_steps(counted.rejections))
+
+    def _show(self) -> Shown:
+        return Shown(self.packing, self._pairs, self.step, self._secret)
 
     def _in_steps(self, rejections: Mapping[Rejection, int]) -> dict[Rejection, int]:
         return {reason: count // self.step * self.step for reason, count in rejections.items()}
@@ -360,10 +367,11 @@ class Store:
         """Return how many reports were rejected in all, by reason, as readers may see it."""
         return self._in_steps(self.rejections())
 
-    def rejections(self) -> dict[Rejection, int]:
-        """Return how many reports were rejected in all, by reason."""
+    def rejections(self, number: int | None = None) -> dict[Rejection, int]:
+        """Return how many reports were rejected, by reason, in all or in a round."""
         with self._connections.snapshot() as reader:
-            found = reader.execute("SELECT reason, sum(count) FROM rejections GROUP BY reason").fetchall()
+            where = "WHERE round = coalesce(?, round) GROUP BY reason ORDER BY reason"
+            found = reader.execute(f"SELECT reason, sum(count) FROM rejections {where}", (number,)).fetchall()  # noqa: S608
         return {Rejection(reason): count for reason, count in found}
 
     def close(self) -> None:

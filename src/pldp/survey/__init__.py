@@ -13,6 +13,7 @@ from pldp.survey.repeat import (
     Price,
     affordable_rounds,
     charge,
+    dearest_report,
     prices,
     repeat_mapping,
 )
@@ -20,6 +21,7 @@ from pldp.survey.signature import Signature, make_key, sign, verify
 
 __all__ = [
     "FRESH", "KINDS", "LIFETIME_CAP", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Number", "Price", "Question",
-    "Signature", "Survey", "affordable_rounds", "charge", "hash_of", "load", "loads", "make_key", "name_warnings",
+    "Signature", "Survey", "affordable_rounds", "charge", "dearest_report", "hash_of", "load", "loads", "make_key",
+    "name_warnings",
     "prices", "repeat_mapping", "sign", "survey_from_mapping", "verify",
 ]  # fmt: skip

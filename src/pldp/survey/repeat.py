@@ -61,6 +61,21 @@ def charge(rule: str, question: Question, level: int, earlier: int) -> int:
     return question.instant_charge(level) if rule == TRACKED and earlier else question.charge(level)
 
 
+def dearest_report(survey: "Survey") -> int:
+    """Return in micro-ε the most that one report of a survey can cost, whatever is answered and at which levels.
+
+    >>> from pldp.survey import load
+    >>> dearest_report(load("examples/commute.toml"))
+    4000000
+    """
+    answers = sorted(
+        max(charge(survey.repeat, each, level, earlier) for level in range(len(each.levels)) for earlier in (0, 1))
+        for each in survey.questions
+    )
+    cost = sum(answers[-(survey.ask or len(answers)) :])
+    return cost if survey.total_micro_epsilon is None else min(cost, survey.total_micro_epsilon)
+
+
 def affordable_rounds(rule: str, asked: Sequence[Asked], cap: int) -> int:
     """Return in how many rounds a person can answer all these questions, each at its level, within a cap.
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,48 @@ def postgres_server() -> Iterator[str]:
         server = pgserver.get_server(Path(folder) / "data")
         yield server.get_uri().replace("/postgres?", "/NAME?")
         server.cleanup()
+
+
+def connect_patiently(postgres: str) -> psycopg.Connection:
+    """Connect to the server, which may still be recovering."""
+    for _ in range(300):
+        with suppress(psycopg.OperationalError):
+            return psycopg.connect(postgres.replace("NAME", "postgres"), autocommit=True)
+        time.sleep(0.1)
+    raise AssertionError("the server does not come back")
+
+
+def postgres_processes(postgres: str) -> list[int]:
+    """Return the first process of the server and those that it started."""
+    with connect_patiently(postgres) as owner:
+        ((folder,),) = owner.execute("SHOW data_directory").fetchall()
+    main = (Path(folder) / "postmaster.pid").read_text().split()[0]
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", main], capture_output=True, text=True, check=True)
+    return [int(main), *map(int, listed.stdout.split())]
+
+
+@contextmanager
+def frozen(postgres: str) -> Iterator[None]:
+    """Stop every process of the server, as a machine that hangs does."""
+    processes = postgres_processes(postgres)
+    for process in processes:
+        _signal(process, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in processes[::-1]:
+            _signal(process, signal.SIGCONT)
+
+
+def crash(postgres: str) -> None:
+    """Kill a process of the server with all that it had in memory; the first one then starts all others afresh."""
+    with connect_patiently(postgres) as owner:
+        _signal(owner.info.backend_pid, signal.SIGKILL)
+
+
+def _signal(process: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process, number)
 
 
 def empty_schema(postgres: str) -> str:

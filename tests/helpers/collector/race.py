@@ -18,7 +18,7 @@ Spend = Callable[[Connection, bytes, int, Callable[[], Any]], bool]
 
 def conditional(connection: Connection, payer: bytes, micro: int, _: Callable[[], Any]) -> bool:
     """The ledger's own way."""
-    return Ledger().charge(connection, payer, micro)
+    return Ledger(micro).charge(connection, payer)
 
 
 def check_then_update(connection: Connection, payer: bytes, micro: int, together: Callable[[], Any]) -> bool:

@@ -42,6 +42,10 @@ class Server:
         assert found, self.log.read_text()
         self.url = found[0]
 
+    def logged(self) -> str:
+        """Return what it wrote to standard error after what it says at the start."""
+        return re.sub(r"^(pldp: (warning|note): .*\n)+", "", self.log.read_text())
+
     def connect(self) -> HTTPConnection:
         parts = urlsplit(self.url)
         return HTTPConnection(parts.hostname or "", parts.port, timeout=10)
@@ -122,7 +126,7 @@ def report_line(survey: Survey, identity: str | None = None) -> tuple[str, bytes
     return identity, f'{{"pldp":1,"survey":"{survey.hash}","id":"{identity}","answers":{answers}}}'.encode()
 
 
-def stored_ids(path: Path, survey: Survey) -> Counter[str]:
+def stored_ids(path: Path | str, survey: Survey) -> Counter[str]:
     """Return how often each id is in a store."""
     store = Store(survey, path)
     found = Counter(identity.hex() for batch in store.batches() for identity in batch.column("id").to_pylist())

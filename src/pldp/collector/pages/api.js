@@ -2,6 +2,13 @@
 const KEY = "pldp-token";
 
 export const token = {
+	/** Take a token out of the address: what stands behind # is sent to nobody. */
+	take: () => {
+		const [, given] = /^#([\w-]{20,})$/.exec(location.hash) ?? [];
+		if (!given) return;
+		token.set(given);
+		history.replaceState(null, "", location.pathname + location.search);
+	},
 	get: () => sessionStorage.getItem(KEY),
 	set: (text) => sessionStorage.setItem(KEY, text),
 	forget: () => sessionStorage.removeItem(KEY),

@@ -6,18 +6,20 @@ import { head, title } from "./cards/rows.js";
 import { make } from "./dom.js";
 import { brief, whole } from "./format.js";
 
-const byLevel = ({ groups }) =>
-	groups.length ? `By level: ${groups.map(({ level, epsilon, reports }) => `${level} (ε ${brief(epsilon)}) ${reports === null ? "hidden" : whole(reports)}`).join(", ")}.` : "";
+/** A level with less than a step of reports has no number. */
+const count = (reports) => (reports === null ? "not yet" : whole(reports));
 
-const levels = (view, fewest) => {
+const byLevel = ({ groups }) =>
+	groups.length ? `By level: ${groups.map(({ level, epsilon, reports }) => `${level} (ε ${brief(epsilon)}) ${count(reports)}`).join(", ")}.` : "";
+
+const levels = (view, step) => {
 	const counted = view.groups.map(({ level, epsilon, mechanism, reports }) =>
 		make("tr", {}, make("th", { scope: "row" }, level), make("td", { className: "number" }, brief(epsilon)), make("td", {}, mechanism),
-			make("td", { className: "number" }, reports === null ? "hidden" : whole(reports))));
+			make("td", { className: "number" }, count(reports))));
 	if (!counted.length) {
 		return [make("p", { className: "small" }, `Levels are hidden in reports. Estimated: ${view.levels.map(({ level, share }) => `${level} ${brief(100 * share)} %`).join(", ")}.`)];
 	}
-	const few = view.groups.some(({ reports }) => reports === null);
-	const note = few ? [make("p", { className: "muted small" }, `Hidden: fewer than ${whole(fewest)} people, or their number would tell that of a smaller level.`)] : [];
+	const note = step > 1 ? [make("p", { className: "muted small" }, `Results count whole steps of ${whole(step)} reports per level; a level with fewer is not counted yet.`)] : [];
 	return [make("table", { className: "levels" }, head(title("Level"), title("ε", "number"), title("Mechanism"), title("Reports", "number")), make("tbody", {}, ...counted)), ...note];
 };
 
@@ -41,7 +43,7 @@ const notes = (found) =>
 		return texts.length ? [list(severity === "warning" ? "wrong" : "muted small", texts)] : [];
 	});
 
-/** A card and what fills it: `fill(view, fewest, trend)`, the last where there are several rounds. */
+/** A card and what fills it: `fill(view, step, trend)`, the last where there are several rounds. */
 export const resultCard = (first, place, round, tell) => {
 	const kind = KINDS[first.kind];
 	const [facts, warnings, chart, below, rounds, table, assumed] = Array.from({ length: 7 }, () => make("div", {}));
@@ -50,7 +52,7 @@ export const resultCard = (first, place, round, tell) => {
 	const foot = make("div", { className: "foot" }, ...own, details("Assumptions", assumed), ...(first.questions ? [] : [files(first, round, tell)]));
 	const card = make("section", { className: "card question" }, name, facts, warnings, chart, below, rounds, foot);
 	card.setAttribute("aria-labelledby", name.id);
-	const fill = (view, fewest, trend) => {
+	const fill = (view, step, trend) => {
 		const open = rounds.querySelector("details")?.open ?? false;
 		rounds.replaceChildren(...(trend ? overRounds(trend, kind.label) : []));
 		if (open && trend) rounds.querySelector("details").open = true;
@@ -58,7 +60,7 @@ export const resultCard = (first, place, round, tell) => {
 		warnings.replaceChildren(...notes(view.notes));
 		chart.replaceChildren(...kind.chart(view));
 		below.replaceChildren(make("p", { className: "muted small" }, kind.legend(view)), make("p", { className: "small" }, `${kind.forged(view)} ${byLevel(view)}`));
-		table.replaceChildren(...levels(view, fewest));
+		table.replaceChildren(...levels(view, step));
 		assumed.replaceChildren(list("small", view.assumptions.map(sentence)));
 	};
 	return { card, fill };

@@ -45,7 +45,7 @@ const showHeadline = ({ reports, rejections, rounds, hours }) => {
 	byId("headline").replaceChildren(
 		tile("Reports", whole(reports), `round ${here.number}, ${here.open ? "open" : "closed"}`),
 		tile("This hour", latest ? whole(latest.stored) : "–", latest ? `since ${clock(latest.start)}` : ""),
-		tile("Withdrawn", whole(here.withdrawn), here.open ? "erased and not counted" : "erased, some after closing"),
+		tile("Withdrawn", whole(here.withdrawn), "erased and not counted"),
 		tile("Rejected", whole(refused), refused ? `${brief((100 * refused) / (refused + reports))} % of what came` : "of what came"));
 };
 
@@ -56,15 +56,27 @@ const showDisagreements = (views) => {
 	byId("disagree").hidden = items.length === 0;
 };
 
+/** How results change, what is missing from them, and whether there are any. */
+const showSteps = ({ step, questions, damaged, preview }) => {
+	const empty = step > 1 && questions.length === 0;
+	byId("steps").textContent = step > 1 ? `Results change in steps of ${whole(step)} reports per level. Once anybody has withdrawn, ${whole(step)} of each level are left out.` : "";
+	byId("empty").textContent = `Nothing to show yet: results begin with ${whole(step)} reports of one level.`;
+	byId("empty").hidden = !empty;
+	byId("damaged").textContent = `${whole(damaged)} ${damaged === 1 ? "report is" : "reports are"} damaged and left out; run pldp store check.`;
+	byId("damaged").hidden = damaged === 0;
+	byId("preview").hidden = !preview;
+	return empty;
+};
+
 /** Cards are made anew only when something gets its first result, or loses its last. */
-const showResults = (views, fewest, trends) => {
+const showResults = (views, step, trends) => {
 	const key = JSON.stringify(views.map(({ name, kind }) => [name, kind]));
 	if (key !== shape) {
 		cards = views.map((view, place) => (view.kind ? resultCard(view, place, round, tell) : missingCard(place)));
 		byId("results").replaceChildren(...cards.map(({ card }) => card));
 		shape = key;
 	}
-	views.forEach((view, place) => cards[place].fill(view, fewest, trends.find(({ name }) => name === view.name)));
+	views.forEach((view, place) => cards[place].fill(view, step, trends.find(({ name }) => name === view.name)));
 };
 
 const showHours = (hours) => {
@@ -73,12 +85,13 @@ const showHours = (hours) => {
 		row(make("th", { scope: "row" }, hour(start)), cell(whole(stored), "number"), cell(whole(rejected), "number"))));
 };
 
-const showRejections = (rejections) => {
+const showRejections = ({ rejections, few, step }) => {
 	const counted = Object.entries(rejections).filter(([, count]) => count).sort(([, one], [, two]) => two - one);
-	byId("rejections").tBodies[0].replaceChildren(...counted.map(([reason, count]) =>
-		row(make("th", { scope: "row" }, REASONS[reason] ?? reason, " ", make("code", { className: "muted" }, reason)), cell(whole(count), "number"))));
-	byId("rejections").hidden = counted.length === 0;
-	byId("none-rejected").hidden = counted.length > 0;
+	const told = [...counted.map(([reason, count]) => [reason, whole(count)]), ...few.map((reason) => [reason, `fewer than ${whole(step)}`])];
+	byId("rejections").tBodies[0].replaceChildren(...told.map(([reason, count]) =>
+		row(make("th", { scope: "row" }, REASONS[reason] ?? reason, " ", make("code", { className: "muted" }, reason)), cell(count, "number"))));
+	byId("rejections").hidden = told.length === 0;
+	byId("none-rejected").hidden = told.length > 0;
 };
 
 const showRounds = ({ rounds, scope }) => {
@@ -109,12 +122,12 @@ const show = (overview) => {
 	byId("collector").textContent = overview.collector || "Dashboard";
 	byId("fresh").textContent = `As of ${new Date().toLocaleTimeString("en-GB")}`;
 	byId("hash").textContent = overview.survey;
-	const views = [...overview.questions, ...overview.missing, ...overview.tables];
+	const views = showSteps(overview) ? [] : [...overview.questions, ...overview.missing, ...overview.tables];
 	showDisagreements(views);
 	showHeadline(overview);
-	showResults(views, overview.fewest, overview.trends);
+	showResults(views, overview.step, overview.trends);
 	showHours(overview.hours);
-	showRejections(overview.rejections);
+	showRejections(overview);
 	showRounds(overview);
 };
 
@@ -206,5 +219,6 @@ byId("really").addEventListener("click", () => {
 });
 document.addEventListener("visibilitychange", watch);
 
+token.take();
 if (token.get()) watch();
 else enter(false);

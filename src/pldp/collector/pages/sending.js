@@ -8,6 +8,7 @@ const STATES = { waiting: "waits to be sent", sent: "sent", refused: "refused by
 
 const REFUSALS = {
 	bad_token: "The collector takes reports only with an invitation; open your link again",
+	preview: "This is a preview with simulated people: the collector takes no answers",
 	closed_round: "The round has ended, and the collector no longer takes this report",
 };
 

@@ -39,7 +39,7 @@ const introduce = (survey) => {
 };
 
 const start = async () => {
-	const [text, { round, open }] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
+	const [text, { round, open, preview = false }] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
 	const device = await openDevice(survey, { store: databaseStore("pldp"), round });
 	/** Show what was spent and answered. */
@@ -69,6 +69,7 @@ const start = async () => {
 	introduce(survey);
 	await restart();
 	show("closed", !open);
+	show("simulated", preview);
 	for (const id of ["promise", "reports", "ledger", "about"]) show(id);
 	sending.flush();
 };

@@ -1,0 +1,44 @@
+"""What the owner of a collector should know when it starts: one line each, never a reason not to start."""
+
+import shlex
+from ipaddress import ip_address
+
+from pldp.collector.settings import Settings
+from pldp.collector.tokens import Tokens
+from pldp.survey import Survey
+
+
+def warnings(survey: Survey, settings: Settings, tokens: Tokens) -> list[str]:
+    """Return what is unsafe or missing, and what to do about it."""
+    found = []
+    if not (_is_loopback(settings.host) or settings.trusted_proxy):
+        found.append(
+            f"warning: {settings.host or 'every address'} can be reached from outside without TLS, so reports and "
+            "tokens can be read on their way; listen on 127.0.0.1 behind a proxy with TLS and set trusted_proxy"
+        )
+    if not survey.signer:
+        found.append(
+            "warning: the survey is not signed, so devices cannot tell whether somebody changed it; "
+            "sign it with pldp survey sign"
+        )
+    if not any(each.scope != "upload" and not tokens.has_expired(each.expires) for each in tokens.all()):
+        found.append(f"warning: there is no token, so nobody can read the results; make one: {token_command(settings)}")
+    if settings.uploads == "open":
+        found.append("note: anybody can send any number of reports; uploads = token or ledger limits who can")
+    return found
+
+
+def token_command(settings: Settings) -> str:
+    """Return the command that makes a token for this store; the address of a database may hold a password."""
+    if settings.database == Settings.database:
+        return "pldp store token NAME"
+    if "://" in settings.database:
+        return "pldp store token NAME (with PLDP_DATABASE set as here)"
+    return f"pldp store token NAME --database {shlex.quote(settings.database)}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
