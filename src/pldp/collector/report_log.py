@@ -114,18 +114,17 @@ class ReportLog:
         for place in range(len(ids) // ID_BYTES):
             yield ids[place * ID_BYTES : (place + 1) * ID_BYTES], rows[place * self._width : (place + 1) * self._width]
 
-    def find(self, ids: Sequence[bytes]) -> list[Entry | None]:
-        """Return what is stored under each id."""
+    def find(self, ids: Sequence[bytes]) -> dict[bytes, Entry]:
+        """Return what is stored under ids, of those that are."""
         tail = self._tail
-        return [
-            self._entry(identity, numbers) if numbers or identity in tail else None
-            for identity, numbers in zip(ids, self._seen.find(ids), strict=True)
-        ]
+        found = {identity: Entry(_IN_TAIL, tail[identity]) for identity in ids if identity in tail} if tail else {}
+        for identity, numbers in self._seen.find(ids).items():
+            entry = self._entry(identity, numbers)
+            if entry is not None:
+                found[identity] = entry
+        return found
 
     def _entry(self, identity: bytes, numbers: Sequence[int]) -> Entry | None:
-        row = self._tail.get(identity)
-        if row is not None:
-            return Entry(_IN_TAIL, row)
         for number in numbers:
             first, _, _, ids, rows = self._block_of(number)
             place = number - first

@@ -40,8 +40,8 @@ class Seen:
 
     >>> seen = Seen(bytes(range(32)))
     >>> seen.add([b"a" * 16, b"b" * 16], 0)
-    >>> seen.find([b"b" * 16, b"c" * 16])
-    [[1], []]
+    >>> seen.find([b"b" * 16, b"c" * 16]) == {b"b" * 16: [1]}
+    True
     """
 
     def __init__(self, secret: bytes) -> None:
@@ -75,9 +75,10 @@ class Seen:
             if run.first >= start and len(run.keys) >= BLOCK:
                 yield run.first, run.keys.astype("<u8", copy=False).tobytes()
 
-    def find(self, ids: Sequence[bytes]) -> list[list[int]]:
-        """Return for each id the numbers that it may have; the store compares the id that it finds there."""
-        found = [[self._recent[identity]] if identity in self._recent else [] for identity in ids]
+    def find(self, ids: Sequence[bytes]) -> dict[bytes, list[int]]:
+        """Return the numbers that ids may have, of those that have any; the store compares what it finds there."""
+        recent = self._recent
+        found = {identity: [recent[identity]] for identity in ids if identity in recent}
         if self._runs and ids:
             wanted = self._hashes(b"".join(ids))
             order = np.argsort(wanted)  # neighbours are sought in turn, so that most of the run stays in the cache
@@ -89,7 +90,7 @@ class Seen:
                 for place in np.flatnonzero(met & (low < len(run.keys))).tolist():
                     last = np.searchsorted(run.keys, (sought[place] << run.bits) | run.mask, "right")
                     numbers = (run.keys[low[place] : last] & run.mask) + np.uint64(run.first)
-                    found[order[place]] += numbers.tolist()
+                    found.setdefault(ids[order[place]], []).extend(numbers.tolist())
         return found
 
     def _push(self, ids: bytes, first: int) -> None:

@@ -152,7 +152,7 @@ class Store:
         Where there are payers (hashes of tokens, one per report), each report that is new is charged to its payer.
         """
         self._catch_up()
-        outcomes, fresh, owed = self._judge(reports, payers or [b""] * len(reports))
+        outcomes, fresh, owed = self._judge(reports, payers)
         if not (fresh or rejections or any(outcomes)):
             return outcomes
         number = self._round or NO_ROUND
@@ -161,11 +161,12 @@ class Store:
                 refused = self._charge(writer, owed, fresh)
                 judged = zip(reports, outcomes, strict=True)
                 outcomes = [Rejection.OVER_BUDGET if each.id in refused else outcome for each, outcome in judged]
-            counts = Counter(rejections) + Counter(outcome for outcome in outcomes if outcome is not None)
+            counts = Counter(rejections)
+            counts.update(filter(None, outcomes))
             if fresh:
                 blocks = self._log.append(writer, number, fresh)
                 writer.execute("UPDATE rounds SET received = received + ? WHERE number = ?", (len(fresh), number))
-            for reason, count in counts.items():
+            for reason, count in (+counts).items():
                 writer.execute(
                     "INSERT INTO rejections VALUES (?, ?, ?) "
                     "ON CONFLICT (round, reason) DO UPDATE SET count = rejections.count + excluded.count",
@@ -180,11 +181,15 @@ class Store:
         self, reports: Sequence[Packed], payers: Sequence[bytes]
     ) -> tuple[list[Outcome], dict[bytes, bytes], dict[bytes, bytes]]:
         """Return the outcome of each report, the rows of new ids, and who pays for them; budgets are asked later."""
-        outcomes: list[Outcome] = []
-        fresh: dict[bytes, bytes] = {}
-        owed: dict[bytes, bytes] = {}
         stored = self._log.find([report.id for report in reports])
-        for (identity, row, number), entry, payer in zip(reports, stored, payers, strict=True):
+        if not (stored or payers) and {report.round for report in reports} <= {0, self._round} - {None}:
+            fresh = {report.id: report.row for report in reports}
+            if len(fresh) == len(reports) and self._round is not None:  # as nearly always
+                return [None] * len(reports), fresh, {}
+        outcomes: list[Outcome] = []
+        fresh, owed = {}, {}
+        for (identity, row, number), payer in zip(reports, payers or [b""] * len(reports), strict=True):
+            entry = stored.get(identity)
             known = fresh.get(identity) if entry is None else entry.row
             if known is not None:
                 same = None if row == known else Rejection.CONFLICT
@@ -219,17 +224,18 @@ class Store:
         """
         self._catch_up()
         ids = [bytes.fromhex(report_id(self._survey, receipt)) for receipt in receipts]
-        if any(entry is not None and any(entry.row) for entry in self._log.find(ids)):
+        if any(any(entry.row) for entry in self._log.find(ids).values()):
             self._erased = False
             with self._connections.transaction() as writer:
                 ((gone,),) = writer.execute("SELECT sum(withdrawn) FROM rounds")
                 for identity in dict.fromkeys(ids):
-                    (entry,) = self._log.find([identity])  # a block changes with each report that leaves it
+                    entry = self._log.find([identity]).get(identity)  # a block changes with each that leaves it
                     if entry is not None and any(entry.row):
                         gone += 1
                         number = self._log.erase(writer, identity, entry.number, self._round or NO_ROUND, int(gone))
                         writer.execute("UPDATE rounds SET withdrawn = withdrawn + 1 WHERE number = ?", (number,))
-        return [entry is not None for entry in self._log.find(ids)]
+        known = self._log.find(ids)
+        return [identity in known for identity in ids]
 
     def tidy(self) -> bool:
         """Take what was erased out of the log of the database; `False` while somebody who reads is in the way."""
