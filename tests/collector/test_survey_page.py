@@ -36,7 +36,7 @@ ANSWERS = {"mode": "on foot", "late": "yes"}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("collector")) as started:
+    with running(tmp_path_factory.mktemp("collector"), "--result-step", "1") as started:
         yield started
 
 
