@@ -52,8 +52,8 @@ format: $(VENV)/lint.done ## format the code and mend what can be mended
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=core chooses one table
-	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) --peers $(VENV)-bench/bin/python
+bench: $(VENV)/test.done $(VENV)-bench/bench.done ## compare with peers; ONLY=core chooses one table, FORMER=v0.1 a collector to beat
+	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(FORMER),--former $(FORMER)) --peers $(VENV)-bench/bin/python
 
 docs: $(VENV)/docs.done ## build the pages in docs/ to site/
 	$(BIN)/sphinx-build -W --keep-going --quiet -c docs . site

@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     failed = False
     documents = []
     with tempfile.TemporaryDirectory() as folder:
-        context = Context(peers, options.quick, Path(folder))
+        context = Context(peers, options.quick, Path(folder), options.former)
         facts = _facts(context)
         for name in options.only or TABLES:
             rows, error = _run_table(context, name)
@@ -61,6 +61,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Compare pldp with its peers.")
     parser.add_argument("--only", nargs="+", default=[], metavar="TABLE", help=f"some of: {', '.join(TABLES)}")
     parser.add_argument("--peers", metavar="PYTHON", help="the Python that has benchmarks/peers.txt installed")
+    parser.add_argument("--former", metavar="REVISION", default="", help="measure this revision beside (collector)")
     parser.add_argument("--json", metavar="FILE", help="also write the raw numbers here; - prints them and no table")
     parser.add_argument("--quick", action="store_true", help="ten times fewer people")
     return parser.parse_args(arguments)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,9 @@ SINGLE, BATCH = "Single reports", "Batches of 1,000"
 
 def run(context: Context) -> Iterator[list[Row]]:
     """Yield the rows of one part after the other."""
+    if context.former:
+        with _checked_out(context) as former:
+            yield [_beside_former(context, what, former) for what in (SINGLE, BATCH)]
     single, batch = _uploads(context, SINGLE), _uploads(context, BATCH)
     yield [single, batch]
     full = context.folder / "full.db"
@@ -90,6 +93,43 @@ def _uploads(context: Context, what: str) -> Row:
         met=ours["rate"] >= least and ours["p99"] <= longest,
         memory=memory_text(ours["peak_bytes"]),
         raw={"what": what, "ours": ours, "peer": theirs},
+    )
+
+
+@contextmanager
+def _checked_out(context: Context) -> Iterator[Path]:
+    """Yield a folder with the former revision."""
+    folder = context.folder / "former"
+    git = ["git", "-C", str(ROOT), "worktree"]
+    add = [*git, "add", "--detach", str(folder), context.former]
+    done = subprocess.run(add, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise ChildError(f"{context.former}: {(done.stderr.splitlines() or ['git failed'])[-1]}")
+    try:
+        yield folder
+    finally:
+        subprocess.run([*git, "remove", "--force", str(folder)], check=False, capture_output=True)
+
+
+def _beside_former(context: Context, what: str, former: Path) -> Row:
+    """Load both in turns, each in a fresh store; the best run of each side counts: others use the machine too."""
+    turns: dict[Path | None, list[dict[str, Any]]] = {None: [], former: []}
+    for number in range(4):
+        for side in (None, former) if number % 2 else (former, None):
+            database = context.folder / f"{secrets.token_hex(4)}.db"
+            turns[side].append(_measure(context, what, database, former=side))
+    now, then = (max(found, key=lambda each: each["rate"]) for found in turns.values())
+    least = 0.85 if what == SINGLE else 0.95
+    ratio = now["rate"] / then["rate"]
+    return Row(
+        what=f"{what}, {now['connections']} connections, durable, beside {context.former}",
+        ours=_text(now),
+        peer=f"{_text(then)} ({context.former})",
+        ratio=ratio,
+        target=f"≥ {least} × the former rate",
+        met=ratio >= least,
+        memory=memory_text(now["peak_bytes"]),
+        raw={"what": what, "ours": now, "former": then, "turns": list(turns.values())},
     )
 
 
@@ -147,6 +187,7 @@ def _measure(
     database: Path,
     *,
     peer: Path | None = None,
+    former: Path | None = None,
     options: Sequence[str] = (),
     connections: int = 0,
     rate: float = 0,
@@ -160,12 +201,14 @@ def _measure(
     context.say(f"  {path} size={size} connections={connections} requests={requests}")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    python = str(context.peers or sys.executable) if former else sys.executable
+    environment = {**os.environ, "PYTHONPATH": str(former / "src")} if former else dict(os.environ)
     if peer is None:
         given = [SURVEY, "--port", str(port), "--database", str(database), "--rate-limit", "0", *options]
-        command = [sys.executable, "-m", "pldp", "serve", *given]
+        command = [python, "-m", "pldp", "serve", *given]
     else:
         command = [str(peer), "benchmarks/peers_collector.py", str(database), str(port), survey.hash]
-    process = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=former or ROOT, env=environment, stdout=subprocess.DEVNULL)
     try:
         _wait(process, port)
         load.send(port, load.make_requests(path, survey.hash, 20, size), 2)

@@ -96,11 +96,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Context:
-    """How to measure: which Python runs the peers (`None`: nobody), quick or full, where temporary data may lie."""
+    """How to measure: which Python runs the peers (`None`: nobody), quick or full, where temporary data may lie.
+
+    `former` is a revision of this repository to measure beside the present one, where a table does that; empty: none.
+    """
 
     peers: Path | None
     quick: bool
     folder: Path
+    former: str = ""
 
     def people(self, number: int) -> int:
         """Return the number of people to use: a tenth of it in a quick run."""

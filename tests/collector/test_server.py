@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -259,6 +260,40 @@ def test_a_port_that_is_taken_gets_one_line(tmp_path: Path, capsys) -> None:
         port = str(taken.getsockname()[1])
         assert main(["serve", SURVEY, "--port", port, "--database", str(tmp_path / "reports.db")]) == 2
     assert "cannot listen there" in capsys.readouterr().err
+
+
+def test_two_collectors_never_share_a_port(tmp_path: Path, server: Server, capsys) -> None:
+    """The HTTP server would let them: the second would get part of the first one's reports."""
+    port = server.url.rpartition(":")[2]
+    assert main(["serve", str(ROOT / SURVEY), "--port", port, "--database", str(tmp_path / "second.db")]) == 2
+    assert "cannot listen there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_well_with_a_request_under_way(tmp_path: Path, commute: Survey, how: int) -> None:
+    identity, line = report_line(commute)
+    head = "POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json"
+    with running(tmp_path) as server:
+        address = server.url.removeprefix("http://").split(":")
+        with closing(socket.create_connection(address, timeout=10)) as under_way:
+            under_way.sendall(f"{head}\r\ncontent-length: {len(line)}\r\n\r\n".encode() + line[:-1])
+            with closing(socket.create_connection(address, timeout=10)) as idle:
+                server.process.send_signal(how)
+                assert idle.recv(1) == b""  # no more requests are taken …
+            under_way.sendall(line[-1:])
+            assert under_way.recv(1 << 16).startswith(b"HTTP/1.1 200")  # … but this one is
+        assert server.wait() == 0
+    assert server.logged() == ""
+    assert stored_ids(server.database, commute) == {identity: 1}
+
+
+def test_it_is_one_process_and_a_kill_leaves_nothing_behind(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        parents = [path.read_text().rpartition(")")[2].split()[1] for path in Path("/proc").glob("[0-9]*/stat")]
+        assert (str(os.getpid()) in parents, str(server.process.pid) in parents) == (True, False)
+        server.kill()
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(server.url.removeprefix("http://").split(":"))
 
 
 def test_flags_come_before_environment_before_file(tmp_path: Path) -> None:

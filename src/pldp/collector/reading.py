@@ -42,6 +42,12 @@ class Reader:
             raise ReportRejected(Rejection.MALFORMED, "a report has fewer brackets")
         return self._packing.read_slowly(text)
 
+    def _judge(self, line: bytes) -> Packed | Rejection:
+        try:
+            return self.read(line)
+        except ReportRejected as rejected:
+            return rejected.reason
+
     def check_length(self, length: int) -> None:
         """Refuse what is longer than any report of the survey."""
         if length > self.longest:
@@ -57,14 +63,12 @@ class Reader:
     async def read_many(self, body: bytes) -> list[Packed | Rejection]:
         """Read a batch, one report or rejection for each line that is not empty; batches are read one by one."""
         read: list[Packed | Rejection] = []
-        read_one = self.read
+        read_fast, longest = self._packing.read_fast, self.longest
         async with self._reading:
             until = monotonic() + TURN
             for number, line in enumerate(_lines(body)):
-                try:
-                    read.append(read_one(line))
-                except ReportRejected as rejected:
-                    read.append(rejected.reason)
+                packed = read_fast(line) if len(line) <= longest else None
+                read.append(packed or self._judge(line))
                 if not number % 16 and monotonic() > until:
                     await asyncio.sleep(0)
                     until = monotonic() + TURN

@@ -68,6 +68,10 @@ class Server:
         self.process.terminate()
         return self._end()
 
+    def wait(self) -> int:
+        """Return the exit code of a server that was told to end."""
+        return self._end()
+
     def _end(self) -> int:
         code = self.process.wait(20)
         assert self.process.stdout is not None
