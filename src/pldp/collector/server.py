@@ -26,7 +26,7 @@ try:
 except ImportError:  # there is none for Windows
     from asyncio import new_event_loop as _new_event_loop  # type: ignore[assignment] # any loop will do
 
-HEADER_BYTES: Final = 64 << 10
+HEADER_BYTES: Final = 128 << 10
 """Largest header, and most of a body that the server reads ahead of the application; more of a header gets 431."""
 
 BACKLOG: Final = 1024  # connections beyond those that are served; they wait in the kernel
