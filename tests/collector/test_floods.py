@@ -145,7 +145,7 @@ def test_caps_hold_and_others_are_served(tmp_path: Path, commute: Survey) -> Non
 
 
 def test_headers_without_end_cost_little_memory(tmp_path: Path) -> None:
-    """Each connection is told 431 once 64 KiB have come, however many lines or however long a line or an address."""
+    """Each connection is told 431 once 128 KiB have come, however many lines or however long a line or an address."""
     size = (200 << 20) if LONG else (20 << 20)
     heads = {
         "lines": (b"GET / HTTP/1.1\r\nhost: localhost\r\n", b"x-flood: " + b"x" * 1000 + b"\r\n"),
