@@ -36,7 +36,7 @@ from pldp.estimates import frequencies
 from pldp.reports import Rejection
 from pldp.reports.columns import write_parquet
 from pldp.survey import Survey, loads
-from pldp.tallies import tally
+from pldp.tallies import Tally, tally
 
 Open = Callable[[], Store]
 
@@ -167,6 +167,27 @@ def test_blocks_hold_the_same_reports_as_the_tail_before(open_store: Open, commu
     assert store.add(rows[:3], {}) == [None] * 3
     kept = [*reports[:3], *reports[4:]]
     assert store.tally() == tally(commute, kept) == open_store().tally()
+
+
+def test_rows_lie_in_an_order_that_tells_nothing_about_arrival(
+    where: str | Path, open_store: Open, commute: Survey
+) -> None:
+    """Only the open tail is in the order in which reports came; a closed round has none."""
+    rows = packed(commute, make_reports(commute, 130))
+    store = open_store()
+    for row in rows:
+        store.add([row], {})
+
+    def stored(table: str, key: str) -> list[bytes]:
+        found = b"".join(bytes(ids) for (ids,) in query(where, f"SELECT ids FROM {table} ORDER BY {key}"))  # noqa: S608
+        return [found[place : place + 16] for place in range(0, len(found), 16)]
+
+    came = [row.id for row in rows]
+    assert stored("blocks", "first") == sorted(came[:50]) + sorted(came[50:100])
+    assert stored("tail", "place") == came[100:]
+    store.close_round()
+    assert stored("blocks", "first")[100:] == sorted(came[100:])
+    assert stored("tail", "place") == []
 
 
 def test_only_what_is_new_is_counted(open_store: Open, commute: Survey, monkeypatch) -> None:
@@ -593,3 +614,21 @@ def test_only_the_owner_reads_a_store_its_log_and_its_copies(tmp_path: Path, com
         found = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
     assert found.keys() >= {"reports.db", "reports.db-wal", "copy.db"}
     assert set(found.values()) == {0o600}
+
+
+def test_the_owner_counts_every_report_of_a_backup(commute: Survey, tmp_path: Path, capsys) -> None:
+    """Readers of a collector see whole steps only; a store that is in use is refused."""
+    reports = make_reports(commute, 70)
+    path, copy, target = tmp_path / "reports.db", tmp_path / "copy.db", tmp_path / "all.tally"
+    with closing(Store(commute, path)) as store:
+        store.add(packed(commute, reports), {})
+        assert store.shown().answered["mode"] < 35
+        assert main(["store", "backup", str(copy), "--database", str(path)]) == 0
+        assert main(["store", "tally", str(target), "--database", str(path)]) == 2
+        assert "is in use by another collector" in capsys.readouterr().err
+    assert main(["store", "tally", str(target), "--database", str(copy), "--pairs", "late+mode"]) == 0
+    assert Tally.load(target) == tally(commute, reports, pairs=[("late", "mode")])
+    assert main(["store", "tally", str(target), "--database", str(copy), "--round", "2"]) == 2
+    assert "there is no round 2" in capsys.readouterr().err
+    assert main(["store", "tally", str(target), "--database", str(tmp_path / "none.db")]) == 2
+    assert "there is no such store" in capsys.readouterr().err

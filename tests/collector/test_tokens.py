@@ -18,7 +18,7 @@ from pldp.cli import main
 from pldp.collector import Collector, Settings, Store, Tokens, acts_at, open_database, warnings
 from pldp.collector.tokens import USE_THREAD
 from pldp.errors import UsageError
-from pldp.survey import Survey
+from pldp.survey import Survey, loads
 
 DAY = 86_400.0
 START = 20_000 * DAY  # 2024-10-04
@@ -245,7 +245,7 @@ def test_enrolling_says_how_many_reports_a_budget_allows(tmp_path: Path, commute
 @pytest.fixture
 def safe(tmp_path: Path, commute: Survey) -> tuple[Survey, Settings, Tokens]:
     """A collector that nothing is wrong with."""
-    settings = Settings(database=str(tmp_path / "my reports.db"), uploads="token")
+    settings = Settings(database=str(tmp_path / "my reports.db"), uploads="token", hosts="survey.example.org")
     tokens = Tokens(settings.database)
     tokens.create("ana", "read")
     return replace(commute, signer="key"), settings, tokens
@@ -276,6 +276,22 @@ def test_a_public_address_without_tls_is_warned_of(
     survey, settings, tokens = safe
     found = warnings(survey, replace(settings, host=host, trusted_proxy=proxy), tokens)
     assert ["without TLS" in line for line in found] == [True] * warned
+
+
+def test_a_proxy_without_a_name_is_warned_of(safe: tuple[Survey, Settings, Tokens]) -> None:
+    """On loopback without a proxy only this machine's own names are served."""
+    survey, settings, tokens = safe
+    (line,) = warnings(survey, replace(settings, hosts="", trusted_proxy="127.0.0.1"), tokens)
+    assert line.startswith("warning: any name in the header Host is served")
+    assert warnings(survey, replace(settings, hosts=""), tokens) == []
+
+
+def test_a_level_whose_name_promises_too_much_is_warned_of(safe: tuple[Survey, Settings, Tokens]) -> None:
+    _, settings, tokens = safe
+    for epsilon, warned in ((20, True), (1, False)):
+        survey = loads(f'pldp=1\ntitle="t"\nlevels={{strict={epsilon}}}\nquestions=[{{name="q",values=["x","y"]}}]')
+        found = warnings(replace(survey, signer="key"), settings, tokens)
+        assert ["strict" in line for line in found] == [True] * warned
 
 
 def test_an_unsigned_survey_is_warned_of(safe: tuple[Survey, Settings, Tokens]) -> None:

@@ -32,6 +32,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     revoke = actions.add_parser("revoke", help="end the tokens of a name")
     log = actions.add_parser("log", help="list what was done to the store: tokens, enrolments, rounds, backups")
     check = actions.add_parser("check", help="compare what is stored with its checksums; names what is damaged")
+    count = actions.add_parser("tally", help="count all reports of a store that is not served, such as a backup")
+    count.add_argument("target", help="tally file to write, for pldp estimate")
+    count.add_argument("--round", type=int, metavar="N", help="count this round (default: the latest)")
     copy = actions.add_parser("backup", help="copy the store to a file that a collector can start from")
     copy.add_argument("target", help="file to write")
     restore = actions.add_parser("restore", help="check a copy and begin a store with it; none may be there")
@@ -51,11 +54,12 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         enrol: _enrol,
         log: _list_acts,
         check: _check,
+        count: _tally,
         copy: _backup,
         restore: _restore,
     }
     for action, run in runs.items():
-        add_settings(action, "database")
+        add_settings(action, "database", *(("pairs",) if action is count else ()))
         action.set_defaults(run=run)
 
 
@@ -104,6 +108,13 @@ def _check(args: argparse.Namespace) -> int:
     told = damage or ["everything is what was written"]
     emit(args, {"damage": damage}, lambda console: console.print("\n".join(told), markup=False, highlight=False))
     return int(bool(damage))
+
+
+def _tally(args: argparse.Namespace) -> None:
+    settings = Settings.read(vars(args))
+    if not (settings.database.startswith("postgres") or Path(settings.database).is_file()):
+        raise UsageError(f"{settings.database}: there is no such store")
+    _part("tally_all")(settings.database, args.round, settings.question_pairs()).save(args.target)
 
 
 def _backup(args: argparse.Namespace) -> None:

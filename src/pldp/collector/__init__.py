@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from pldp.collector.sender import Sender
     from pldp.collector.server import serve
     from pldp.collector.settings import PREFIX, Settings
-    from pldp.collector.store import Outcome, Round, Store
+    from pldp.collector.store import Outcome, Round, Store, tally_all
     from pldp.collector.tokens import Tokens
     from pldp.collector.warnings import warnings
 
 __all__ = [
     "PREFIX", "Act", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store",
-    "Tokens", "acts_at", "open_database", "record_at", "serve", "warnings",
+    "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "warnings",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -37,7 +37,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.sender": ("Sender",),
         "pldp.collector.server": ("serve",),
         "pldp.collector.settings": ("PREFIX", "Settings"),
-        "pldp.collector.store": ("Outcome", "Round", "Store"),
+        "pldp.collector.store": ("Outcome", "Round", "Store", "tally_all"),
         "pldp.collector.tokens": ("Tokens",),
         "pldp.collector.warnings": ("warnings",),
     },

@@ -65,6 +65,12 @@ class Database(Protocol):
         """Begin with what a copy holds, once it was checked; nothing may be here yet."""
 
 
+def stored_survey(reader: Connection) -> bytes | None:
+    """Return the survey whose reports a store holds, spelled out; `None` if it was never opened with one."""
+    found = reader.execute("SELECT value FROM meta WHERE name = 'survey'").fetchone()
+    return None if found is None else bytes(found[0])
+
+
 def open_database(where: str | Path | Database) -> Database:
     """Return PostgreSQL for an address that begins with postgresql://, the SQLite file of another name, or `where`."""
     if not isinstance(where, str | Path):

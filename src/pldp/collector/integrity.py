@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from pldp.collector.database import Connection, Database
+from pldp.collector.database import Connection, Database, stored_survey
 from pldp.collector.packing import ID_BYTES, Packing
 from pldp.collector.report_log import digest
 from pldp.errors import PldpError, StoreError
@@ -22,10 +22,10 @@ def find_damage(database: Database, reader: Connection) -> list[str]:
 
 
 def _survey(reader: Connection) -> Survey:
-    found = reader.execute("SELECT value FROM meta WHERE name = 'survey'").fetchone()
+    found = stored_survey(reader)
     if found is None:
         raise StoreError("there is none")
-    return loads(bytes(found[0]).decode())
+    return loads(found.decode())
 
 
 def _reports(database: Database, reader: Connection, packing: Packing) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from pldp.collector.acts import COMMAND_LINE, record
-from pldp.collector.database import Connection, Connections, Database, open_database
+from pldp.collector.database import Connection, Connections, Database, open_database, stored_survey
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.report_log import BLOCK_REPORTS, MIX, Block, ReportLog
@@ -21,7 +21,7 @@ from pldp.collector.running import Running, Shown
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
 from pldp.reports.columns import BATCH_ROWS
-from pldp.survey import Survey, dearest_report
+from pldp.survey import Survey, dearest_report, loads
 from pldp.tallies import Pair, Tally
 
 STEP: Final = 1 << 20  # reports that are counted in one look at the database: it is never held for long
@@ -388,6 +388,17 @@ class Store:
             self._erased = False
         self.tidy()
         self._connections.close()
+
+
+def tally_all(where: str | Path, number: int | None = None, pairs: Sequence[Pair] = ()) -> Tally:
+    """Return the tally of all reports of a round in a store that no collector serves, such as a backup."""
+    database = open_database(where)
+    with database.translate_errors(), closing(database.connect()) as reader:
+        survey = stored_survey(reader)
+    if survey is None:
+        raise StoreError(f"{where}: holds no survey yet, so it has no reports")
+    with closing(Store(loads(survey.decode()), database, pairs=pairs)) as store:
+        return store.tally(number)
 
 
 def _keep(writer: Connection, name: str, value: bytes) -> bytes:

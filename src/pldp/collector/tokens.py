@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from pldp.budgets import epsilon_text
 from pldp.collector.acts import record
-from pldp.collector.database import Connection, Database, open_database
+from pldp.collector.database import Connection, Database, open_database, stored_survey
 from pldp.collector.ledger import Account
 from pldp.errors import StoreError, UsageError
 from pldp.survey import dearest_report, loads
@@ -105,8 +105,8 @@ class Tokens:
     def price(self) -> int | None:
         """Return in micro-ε what the ledger charges for a report; `None` until the store has a survey."""
         with self._database.translate_errors(), closing(self._database.connect()) as reader:
-            survey = reader.execute("SELECT value FROM meta WHERE name = 'survey'").fetchone()
-        return None if survey is None else dearest_report(loads(bytes(survey[0]).decode()))
+            survey = stored_survey(reader)
+        return None if survey is None else dearest_report(loads(survey.decode()))
 
     def rotate(self, name: str, days: int | None = None) -> str:
         """Make a new token of this name; the one before works until the next rotation, or until it expires.

@@ -1,21 +1,25 @@
 """What the owner of a collector should know when it starts: one line each, never a reason not to start."""
 
 import shlex
-from ipaddress import ip_address
 
+from pldp.collector.callers import is_loopback
 from pldp.collector.settings import Settings
 from pldp.collector.tokens import Tokens
-from pldp.survey import Survey
+from pldp.survey import Survey, name_warnings
 
 
 def warnings(survey: Survey, settings: Settings, tokens: Tokens) -> list[str]:
     """Return what is unsafe or missing, and what to do about it."""
-    found = []
-    if not (_is_loopback(settings.host) or settings.trusted_proxy):
+    found = [f"warning: {line}" for line in name_warnings(survey)]
+    local = settings.host == "localhost" or is_loopback(settings.host)
+    if not (local or settings.trusted_proxy):
         found.append(
             f"warning: {settings.host or 'every address'} can be reached from outside without TLS, so reports and "
-            "tokens can be read on their way; listen on 127.0.0.1 behind a proxy with TLS and set trusted_proxy"
+            "tokens can be read on their way, and one address can take all connections; listen on 127.0.0.1 behind a "
+            "proxy with TLS and set trusted_proxy"
         )
+    if not settings.hosts and not (local and not settings.trusted_proxy):
+        found.append("warning: any name in the header Host is served; set hosts to the name that people see")
     if not survey.signer:
         found.append(
             "warning: the survey is not signed, so devices cannot tell whether somebody changed it; "
@@ -35,10 +39,3 @@ def token_command(settings: Settings) -> str:
     if "://" in settings.database:
         return "pldp store token NAME (with PLDP_DATABASE set as here)"
     return f"pldp store token NAME --database {shlex.quote(settings.database)}"
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
