@@ -96,7 +96,7 @@ def test_reports_that_are_missing_or_doubled_are_told(path: Path, commute: Surve
 
 def test_a_damaged_copy_is_not_restored(path: Path, tmp_path: Path, commute: Survey, monkeypatch) -> None:
     filled(path, commute, monkeypatch)
-    open_database(path).backup(tmp_path / "copy.db")
+    assert open_database(path).backup(tmp_path / "copy.db") == []
     assert open_database(tmp_path / "copy.db").check() == []
     flip(tmp_path / "copy.db", "blocks", "rows", "first = 0", 9)
     with pytest.raises(StoreError, match="copy.db: is not a whole store: round 1: reports 0 to 15 are damaged"):
@@ -132,6 +132,16 @@ def test_wherever_a_byte_of_the_file_changes_no_wrong_report_is_counted(
         assert all(replace(known[each.id]) == each for each in found)
         assert replace(counted, rejections={}) == tally(commute, found)
     assert told
+
+
+def test_a_backup_tells_what_is_damaged_in_it(path: Path, tmp_path: Path, commute: Survey, monkeypatch, capsys) -> None:
+    filled(path, commute, monkeypatch)
+    flip(path, "blocks", "ids", "first = 48", 1)
+    assert main(["store", "backup", str(tmp_path / "copy.db"), "--database", str(path)]) == 0
+    told = capsys.readouterr().err
+    assert told == "pldp: warning: copied as it is: round 1: reports 48 to 63 are damaged and count no more\n"
+    with closing(Store(commute, tmp_path / "copy.db")) as copy:
+        assert copy.tally().reports == 69
 
 
 def test_the_command_names_what_is_damaged(path: Path, commute: Survey, monkeypatch, capsys) -> None:

@@ -265,6 +265,16 @@ def test_a_backup_is_a_store_to_start_from(commute: Survey, tmp_path: Path) -> N
         open_database(tmp_path / "nothing.db").backup(tmp_path / "copy.db")
 
 
+def test_a_backup_of_an_older_store_has_the_newest_form(commute: Survey, tmp_path: Path, monkeypatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("pldp.collector.migrations.MIGRATIONS", MIGRATIONS[:1])
+        open_database(tmp_path / "reports.db").connect().close()
+        query(tmp_path / "reports.db", "INSERT INTO tokens (name, scope, hash) VALUES ('ana', 'read', 'x')")
+    open_database(tmp_path / "reports.db").backup(tmp_path / "copy.db")
+    assert [each.name for each in Tokens(tmp_path / "copy.db").all()] == ["ana"]
+    Store(commute, tmp_path / "copy.db").close()
+
+
 def test_a_restored_store_is_the_one_that_was_copied(commute: Survey, tmp_path: Path, capsys) -> None:
     path, copy = tmp_path / "reports.db", tmp_path / "copy.db"
     store = Store(commute, path)

@@ -118,7 +118,8 @@ def _tally(args: argparse.Namespace) -> None:
 
 
 def _backup(args: argparse.Namespace) -> None:
-    _open("open_database", args).backup(args.target)
+    for line in _open("open_database", args).backup(args.target):
+        sys.stderr.write(f"pldp: warning: copied as it is: {line}\n")
     _part("record_at")(_where(args), "backup made")
 
 

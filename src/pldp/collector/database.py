@@ -58,8 +58,8 @@ class Database(Protocol):
     def check(self) -> list[str]:
         """Return what is damaged, one line each; nothing is changed."""
 
-    def backup(self, target: str | Path) -> None:
-        """Copy everything to a new file, whole or not at all, while it is in use."""
+    def backup(self, target: str | Path) -> list[str]:
+        """Copy everything to a new file, whole or not at all, while it is in use; return what is damaged in it."""
 
     def restore(self, copy: str | Path) -> None:
         """Begin with what a copy holds, once it was checked; nothing may be here yet."""

@@ -150,7 +150,7 @@ class Postgres:
         with self.translate_errors(), closing(self.connect()) as connection:
             return find_damage(self, connection)
 
-    def backup(self, target: str | Path) -> None:
+    def backup(self, target: str | Path) -> list[str]:
         """Refuse: the server has better means."""
         raise StoreError(f"{target}: a PostgreSQL database is copied with pg_dump")
 

@@ -111,8 +111,8 @@ class Sqlite:
                 connection.execute(f"PRAGMA busy_timeout = {PATIENCE * 1000}").fetchall()
         return not busy
 
-    def backup(self, target: str | Path) -> None:
-        """Copy everything, whole or not at all, while it is in use.
+    def backup(self, target: str | Path) -> list[str]:
+        """Copy everything, whole or not at all, while it is in use; return what is damaged in it, one line each.
 
         Blocks are copied some at a time, so that a withdrawal need not wait for the copy to leave the log; those that
         were touched meanwhile are copied again at the end.
@@ -129,11 +129,14 @@ class Sqlite:
                     after = blocks[-1][0]
                 source.execute("BEGIN")
                 copy.executemany(_ENTER_BLOCK, source.execute(_LATE_BLOCKS, (after, touched)))
-                for table in _tables(source) - {"blocks"}:
-                    copy.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
-                    rows = source.execute(f"SELECT * FROM {table}")  # noqa: S608
-                    copy.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' for _ in rows.description)})", rows)  # noqa: S608
+                for table in _tables(source) - {"blocks", "version"}:  # the copy has the newest version
+                    rows = source.execute(f"SELECT * FROM {table}")  # noqa: S608 - our own names
+                    columns = [name for name, *_ in rows.description]
+                    enter = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})"  # noqa: S608
+                    copy.executemany(enter, rows)
+                source.execute("COMMIT")
                 copy.execute("COMMIT")
+                return find_damage(self, copy)
 
     def restore(self, copy: str | Path) -> None:
         """Begin with what a copy holds, once it was checked. A log left there would be written into it: none may be."""
