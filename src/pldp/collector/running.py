@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int64]
 Read = Callable[[int, int], Iterable[Block]]  # blocks between two numbers
 Draw = Callable[[Iterable[int], int], list[int]]  # so many of these numbers, by a secret
-_DRAWN_FROM: Final = 6  # two steps are drawn from the first 2, 4, 8 … of a level, as many as it has, 2⁶ at most
+_DRAWN_FROM: Final = 64  # two steps are drawn from the first 2, 4, 8 … of a level, as many as it has, so many at most
 
 
 class Running:
@@ -76,7 +76,7 @@ class _Steps:
 
     def start(self) -> None:
         """Begin anew."""
-        self.bounds: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by part and level: ends of each step
+        self.bounds: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by part and level: ends of the first steps
         self._waiting: Rows = np.zeros((0, self._width), np.uint8)
         self._numbers: Numbers = np.zeros(0, np.int64)
 
@@ -99,8 +99,9 @@ class _Steps:
                 found = np.flatnonzero(levels == level)
                 found = found[: len(found) // step * step]
                 taken[found] = True
-                bounds = zip(numbers[found[::step]].tolist(), numbers[found[step - 1 :: step]].tolist(), strict=True)
-                self.bounds.setdefault((place, level), []).extend(bounds)
+                bounds = self.bounds.setdefault((place, level), [])
+                ends = found[: (_DRAWN_FROM - len(bounds)) * step].reshape(-1, step)[:, [0, -1]]
+                bounds.extend((first, last) for first, last in numbers[ends].tolist())
             for column in part:
                 rows[~taken, column] = 0
                 left[taken | (levels == 0), column] = 0
@@ -121,7 +122,7 @@ class _Steps:
         for (place, level), bounds in self.bounds.items():
             part = self._parts[place]
             some: list[Rows] = []
-            for chosen in draw(range(1 << min(_DRAWN_FROM, len(bounds).bit_length() - 1)), 2) if bounds else ():
+            for chosen in draw(range(1 << len(bounds).bit_length() - 1), 2) if bounds else ():
                 first, last = bounds[chosen]
                 rows, numbers = read(first, last)
                 inside = (self._levels(rows, part) == level) & (numbers >= first) & (numbers <= last)
