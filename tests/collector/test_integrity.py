@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from helpers.collector.places import query
-from helpers.collector.senders import make_reports, packed, receipt_of
+from helpers.collector.senders import make_id, make_reports, packed, receipt_of
 from pldp.cli import main
-from pldp.collector import Store, open_database
+from pldp.collector import Packed, Store, open_database
 from pldp.errors import StoreError
 from pldp.reports.columns import from_batch
 from pldp.survey import Survey
@@ -132,6 +132,20 @@ def test_wherever_a_byte_of_the_file_changes_no_wrong_report_is_counted(
         assert all(replace(known[each.id]) == each for each in found)
         assert replace(counted, rejections={}) == tally(commute, found)
     assert told
+
+
+def test_damage_while_it_runs_ends_no_result(path: Path, commute: Survey) -> None:
+    """What a two-way table leaves out may lie in what is damaged now."""
+    rows = [Packed(make_id(commute, number), bytes([1, number % 6, 1, number % 2])) for number in range(400)]
+    with closing(Store(commute, path, pairs=[("mode", "late")])) as store:
+        store.add(rows[:300], {})
+        assert store.shown().answered == {"mode": 300, "late": 300}
+        query(path, "UPDATE blocks SET digest = zeroblob(8)")
+        store.add(rows[300:], {})
+        assert store.shown().answered == {"mode": 400, "late": 400}
+        assert store.damaged == [(0, 256), (256, 44)]
+    with closing(Store(commute, path)) as store:
+        assert store.tally().reports == 100
 
 
 def test_a_backup_tells_what_is_damaged_in_it(path: Path, tmp_path: Path, commute: Survey, monkeypatch, capsys) -> None:

@@ -183,7 +183,8 @@ class Shown(Running):
         reports = max(0, self.counted.reports // self._step - bool(withdrawn)) * self._step
 
         def rows(first: int, last: int) -> tuple[Rows, Numbers]:
-            found = [self._live(block) for block in read(first, last)]
+            none = (self._none, np.zeros(0, np.int64))  # where what was there is damaged now
+            found = [none, *(self._live(block) for block in read(first, last))]
             return np.concatenate([each for each, _ in found]), np.concatenate([each for _, each in found])
 
         def left_out(steps: _Steps) -> Rows:
