@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from pldp.collector.database import Connection
+from pldp.collector.database import Connection, stored_survey
 from pldp.collector.file_lock import FileLock, identity
 from pldp.collector.integrity import find_damage
 from pldp.collector.migrations import migrate
@@ -136,7 +136,7 @@ class Sqlite:
                     copy.executemany(enter, rows)
                 source.execute("COMMIT")
                 copy.execute("COMMIT")
-                return find_damage(self, copy)
+                return [] if stored_survey(copy) is None else find_damage(self, copy)  # none before it is served
 
     def restore(self, copy: str | Path) -> None:
         """Begin with what a copy holds, once it was checked. A log left there would be written into it: none may be."""
