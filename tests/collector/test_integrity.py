@@ -143,9 +143,10 @@ def test_damage_while_it_runs_ends_no_result(path: Path, commute: Survey) -> Non
         query(path, "UPDATE blocks SET digest = zeroblob(8)")
         store.add(rows[300:], {})
         assert store.shown().answered == {"mode": 400, "late": 400}
-        assert store.damaged == [(0, 256), (256, 44)]
+        assert set(store.damaged) <= {(0, 256), (256, 44)}  # those that were read again
     with closing(Store(commute, path)) as store:
         assert store.tally().reports == 100
+        assert store.damaged == [(0, 256), (256, 44)]
 
 
 def test_a_backup_tells_what_is_damaged_in_it(path: Path, tmp_path: Path, commute: Survey, monkeypatch, capsys) -> None:
