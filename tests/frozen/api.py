@@ -240,7 +240,7 @@ def _homogeneity(test: Any) -> list[float] | None:
 def group_shares(channel: Any, outputs: np.ndarray) -> dict[str, Any]:
     """Unbiased shares from the reports of one channel, with their covariance."""
     if isinstance(channel.form, mechanisms.Bits):
-        counts: Any = tallies.BitCounts.of_rows(outputs, channel.size, patterns=False)
+        counts: Any = tallies.BitCounts.of_rows(outputs, channel.form, patterns=False)
     else:
         counts = tallies.OutputCounts(np.bincount(outputs, minlength=channel.form.count))
     group = estimates.group(channel, counts)

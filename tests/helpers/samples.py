@@ -63,7 +63,7 @@ def hidden_counts(
 
 def counted(made_by: Channel, outputs: np.ndarray, *, patterns: bool = False):
     if outputs.ndim == 2:
-        return BitCounts.of_rows(outputs, made_by.size, patterns=patterns)
+        return BitCounts.of_rows(outputs, made_by.form, patterns=patterns)
     size = made_by.form.count
     return OutputCounts(np.bincount(outputs, minlength=size))
 

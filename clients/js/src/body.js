@@ -5,8 +5,8 @@ import { sumOfLargest } from "./reading.js";
 const lengthOf = (text) => utf8(text).length;
 
 const longestAnswer = ({ name: question, levels }) =>
-	Math.max(...levels.map(({ name: level, channel: { form: { bits, integers } } }) => {
-		const output = bits ? "00".repeat(Math.ceil(bits / 8)) : integers - 1;
+	Math.max(...levels.map(({ name: level, channel: { form: { bytes, integers } } }) => {
+		const output = integers ? integers - 1 : "00".repeat(bytes);
 		return lengthOf(JSON.stringify({ question, level, output }));
 	}));
 

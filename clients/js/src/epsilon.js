@@ -51,3 +51,6 @@ export const microOfRatio = (n, d) => {
 	return ratios.get(key);
 };
 const ratios = new Map();
+
+/** The largest of several [numerator, denominator, power]. */
+export const largest = (...ratios) => ratios.reduce((best, next) => (next[0] * best[1] > best[0] * next[1] ? next : best));

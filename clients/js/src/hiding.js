@@ -1,20 +1,18 @@
 /** Levels that reports do not show, and what they tell about them nevertheless: see pldp.mechanisms.leak. */
 import { canonical } from "./bytes.js";
-import { microOfPowers, TOTAL } from "./epsilon.js";
+import { largest, microOfPowers, TOTAL } from "./epsilon.js";
 import { odds } from "./explain.js";
 import { FOR_LEVELS, loadMechanisms } from "./mechanisms/registry.js";
 import { check, fields, microOf, namesOf, sumOfLargest } from "./reading.js";
-
-const largest = (...ratios) => ratios.reduce((best, next) => (next[0] * best[1] > best[0] * next[1] ? next : best));
 
 /** Factors by which the output that speaks most for channel a against b changes the odds. */
 const factors = ({ form, total }, pairs) =>
 	form.bits
 		? pairs.map(([one, two, power]) => largest([one, two, power], [total - one, total - two, power]))
 		: [largest(...pairs.map(([one, two]) => [one, two, 1n]))];
-const sameValue = (a, b) => factors(a, [[a.truth, b.truth, 1n], [a.other, b.other, a.size - 1n]]);
+const sameValue = (a, b) => a.levelOdds?.(b, true) ?? factors(a, [[a.truth, b.truth, 1n], [a.other, b.other, a.size - 1n]]);
 const otherValue = (a, b) =>
-	factors(a, [[a.truth, b.other, 1n], [a.other, b.truth, 1n], [a.other, b.other, a.size - 2n]]);
+	a.levelOdds?.(b, false) ?? factors(a, [[a.truth, b.other, 1n], [a.other, b.truth, 1n], [a.other, b.other, a.size - 2n]]);
 
 const most = (channels, between) =>
 	Math.max(...channels.flatMap((a) => channels.map((b) => (a === b ? 0 : microOfPowers(between(a, b))))));

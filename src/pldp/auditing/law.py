@@ -5,10 +5,11 @@ bytes, so its true weights are the numbers of random numbers between one change 
 published weight is confirmed on both sides of its threshold, and between thresholds by a few numbers in the middle.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from pldp.auditing.tables import BIT, NUMBER, Bits, Direct, Hashed, Table
+from pldp.auditing.tables import BIT, NUMBER, Bits, Direct, Hashed, Subset, Table
 from pldp.mechanisms import Output, RandomBytes, as_int
 
 Draw = Callable[[int, RandomBytes], Output]
@@ -16,6 +17,7 @@ Draw = Callable[[int, RandomBytes], Output]
 
 MOST_PIECES = 4096  # changes of the output that are looked at for each value
 SPARE_BITS = 3  # seven bytes hold 53 bits and these
+SETS_TRIED = 8  # random numbers for which whole sets are compared
 
 
 class Wrong(Exception):
@@ -38,6 +40,8 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
         if isinstance(table, Direct):
             for value in table.kinds:
                 _check_numbers(value, _by_number(draw, value), table)
+        elif isinstance(table, Subset):
+            _check_subset(draw, table)
         elif isinstance(table, Hashed):
             _check_hashes(draw, table)
         elif isinstance(table, Bits):
@@ -123,6 +127,41 @@ def _check_hashes(draw: Draw, table: Hashed) -> None:
             published = sorted(table.buckets.weight(0, bucket) for bucket in range(buckets))
             if weights != published or len({output // buckets for output in counted}) != 1:
                 raise Wrong(f"value number {value}: buckets have the weights {weights}, not the published {published}")
+
+
+def _check_subset(draw: Draw, table: Subset) -> None:
+    """For some random numbers: the set that the published rule makes of them, on both sides of the true value's weight.
+
+    The rule: one number says whether the true value is in the set; then, for m = k−d … k−1, the number ⌊u·m/2⁵³⌋ among
+    the other values is taken, or number m−1 if that was taken before; the first is left out where the true value is in.
+    """
+    for turn in range(SETS_TRIED):
+        noise = hashlib.shake_256(bytes([turn])).digest(7 * table.chosen)
+        for value in {*table.kinds, turn % table.size}:
+            for number in (0, table.inside - 1, table.inside, NUMBER - 1):
+                first = (number << SPARE_BITS).to_bytes(7, "little")
+                found = _members(draw(value, _exactly(first + noise)), table.size)
+                if found != _published_set(table, value, number < table.inside, noise):
+                    raise Wrong(f"value number {value}: the set is not the one that the random numbers pick")
+
+
+def _published_set(table: Subset, value: int, has_value: bool, noise: bytes) -> list[int]:  # noqa: FBT001
+    taken: list[int] = []
+    for place, count in enumerate(range(table.size - table.chosen, table.size)):
+        number = int.from_bytes(noise[7 * place : 7 * place + 7], "little") >> SPARE_BITS
+        other = number * count // NUMBER
+        if place or not has_value:
+            taken.append(count - 1 if other in taken else other)
+    return sorted([other + (other >= value) for other in taken] + [value] * has_value)
+
+
+def _members(output: Output, size: int) -> list[int]:
+    """The values in a set: those whose bit is 1, or those that are listed, whichever the length says."""
+    packed = output if isinstance(output, bytes) else b""
+    if len(packed) == (size + 7) // 8:
+        return [value for value in range(size) if packed[value // 8] >> value % 8 & 1]
+    width = ((size - 1).bit_length() + 7) // 8
+    return [int.from_bytes(packed[start : start + width], "little") for start in range(0, len(packed), width)]
 
 
 def _check_bits(draw: Draw, table: Bits, values: Iterable[int], *, sets: bool) -> None:

@@ -231,6 +231,46 @@ class Sets(Bits):
 
 
 @dataclass(frozen=True)
+class Subset(Table):
+    """`chosen` of the values, the true one among them with weight `inside`, all others alike."""
+
+    size: int
+    chosen: int
+    inside: int
+
+    @property
+    def kinds(self) -> list[int]:
+        """All values are alike."""
+        return [0, self.size - 1]
+
+    def values(self) -> Sequence[int]:
+        """Two are like any two."""
+        return self.kinds
+
+    def weights(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """How likely is one set with the value, and one without, as a fraction of what both sorts share."""
+        return (self.inside * (self.size - self.chosen), NUMBER * self.chosen), (NUMBER - self.inside, NUMBER)
+
+    def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
+        """Sets have the values or not; the numbers that pick the other values are not quite uniform."""
+        assert isinstance(other, Subset)  # noqa: S101
+        pairs = list(product(self.weights(), other.weights()))
+        same = [pairs[0], pairs[3]]
+        ratios = ((a * d, b * c, 1) for (a, b), (c, d) in (same if one == two else pairs))
+        least = NUMBER // (self.size - 1)  # random numbers of one of the other values; of another, one more
+        return [reduce(_larger, ratios), (least + 2 * self.chosen, least, 1)]
+
+    def plain(self) -> list[Ratio]:
+        """Any two values are like any other two."""
+        return self.odds(0, self, 1)
+
+    def check(self) -> str | None:
+        """A set has the true value more often than chance, and not always."""
+        fits = 0 < self.chosen < self.size and self.chosen * NUMBER < self.size * self.inside < self.size * NUMBER
+        return None if fits else "the weights are none of sets that favour the true value"
+
+
+@dataclass(frozen=True)
 class Hashed(Table):
     """A random linear function, public in the output, and k-RR among its buckets."""
 
@@ -326,6 +366,7 @@ MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "krr": _krr,
     "sue": _unary,
     "oue": _unary,
+    "subset": lambda size, weights: Subset(size, weights["chosen"], weights["truth"]),
     "lh": lambda size, weights: Hashed(size, _krr(weights["buckets"], weights)),
     "iprr": _iprr,
     "idue": lambda size, weights: Bits(size, tuple(weights["truth"]), tuple(weights["other"])),

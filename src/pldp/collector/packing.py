@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pldp.mechanisms import Bits
+from pldp.mechanisms import Bits, Form
 from pldp.reports import Report, read_report
-from pldp.reports.columns import Forms, schema
+from pldp.reports.columns import Forms, packed_column, schema
 from pldp.survey import SCHEMA, Question, Survey
 
 ID_BYTES: Final = 16
@@ -46,8 +46,7 @@ class _Cell(NamedTuple):
     mask: int  # the byte of the level: not 0 if the question was answered before
     code: int  # the level in that byte
     shift: int  # place of the output, in bits
-    bits: int  # length of packed bits in bytes; 0 for integers
-    limit: int  # outputs are below it; packed bits as an integer, lowest byte first
+    form: Form  # what an output may be
 
 
 class _Broken(Exception):
@@ -75,9 +74,7 @@ class Packing:
             self.offsets.append(self.width)
             start = 8 * self.width
             for place, (level, channel) in enumerate(zip(question.levels, question.channels, strict=True)):
-                form = channel.form
-                length = form.bytes if isinstance(form, Bits) else 0
-                cell = _Cell(0xFF << start, place + 1 << start, start + 8, length, form.count)
+                cell = _Cell(0xFF << start, place + 1 << start, start + 8, channel.form)
                 self._cells[question.name, level.name] = cell
             self.width += 1 + output_width(question)
         self._most_answers = survey.ask or len(survey.questions)
@@ -119,16 +116,18 @@ class Packing:
             cell = self._cells.get((answer.question, answer.level))
             if cell is None:
                 raise _Broken
-            mask, code, shift, bits, limit = cell
+            mask, code, shift, form = cell
             output = answer.output
-            if bits:
-                if not isinstance(output, str) or len(output) != 2 * bits:
+            if isinstance(form, Bits):
+                if not isinstance(output, str) or len(output) != 2 * form.bytes:
                     raise _Broken
                 packed = bytes.fromhex(output)
-                if packed.hex() != output:
+                if packed.hex() != output or not form.admits(packed):
                     raise _Broken
                 output = int.from_bytes(packed, "little")
-            if not isinstance(output, int) or not 0 <= output < limit or row & mask:
+            elif not isinstance(output, int) or not 0 <= output < form.count:
+                raise _Broken
+            if row & mask:
                 raise _Broken
             row |= code | output << shift
         return Packed(identity, row.to_bytes(self.width, "little"))
@@ -161,14 +160,15 @@ class Packing:
                 integers = _integers(table, offset + 1, output_width(question))
                 kind = self._schema.field(f"{question.name}.output").type.to_pandas_dtype()
                 columns[f"{question.name}.output"] = pa.array(integers.astype(kind))
-            if forms.bits is not None:
-                columns[f"{question.name}.bits"] = _binary(table[:, offset + 1 : offset + 1 + forms.bits.bytes])
+            if forms.bits:
+                outputs = table[:, offset + 1 : offset + 1 + forms.lengths[-1]]
+                columns[f"{question.name}.bits"] = packed_column(forms, outputs, codes)
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=self._schema)
 
 
 def output_width(question: Question) -> int:
     """Return how many bytes hold any output of the question."""
-    return max(((channel.form.count - 1).bit_length() + 7) // 8 or 1 for channel in question.channels)
+    return max(channel.form.bytes for channel in question.channels)
 
 
 def _integers(table: npt.NDArray[np.uint8], start: int, width: int) -> npt.NDArray[np.uint64]:

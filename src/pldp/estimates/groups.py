@@ -112,6 +112,6 @@ class Group:
 
 def group(channel: Channel, counts: Counts) -> Group:
     """Pair a channel with the counts of its outputs."""
-    if counts.form != channel.form:
+    if not counts.fits(channel.form):
         raise EstimateError(f"counts of {type(counts).__name__} do not fit the outputs of {channel.mechanism}")
     return Group(label_arrays(channel), counts)

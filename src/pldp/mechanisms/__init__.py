@@ -21,13 +21,25 @@ if TYPE_CHECKING:
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
     from pldp.mechanisms.number import Grid, NumberChannel
-    from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, RandomBytes, as_int
+    from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
     from pldp.mechanisms.promises import label_promises, report_promise, value_promise
-    from pldp.mechanisms.registry import AUTO, REGISTRY, build, family, hideable, names, read, suitable
+    from pldp.mechanisms.registry import (
+        ANSWER_BYTES,
+        AUTO,
+        REGISTRY,
+        build,
+        family,
+        hideable,
+        most_accurate,
+        names,
+        read,
+        suitable,
+    )
     from pldp.mechanisms.response.channel import RandomizedResponse
     from pldp.mechanisms.response.values import ItemResponse, ValueResponse, WeightedResponse
     from pldp.mechanisms.rounding.channel import StochasticRounding
     from pldp.mechanisms.sets.channel import ItemEpsilon, ItemSet, item_places, places_of, set_of
+    from pldp.mechanisms.subset.channel import SubsetSelection
     from pldp.mechanisms.tracking.stages import KeptBytes, Stages, build_stages, read_stages
     from pldp.mechanisms.unary.channel import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
     from pldp.mechanisms.unary.items import ItemUnaryEncoding
@@ -35,15 +47,15 @@ if TYPE_CHECKING:
     from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave, WindowChannel
 
 __all__ = [
-    "AUTO", "BIT_TOTAL", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits",
-    "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HybridMechanism", "Integers",
-    "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro",
-    "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "PureChannel", "RandomBytes",
-    "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SupportChannel", "SymmetricUnaryEncoding",
-    "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages",
-    "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak",
-    "micro_epsilon", "names", "places_of", "pure", "read", "read_stages", "report_promise", "set_of", "suitable",
-    "value_and_level_epsilon", "value_promise",
+    "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY",
+    "TOTAL", "Bits", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HybridMechanism",
+    "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro",
+    "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places", "PureChannel", "RandomBytes",
+    "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel",
+    "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int",
+    "build", "build_stages", "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places",
+    "label_promises", "level_leak", "micro_epsilon", "most_accurate", "names", "places_of", "pure", "read",
+    "read_stages", "report_promise", "set_of", "suitable", "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -56,13 +68,35 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),
         "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
         "pldp.mechanisms.number": ("Grid", "NumberChannel"),
-        "pldp.mechanisms.output": ("BIT_TOTAL", "TOTAL", "Bits", "Form", "Integers", "Output", "RandomBytes", "as_int"),
+        "pldp.mechanisms.output": (
+            "BIT_TOTAL",
+            "TOTAL",
+            "Bits",
+            "Form",
+            "Integers",
+            "Output",
+            "Places",
+            "RandomBytes",
+            "as_int",
+        ),
         "pldp.mechanisms.promises": ("label_promises", "report_promise", "value_promise"),
-        "pldp.mechanisms.registry": ("AUTO", "REGISTRY", "build", "family", "hideable", "names", "read", "suitable"),
+        "pldp.mechanisms.registry": (
+            "ANSWER_BYTES",
+            "AUTO",
+            "REGISTRY",
+            "build",
+            "family",
+            "hideable",
+            "most_accurate",
+            "names",
+            "read",
+            "suitable",
+        ),
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),
         "pldp.mechanisms.response.values": ("ItemResponse", "ValueResponse", "WeightedResponse"),
         "pldp.mechanisms.rounding.channel": ("StochasticRounding",),
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
+        "pldp.mechanisms.subset.channel": ("SubsetSelection",),
         "pldp.mechanisms.tracking.stages": ("KeptBytes", "Stages", "build_stages", "read_stages"),
         "pldp.mechanisms.unary.channel": ("OptimisedUnaryEncoding", "SymmetricUnaryEncoding", "UnaryEncoding"),
         "pldp.mechanisms.unary.items": ("ItemUnaryEncoding",),

@@ -29,6 +29,7 @@ from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.registry import build, names
+from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray
 
 if TYPE_CHECKING:
     from pldp.mechanisms.sets.arrays import SetArrays, bit_columns
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 
 __getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns")})[0]
 
-FloatArray = npt.NDArray[np.float64]
-ByteArray = npt.NDArray[np.uint8]
-IntArray = npt.NDArray[np.int64]
-WordArray = npt.NDArray[np.uint64]
 Values = npt.NDArray[Any]
 Outputs = npt.NDArray[Any]
 """One per person: integers, or rows of packed bits, people × bytes."""
@@ -55,9 +52,6 @@ LARGEST_DENSE: Final = 4096
 
 CHUNK: Final = 1 << 15
 """People drawn at a time: temporaries stay in the processor's cache."""
-
-BIT_OF_BYTE: Final[FloatArray] = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(np.float64)
-"""Row b: the eight bits of byte b, lowest first."""
 
 
 def arrays(channel: Channel | Stages) -> Any:
@@ -92,7 +86,7 @@ def personal_arrays(mechanism: str, size: int) -> PersonalArrays:
     """Return the array form of a mechanism for people who each have an ε of their own."""
     form = arrays(build(mechanism, size, MICRO)) if mechanism in names("labels", per_value=False) else None
     if not isinstance(form, PersonalArrays):
-        raise EstimateError(f"{mechanism!r} has no fast form for an epsilon per person; krr, sue and oue have")
+        raise EstimateError(f"{mechanism!r} has no form for an epsilon per person; krr, sue, oue and subset have")
     return form
 
 
@@ -348,6 +342,14 @@ class PersonalArrays(LabelArrays):
     def total(self) -> int:
         """What weights are counted in."""
         return self.channel.total
+
+    def fitted_to(self, epsilon: FloatArray) -> PersonalArrays:
+        """Return the form that serves people with these ε best, where there is a choice."""
+        return self
+
+    def fitted_to_outputs(self, outputs: Outputs) -> PersonalArrays:
+        """Return the form that made these outputs, where there is a choice."""
+        return self
 
     def checked_epsilons(self, epsilon: npt.ArrayLike, people: int) -> FloatArray:
         """Return one ε per person, all above 0 and not absurd."""

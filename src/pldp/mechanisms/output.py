@@ -3,12 +3,17 @@
 A device draws one number below 2⁵³ per integer, or one below 2³² per bit.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, pairwise
 from typing import Final
 
-Output = int | bytes
+Packed = bytes
+"""An output that is no integer."""
+
+Output = int | Packed
 """What one answer of a report carries."""
 
 RandomBytes = Callable[[int], bytes]
@@ -23,6 +28,9 @@ BITS: Final = 32
 BIT_TOTAL: Final = 2**BITS
 """Weight of a bit that is always 1."""
 
+BLOCK_BYTES: Final = 64
+"""Lengths of answers are compared in blocks of so many bytes; less is lost in what else a report carries."""
+
 
 @dataclass(frozen=True)
 class Integers:
@@ -33,6 +41,11 @@ class Integers:
     column = "output"
     """Last part of the name of the column that holds such outputs."""
 
+    @property
+    def bytes(self) -> int:
+        """Length of the largest output."""
+        return bytes_below(self.count)
+
     def outputs(self) -> Iterator[Output]:
         """Enumerate all outputs."""
         return iter(range(self.count))
@@ -42,29 +55,91 @@ class Integers:
 class Bits:
     """Outputs are `length` bits, packed: bit i stands in byte i//8 at place i%8 counted from the lowest.
 
-    That is `int.to_bytes(…, "little")` and NumPy's `bitorder="little"`; unused bits of the last byte are 0.
+    That is `int.to_bytes(…, "little")` and NumPy's `bitorder="little"`; unused bits of the last byte are 0. Where every
+    output has the same number of ones, that is `ones`.
     """
 
     length: int
+    ones: int | None = None
 
     column = "bits"
 
     @property
     def count(self) -> int:
-        """2^length."""
-        return 1 << self.length
+        """2^length, or as many as have so many ones."""
+        return 1 << self.length if self.ones is None else math.comb(self.length, self.ones)
 
     @cached_property
     def bytes(self) -> int:
         """Length of a packed output."""
         return (self.length + 7) // 8
 
+    def pack(self, bits: int) -> Packed:
+        """Return the output whose bits are those of an integer."""
+        return bits.to_bytes(self.bytes, "little")
+
+    def unpack(self, output: Output) -> int:
+        """Return the bits of an output as an integer: the inverse of `pack`."""
+        return as_int(output)
+
+    def admits(self, output: Packed) -> bool:
+        """Tell whether packed bits of the right length are an output: no spare bit is 1, and as many as there must."""
+        bits = as_int(output)
+        return not bits >> self.length and self.ones in {None, bits.bit_count()}
+
     def outputs(self) -> Iterator[Output]:
         """Enumerate all outputs."""
-        return (bits.to_bytes(self.bytes, "little") for bits in range(self.count))
+        if self.ones is None:
+            return map(self.pack, range(1 << self.length))
+        return (
+            self.pack(sum(1 << place for place in places)) for places in combinations(range(self.length), self.ones)
+        )
+
+
+@dataclass(frozen=True)
+class Places(Bits):
+    """The same bits, few of them 1, as the places of the ones: rising, each in as many bytes as the largest takes."""
+
+    @cached_property
+    def width(self) -> int:
+        """Bytes of one place."""
+        return bytes_below(self.length)
+
+    @cached_property
+    def bytes(self) -> int:
+        """Length of all places."""
+        return self.width * (self.ones or 0)
+
+    def pack(self, bits: int) -> Packed:
+        """Return the places of the ones, one after the other."""
+        parts = []
+        while bits:
+            lowest = bits & -bits
+            parts.append((lowest.bit_length() - 1).to_bytes(self.width, "little"))
+            bits ^= lowest
+        return b"".join(parts)
+
+    def _places(self, output: Output) -> list[int]:
+        packed = output.to_bytes(self.bytes, "little") if isinstance(output, int) else output
+        starts = range(0, self.bytes, self.width)
+        return [int.from_bytes(packed[start : start + self.width], "little") for start in starts]
+
+    def unpack(self, output: Output) -> int:
+        """Return the bits as an integer."""
+        return sum(1 << place for place in self._places(output))
+
+    def admits(self, output: Packed) -> bool:
+        """Tell whether places rise and stay below the length."""
+        places = self._places(output)
+        return places[-1] < self.length and all(one < two for one, two in pairwise(places))
 
 
 Form = Integers | Bits
+
+
+def bytes_below(count: int) -> int:
+    """Return how many bytes hold every integer below a count."""
+    return ((count - 1).bit_length() + 7) // 8 or 1
 
 
 def as_int(output: Output) -> int:

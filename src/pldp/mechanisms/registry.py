@@ -7,19 +7,21 @@
 1.0
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Domain, PureChannel, pure
+from pldp.mechanisms.output import BLOCK_BYTES
 from pldp.words import suggest
 
 _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "krr": ("labels", "response.channel", "RandomizedResponse"),
     "sue": ("labels", "unary.channel", "SymmetricUnaryEncoding"),
     "oue": ("labels", "unary.channel", "OptimisedUnaryEncoding"),
+    "subset": ("labels", "subset.channel", "SubsetSelection"),
     "lh": ("labels", "hashing.channel", "LinearHashing"),
     "iprr": ("labels", "response.values", "ItemResponse"),
     "idue": ("labels", "unary.items", "ItemUnaryEncoding"),
@@ -36,6 +38,12 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
 
 AUTO: Final = "auto"
 """Stands for the most accurate mechanism."""
+
+ANSWER_BYTES: Final = 512
+"""Bytes that an answer takes at most where `auto` chooses, unless a survey says otherwise."""
+
+ALIKE: Final = 1.005
+"""Ratio of two variances from which on the smaller one is worth a longer report."""
 
 
 class _Registry(Mapping[str, type[Channel]]):
@@ -61,7 +69,7 @@ def names(domain: Domain | None = None, *, per_value: bool | None = None) -> tup
     """Return the mechanisms for labels, sets or numbers; those that take a budget per value, or those that do not.
 
     >>> names("labels", per_value=False)
-    ('krr', 'sue', 'oue', 'lh')
+    ('krr', 'sue', 'oue', 'subset', 'lh')
     """
     return tuple(
         name
@@ -82,12 +90,17 @@ def family(name: object, domain: Domain | None = None, *, per_value: bool | None
 
 
 def build(
-    name: str, size: int, budgets: Micro | Sequence[Micro], *, domain: Domain = "labels", hidden: bool = False
+    name: str,
+    size: int,
+    budgets: Micro | Sequence[Micro],
+    *,
+    domain: Domain = "labels",
+    answer_bytes: int = ANSWER_BYTES,
 ) -> Channel:
     """Build the named mechanism for so many values; `auto` picks the one of least error.
 
-    For labels with one budget that is the least variance at equal shares 1/k (few values: k-RR; dozens: OUE; thousands:
-    LH); with a budget per value IPRR, for sets a bit per item, and for numbers the square wave.
+    For labels with one budget that is the least variance at equal shares 1/k among those whose answers are short
+    enough (`most_accurate`); with a budget per value IPRR, for sets a bit per item, and for numbers the square wave.
 
     Parameters
     ----------
@@ -95,19 +108,32 @@ def build(
         Of the mechanism, or `auto`; number of values, items or buckets.
     budgets
         Micro-ε of the channel, or of each value; `math.inf` for a value that needs no protection.
-    domain, hidden
-        What `auto` chooses for.
+    domain, answer_bytes
+        What `auto` chooses for, and how long an answer it may choose.
 
     Examples
     --------
-    >>> build("auto", 100, 1_000_000).mechanism, build("auto", 5000, 1_000_000).mechanism
-    ('oue', 'lh')
+    >>> build("auto", 3, 1_000_000).mechanism, build("auto", 10, 1_000_000).mechanism
+    ('krr', 'subset')
     """
     fixed = {"sets": "item_set", "numbers": "sw"}.get(domain, "iprr" if isinstance(budgets, Sequence) else None)
     if name != AUTO or fixed is not None:
         return family(fixed if name == AUTO else name).build(size, budgets)
-    built = pure([each.build(size, budgets) for each in suitable(size, hidden=hidden)])
-    return min(built, key=lambda each: each.variance(1 / size))
+    return most_accurate(((each.build(size, budgets),) for each in suitable(size)), answer_bytes)[0]
+
+
+def most_accurate(choices: Iterable[Sequence[Channel]], answer_bytes: int) -> tuple[PureChannel, ...]:
+    """Return the most accurate of several sets of channels, one channel per level, whose answers are short enough.
+
+    That is the least variance of a pooled share of 1/k. Among those that are hardly less accurate the shortest answer
+    counts, in whole blocks, then the order of the choices.
+    """
+    fit = [pure(channels) for channels in choices if max(each.form.bytes for each in channels) <= answer_bytes]
+    if not fit:
+        raise EpsilonError(f"answer_bytes must leave room for an answer; none takes only {answer_bytes:,}")
+    errors = [1 / sum(1 / each.variance(1 / each.size) for each in channels) for channels in fit]
+    near = [channels for channels, error in zip(fit, errors, strict=True) if error <= ALIKE * min(errors)]
+    return min(near, key=lambda channels: -(-max(each.form.bytes for each in channels) // BLOCK_BYTES))
 
 
 def read(name: str, size: int, weights: object) -> Channel:
@@ -119,7 +145,7 @@ def hideable(name: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tu
     """Yield sets of channels, one per level, whose outputs have one form, so that the form does not show the level.
 
     >>> [channels[0].mechanism for channels in hideable("auto", 16, (500_000, 1_000_000))]
-    ['krr', 'sue', 'oue']
+    ['krr', 'subset', 'subset', 'subset', 'subset', 'subset', 'subset']
     """
     chosen = suitable(size, hidden=True) if name == AUTO else [family(name, "labels", per_value=False)]
     for each in chosen:

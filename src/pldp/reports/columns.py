@@ -2,7 +2,7 @@
 
 Columns: `schema` (number of the format), `survey` (hash), `id` (16 bytes), and for each question Q of the survey
 `Q.level` (name; null where Q is not answered) and, as its channels need, `Q.output` (integers) or `Q.bits` (packed
-bits of fixed length, bit order as in `pldp.mechanisms.UnaryEncoding`). No floats.
+bits or places as in `pldp.mechanisms.output`, of fixed length where that of all levels is the same). No floats.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -24,18 +26,21 @@ _INTEGERS: Final = (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())
 _SURVEY_KEY: Final = b"pldp.survey"
 BATCH_ROWS: Final = 1 << 18  # rows of a batch, at most: bounded memory, whatever the file
 BATCH_BYTES: Final = 1 << 26  # bytes of one, at most
+VARIED_BYTES: Final = 512  # of an output whose length depends on the level, about
 
 
 class Forms:
     """The forms of a question's outputs, level by level.
 
-    `bits` is that of the levels whose outputs are packed bits, where there are any: all have one length. `limits` are
-    the numbers of integer outputs of each level, 0 where its outputs are bits; `integers` is the largest of them.
+    `bits` are those of the levels whose outputs are packed, by the place of the level, and `lengths` the bytes that
+    they take. `limits` are the numbers of integer outputs of each level, 0 where its outputs are packed; `integers` is
+    the largest of them.
     """
 
     def __init__(self, question: Question) -> None:
         forms = [channel.form for channel in question.channels]
-        self.bits = next((form for form in forms if isinstance(form, Bits)), None)
+        self.bits = {place: form for place, form in enumerate(forms) if isinstance(form, Bits)}
+        self.lengths = sorted({form.bytes for form in self.bits.values()})
         self.limits = [form.count if isinstance(form, Integers) else 0 for form in forms]
         self.integers = max(self.limits)
 
@@ -49,14 +54,33 @@ def schema(survey: Survey) -> pa.Schema:
         if forms.integers:
             kinds = (kind for kind in _INTEGERS if forms.integers <= 1 << kind.bit_width)
             fields.append((f"{question.name}.output", next(kinds)))
-        if forms.bits is not None:
-            fields.append((f"{question.name}.bits", pa.binary(forms.bits.bytes)))
+        if forms.bits:
+            fields.append((f"{question.name}.bits", pa.binary(forms.lengths[0] if len(forms.lengths) == 1 else -1)))
     return pa.schema(fields, metadata={_SURVEY_KEY: survey.canonical})
+
+
+def packed_column(forms: Forms, rows: npt.NDArray[np.uint8], level: npt.NDArray[Any]) -> pa.Array:
+    """Return packed outputs as a column: of each row as many bytes as its level takes, null where that has integers.
+
+    `level` is the place of each row's level, −1 where there is none.
+    """
+    lengths = np.zeros(len(forms.limits) + 1, np.int64)
+    lengths[list(forms.bits)] = [form.bytes for form in forms.bits.values()]
+    used = lengths[level]
+    valid = None if used.all() else pa.py_buffer(np.packbits(used > 0, bitorder="little"))
+    if len(forms.lengths) == 1:
+        content = np.ascontiguousarray(rows)
+        return pa.FixedSizeBinaryArray.from_buffers(pa.binary(rows.shape[1]), len(rows), [valid, pa.py_buffer(content)])
+    offsets = np.concatenate([[0], np.cumsum(used)]).astype(np.int64)
+    content = rows[np.arange(rows.shape[1]) < used[:, None]]
+    buffers = [valid, pa.py_buffer(offsets), pa.py_buffer(content)]
+    return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(rows), buffers).cast(pa.binary())
 
 
 def batch_rows(columns: pa.Schema) -> int:
     """Return how many rows of these columns make a batch."""
-    width: int = sum(field.type.bit_width // 8 for field in columns if pa.types.is_fixed_size_binary(field.type))
+    fixed = (field.type.bit_width // 8 for field in columns if pa.types.is_fixed_size_binary(field.type))
+    width: int = sum(fixed) + VARIED_BYTES * sum(pa.types.is_binary(field.type) for field in columns)
     return max(1, min(BATCH_ROWS, BATCH_BYTES // (width + 2 * len(columns) + 1)))
 
 

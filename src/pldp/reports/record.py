@@ -214,6 +214,6 @@ def _read_bits(form: Bits, content: object) -> bytes:
         raise ReportRejected(Rejection.WRONG_TYPE, "output must be hexadecimal text") from None
     if bits.hex() != content:
         raise ReportRejected(Rejection.WRONG_TYPE, "output must be lower-case hexadecimal text")
-    if bits[-1] >> ((form.length - 1) % 8 + 1):
-        raise ReportRejected(Rejection.OUT_OF_RANGE, "output has a bit beyond the last value")
+    if not form.admits(bits):
+        raise ReportRejected(Rejection.OUT_OF_RANGE, "output is none that the channel can make")
     return bits

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pldp.errors import SimulationError
 from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, Values, arrays
 from pldp.records import Brief, Record
-from pldp.reports.columns import Forms, batch_rows, schema, write_parquet
+from pldp.reports.columns import Forms, batch_rows, packed_column, schema, write_parquet
 from pldp.simulate.kinds import BY_KIND
 from pldp.simulate.kinds.kind import distribution
 from pldp.simulate.sampling import perturb
@@ -262,21 +262,18 @@ def _question_columns(
     names = [each.name for each in question.levels]
     columns = {f"{question.name}.level": pa.DictionaryArray.from_arrays(shown.astype(np.int8), names)}
     forms, channels = Forms(question), question.stages or question.channels
-    if (bits := forms.bits) is None:
+    if not forms.bits:
         outputs = perturb(channels, values, generator, level=level)
         return {**columns, f"{question.name}.output": pa.array(outputs)}
-    is_bits = (np.array(forms.limits) == 0)[level]
-    rows = np.zeros((len(values), bits.bytes), np.uint8)
+    rows = np.zeros((len(values), forms.lengths[-1]), np.uint8)
     outputs = np.zeros(len(values), np.uint64)
     for place in range(len(channels)):
         chosen = level == place
-        target = outputs if forms.limits[place] else rows
+        target = outputs if forms.limits[place] else rows[:, : forms.bits[place].bytes]
         target[chosen] = perturb(channels[place : place + 1], values[chosen], generator)
-    valid = None if is_bits.all() else pa.py_buffer(np.packbits(is_bits, bitorder="little"))
-    packed = [valid, pa.py_buffer(rows)]
-    columns[f"{question.name}.bits"] = pa.FixedSizeBinaryArray.from_buffers(pa.binary(bits.bytes), len(rows), packed)
+    columns[f"{question.name}.bits"] = packed_column(forms, rows, level)
     if forms.integers:
-        columns[f"{question.name}.output"] = pa.array(outputs, mask=is_bits)
+        columns[f"{question.name}.output"] = pa.array(outputs, mask=(np.array(forms.limits) == 0)[level])
     return columns
 
 

@@ -70,7 +70,7 @@ def perturb(
 def perturb_personal(
     mechanism: str, values: npt.ArrayLike, size: int, epsilon: npt.ArrayLike, generator: np.random.Generator
 ) -> Outputs:
-    """Draw one output per person, each with an ε of their own (`"krr"`, `"sue"` or `"oue"`).
+    """Draw one output per person, each with an ε of their own (`"krr"`, `"sue"`, `"oue"` or `"subset"`).
 
     >>> generator = np.random.default_rng(1)
     >>> perturb_personal("krr", [0, 1, 2], 3, [0.5, 1.0, 7.5], generator).dtype
@@ -78,7 +78,8 @@ def perturb_personal(
     """
     form = personal_arrays(mechanism, size)
     indices = form.checked_values(values)
-    return form.draw_personal(indices, form.checked_epsilons(epsilon, len(indices)), generator)
+    budgets = form.checked_epsilons(epsilon, len(indices))
+    return form.fitted_to(budgets).draw_personal(indices, budgets, generator)
 
 
 def perturb_counts(channel: Channel, people: npt.ArrayLike, generator: np.random.Generator) -> Counts:

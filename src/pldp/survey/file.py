@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level
 from pldp.errors import SurveyError
-from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
+from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
 from pldp.survey.hiding import Hiding, label_channel, read_hiding
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_LEVELS: Final = 100
+LEAST_ANSWER_BYTES: Final = 8
+MOST_ANSWER_BYTES: Final = 1 << 16
 
 KEYS: Final[Mapping[str, Schema]] = {
     "pldp": {"const": SCHEMA, "description": "number of this format"},
@@ -62,6 +64,12 @@ KEYS: Final[Mapping[str, Schema]] = {
     "total_epsilon": ref("total", "the most that one person may spend on this survey"),
     "ask": {"type": "integer", "minimum": 1, "description": "questions that each person is asked, picked at random"},
     "hide_level": ref("hide_level"),
+    "answer_bytes": {
+        "type": "integer",
+        "minimum": LEAST_ANSWER_BYTES,
+        "maximum": MOST_ANSWER_BYTES,
+        "description": f"bytes that an answer may take where auto chooses its mechanism; {ANSWER_BYTES} if not given",
+    },
     "repeat": {"enum": list(RULES), "description": "what happens when the same person is asked again"},
     "questions": {"type": "array", "minItems": 1, "items": ref("question")},
 }
@@ -149,6 +157,7 @@ def survey_from_mapping(document: object) -> Survey:
     in_all = all(isinstance(entry, dict) and "levels" in entry for entry in entries)
     levels = _levels(survey["levels"], LARGEST_TOTAL if in_all else LARGEST_EPSILON)
     ask = _ask(survey.get("ask"), len(entries))
+    answer_bytes = _answer_bytes(survey.get("answer_bytes", ANSWER_BYTES))
     hiding = read_hiding(survey.get("hide_level"), levels, ask or len(entries))
     repeat = survey.get("repeat", ONCE)
     check_known(repeat, "repeat", RULES)
@@ -158,7 +167,9 @@ def survey_from_mapping(document: object) -> Survey:
             'again; ask with repeat = "once" or "fresh", or let reports show the level'
         )
     questions = tuple(
-        _read_question(entry, f"questions[{index}]", levels, hiding, tracked=repeat == TRACKED)
+        _read_question(
+            entry, f"questions[{index}]", levels, hiding, tracked=repeat == TRACKED, answer_bytes=answer_bytes
+        )
         for index, entry in enumerate(entries)
     )
     check_distinct([question.name for question in questions], "questions", "names")
@@ -179,7 +190,13 @@ def survey_from_mapping(document: object) -> Survey:
 
 
 def _read_question(
-    entry: object, key: str, survey_levels: tuple[Level, ...], hiding: Hiding | None, *, tracked: bool
+    entry: object,
+    key: str,
+    survey_levels: tuple[Level, ...],
+    hiding: Hiding | None,
+    *,
+    tracked: bool,
+    answer_bytes: int,
 ) -> Question:
     table = entry if isinstance(entry, dict) else read_table(entry, key, ())
     kind = table.get("kind", DEFAULT_KIND)
@@ -193,7 +210,7 @@ def _read_question(
     names = [level.name for level in levels]
     if hiding is not None and names != [level.name for level in survey_levels]:  # what it offers would tell the level
         fail(f"hide_level: {key}.levels", "must offer every level in the survey's order", names)
-    return made.read(Entry(table, key, name, text, levels, hiding, tracked))
+    return made.read(Entry(table, key, name, text, levels, hiding, tracked, answer_bytes))
 
 
 def _levels(entry: object, largest: int) -> tuple[Level, ...]:
@@ -219,6 +236,12 @@ def _ask(entry: object, questions: int) -> int | None:
     if type(entry) is not int or not 1 <= entry <= questions:
         fail("ask", f"must be a whole number from 1 to the {questions} questions", entry)
     return entry if entry < questions else None
+
+
+def _answer_bytes(entry: object) -> int:
+    if type(entry) is not int or not LEAST_ANSWER_BYTES <= entry <= MOST_ANSWER_BYTES:
+        fail("answer_bytes", f"must be a whole number from {LEAST_ANSWER_BYTES} to {MOST_ANSWER_BYTES:,}", entry)
+    return entry
 
 
 def _total(entry: object, questions: tuple[Question, ...], ask: int | None, *, hidden: bool) -> int | None:

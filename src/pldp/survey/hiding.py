@@ -5,7 +5,16 @@ from typing import Final, NamedTuple
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import EpsilonError, SurveyError
-from pldp.mechanisms import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, PureChannel, RandomizedResponse, hideable, level_leak
+from pldp.mechanisms import (
+    LARGEST_EPSILON,
+    LARGEST_TOTAL,
+    MICRO,
+    PureChannel,
+    RandomizedResponse,
+    hideable,
+    level_leak,
+    most_accurate,
+)
 from pldp.survey.question import Entry, Question, Schema, ref
 from pldp.survey.reading import fail, naming, read_epsilon, read_table
 
@@ -66,12 +75,16 @@ def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> 
     leaks = {channels: level_leak(channels) for channels in candidates}
     allowed = [channels for channels, leak in leaks.items() if hiding.room is None or leak <= hiding.room]
     if not allowed:
-        known = ", ".join(f"{channels[0].mechanism} {epsilon_text(leak)}" for channels, leak in leaks.items())
+        least: dict[str, int] = {}
+        for channels, leak in leaks.items():
+            least[channels[0].mechanism] = min(leak, least.get(channels[0].mechanism, leak))
+        known = ", ".join(f"{name} {epsilon_text(leak)}" for name, leak in least.items())
         raise SurveyError(
             f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {entry.key} tell about the "
             f"level by themselves ({known}), not {epsilon_text(hiding.leak_cap or 0)}"
         )
-    return max(allowed, key=lambda channels: sum(1 / channel.variance(1 / size) for channel in channels))
+    with naming(entry.key):
+        return most_accurate(allowed, entry.answer_bytes)
 
 
 def label_channel(hiding: Hiding, levels: Sequence[Level], questions: Sequence[Question]) -> tuple[int, PureChannel]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from pldp.budgets import Cost, Level, epsilon_text
 from pldp.errors import AnswerError, SurveyError
-from pldp.mechanisms import AUTO, Channel, Domain, Micro, build, family, read
+from pldp.mechanisms import ANSWER_BYTES, AUTO, Channel, Domain, Micro, build, family, read
 from pldp.survey.reading import LONGEST_TEXT, fail, naming, read_epsilon, read_per_level
 from pldp.words import unknown
 
@@ -54,6 +54,7 @@ class Entry(NamedTuple):
     levels: tuple[Level, ...]
     hiding: Hiding | None
     tracked: bool = False
+    answer_bytes: int = ANSWER_BYTES
 
     def mechanisms(self) -> Mapping[str, str]:
         """Return the mechanism that the file names for each level."""
@@ -137,7 +138,7 @@ class Question(ABC):
                 if mechanism != AUTO:
                     family(mechanism, cls.domain, per_value=per_value)
                 channels.append(
-                    build(mechanism, size, budget, domain=cls.domain)
+                    build(mechanism, size, budget, domain=cls.domain, answer_bytes=entry.answer_bytes)
                     if published is None
                     else read(mechanism, size, published)
                 )

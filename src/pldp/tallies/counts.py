@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form, Integers
-from pldp.mechanisms.arrays import BIT_OF_BYTE, ByteArray, IntArray, LabelArrays, arrays, label_arrays
+from pldp.mechanisms.arrays import ByteArray, IntArray, LabelArrays, arrays, label_arrays
+from pldp.mechanisms.rows import rows_of
 from pldp.records import Record
 from pldp.survey import Survey
 
@@ -55,10 +56,9 @@ class OutputCounts(Additive):
 
     cell_rows: ClassVar[None] = None  #: Cells are all outputs, in their order.
 
-    @property
-    def form(self) -> Form:
-        """What was counted."""
-        return Integers(len(self.counts))
+    def fits(self, form: Form) -> bool:
+        """Tell whether outputs of this form were counted."""
+        return form == Integers(len(self.counts))
 
     @property
     def tallied(self) -> IntArray:
@@ -88,10 +88,10 @@ class BitCounts(Additive):
     patterns: ByteArray | None = None
     pattern_counts: IntArray | None = None
 
-    @property
-    def form(self) -> Form:
-        """What was counted."""
-        return Bits(len(self.ones))
+    def fits(self, form: Form) -> bool:
+        """Tell whether outputs of this form were counted."""
+        rows = self.patterns is None or (isinstance(form, Bits) and self.patterns.shape[1] == form.bytes)
+        return isinstance(form, Bits) and form.length == len(self.ones) and rows
 
     @property
     def has_cells(self) -> bool:
@@ -116,11 +116,9 @@ class BitCounts(Additive):
         return self.ones
 
     @classmethod
-    def of_rows(cls, rows: ByteArray, size: int, *, patterns: bool) -> BitCounts:
-        """Count packed rows (reports × bytes)."""
-        by_byte = np.ascontiguousarray(rows.T)
-        ones = np.concatenate([np.bincount(column, minlength=256) @ BIT_OF_BYTE for column in by_byte])
-        counted = np.rint(ones[:size]).astype(np.int64)
+    def of_rows(cls, rows: ByteArray, form: Bits | int, *, patterns: bool) -> BitCounts:
+        """Count packed rows (reports × bytes) of a form, or of so many bits."""
+        counted = rows_of(Bits(form) if isinstance(form, int) else form).count(rows)
         if not patterns:
             return cls(len(rows), counted)
         return cls(len(rows), counted, *_distinct(rows, np.ones(len(rows), np.int64)))
@@ -161,7 +159,7 @@ def no_counts(channel: Channel, *, patterns: bool = False) -> Counts:
     form = channel.form
     if isinstance(form, Bits):
         rows = np.zeros((0, form.bytes), np.uint8)
-        return BitCounts.of_rows(rows, form.length, patterns=patterns or channel.keeps_rows)
+        return BitCounts.of_rows(rows, form, patterns=patterns or channel.keeps_rows)
     if form.count > LARGEST_TABLE:
         raise TallyError(f"a channel with {form.count:,} outputs is too large to count ({LARGEST_TABLE:,} at most)")
     return OutputCounts(np.zeros(form.count, np.int64))
@@ -189,7 +187,8 @@ def counts_from_arrays(channel: Channel, arrays: Mapping[str, npt.NDArray[Any]])
             return BitCounts(reports, ones)
         _require(rows.dtype == np.uint8 and rows.shape == (len(row_counts), channel.form.bytes))
         _require(int(row_counts.sum()) == reports)
-        again = BitCounts.of_rows(np.repeat(rows, row_counts, axis=0), channel.size, patterns=False)
+        _require(bool(rows_of(channel.form).admitted(rows).all()))
+        again = BitCounts.of_rows(np.repeat(rows, row_counts, axis=0), channel.form, patterns=False)
         _require(bool((again.ones == ones).all()))
         return BitCounts(reports, ones, rows, row_counts.astype(np.int64))
     counts = arrays["counts"].astype(np.int64)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pldp.errors import ReportError
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import ByteArray
+from pldp.mechanisms.rows import rows_of
 from pldp.reports import Rejection, Report, ReportRejected, read_report
 from pldp.reports.columns import BATCH_ROWS, Forms, parquet_files, read_row_groups, schema, to_batch
 from pldp.survey import SCHEMA, Question, Survey
@@ -208,13 +209,13 @@ class _QuestionColumns:
         _reject(reasons, self.level == _UNKNOWN, Rejection.UNKNOWN_LEVEL)
         self.level = np.maximum(self.level, np.int16(-1))
         self.output: npt.NDArray[Any] | None = None
-        self.rows: ByteArray | None = None
+        self.rows: dict[int, ByteArray] = {}  # by the bytes that an output takes
         self.forms = Forms(question)
         self.reports_integers = np.array(self.forms.limits) > 0
         if self.forms.integers:
             self._check_integers(batch, reasons)
-        if self.forms.bits is not None:
-            self._check_bits(batch, self.forms.bits, reasons)
+        if self.forms.bits:
+            self._check_bits(batch, reasons)
 
     def _takes(self, kind: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Rows whose level has a channel of this kind (a truth value per level)."""
@@ -228,23 +229,32 @@ class _QuestionColumns:
         limit = limits[0] if len(set(limits)) == 1 else np.array([*limits, 0], np.uint64)[self.level]
         _reject(reasons, wanted & (self.output >= limit), Rejection.OUT_OF_RANGE)
 
-    def _check_bits(self, batch: pa.RecordBatch, form: Bits, reasons: npt.NDArray[np.uint8]) -> None:
+    def _check_bits(self, batch: pa.RecordBatch, reasons: npt.NDArray[np.uint8]) -> None:
         name = f"{self.question.name}.bits"
         column = _column(batch, name)
-        wanted = self._takes(~self.reports_integers)
-        _reject(reasons, wanted & ~_valid(column), Rejection.WRONG_TYPE)
-        self.rows, right_length = _packed_rows(column, name, form.bytes)
-        _reject(reasons, wanted & ~right_length, Rejection.WRONG_LENGTH)
-        spare = -form.length % 8
-        if spare:
-            _reject(reasons, wanted & (self.rows[:, -1] >= 1 << (8 - spare)), Rejection.OUT_OF_RANGE)
+        _reject(reasons, self._takes(~self.reports_integers) & ~_valid(column), Rejection.WRONG_TYPE)
+        alike: dict[Bits, list[int]] = {}
+        for place, form in self.forms.bits.items():
+            alike.setdefault(form, []).append(place)
+        right_length = {}
+        for length in self.forms.lengths:
+            self.rows[length], right_length[length] = _packed_rows(column, name, length)
+        for form, places in alike.items():
+            wanted = self._takes(np.isin(np.arange(len(self.forms.limits)), places))
+            _reject(reasons, wanted & ~right_length[form.bytes], Rejection.WRONG_LENGTH)
+            rows = self.rows[form.bytes]
+            if wanted.all():
+                _reject(reasons, ~rows_of(form).admitted(rows), Rejection.OUT_OF_RANGE)
+            else:
+                wanted[wanted] = ~rows_of(form).admitted(rows[wanted])
+                _reject(reasons, wanted, Rejection.OUT_OF_RANGE)
 
     def chose(self, level: str) -> npt.NDArray[np.bool_]:
         return np.asarray(self.level == self.question.level_index[level])
 
     def outputs(self, channel: Channel, rows: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
         """Return the outputs of some rows that used this channel."""
-        column = self.rows if isinstance(channel.form, Bits) else self.output
+        column = self.rows[channel.form.bytes] if isinstance(channel.form, Bits) else self.output
         return np.zeros(0, np.uint8) if column is None else column[rows]
 
     def count(self, accepted: npt.NDArray[np.bool_], *, patterns: bool) -> dict[Cell, Counts]:
@@ -255,7 +265,7 @@ class _QuestionColumns:
             cell = (self.question.name, named.name)
             if isinstance(channel.form, Bits):
                 rows, whole = self.outputs(channel, level == index), patterns or channel.keeps_rows
-                counts[cell] = BitCounts.of_rows(rows, channel.size, patterns=whole)
+                counts[cell] = BitCounts.of_rows(rows, channel.form, patterns=whole)
             elif table is not None:
                 counts[cell] = OutputCounts(table[index, : channel.form.count])
         return counts

@@ -14,6 +14,7 @@ export const MECHANISMS = new Map([
 	["krr", ["label", one, () => import("./response.js"), "other"]],
 	["sue", ["label", one, unary, "truth", "other"]],
 	["oue", ["label", one, unary, "truth", "other"]],
+	["subset", ["label", one, () => import("./subset.js"), "chosen", "truth"]],
 	["lh", ["label", one, () => import("./hashing.js"), "buckets", "other"]],
 	["iprr", ["budgeted label", list, budgets, "other"]],
 	["idue", ["budgeted label", list, budgets, "truth", "other"]],

@@ -25,7 +25,7 @@ def personal_frequencies(
     Parameters
     ----------
     mechanism
-        `krr` (outputs are integers), `sue` or `oue` (outputs are packed rows, people × bytes).
+        `krr` (outputs are integers); `sue`, `oue` or `subset` (outputs are packed rows, people × bytes).
     outputs, epsilon
         One output and one ε per person.
     values
@@ -45,7 +45,7 @@ def personal_frequencies(
     people = len(reported)
     if people == 0:
         raise EstimateError("outputs must hold at least one report, not none")
-    form = personal_arrays(mechanism, size)
+    form = personal_arrays(mechanism, size).fitted_to_outputs(reported)
     truth, other = form.personal_weights(form.checked_epsilons(epsilon, people))
     other /= form.total
     contrast = truth / form.total - other

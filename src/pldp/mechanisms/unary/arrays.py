@@ -10,7 +10,6 @@ from numpy.random import Generator
 
 from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import (
-    BIT_OF_BYTE,
     CHUNK,
     ByteArray,
     ByValue,
@@ -24,14 +23,13 @@ from pldp.mechanisms.arrays import (
     Values,
     WordArray,
 )
-from pldp.mechanisms.output import BITS
+from pldp.mechanisms.output import BITS, Bits
+from pldp.mechanisms.rows import BitRows
 from pldp.mechanisms.unary.channel import UnaryEncoding
 from pldp.mechanisms.unary.items import ItemUnaryEncoding
 
 DENSE_ROUNDS: Final = 5
 """Binary digits compared for all words before only the undecided ones are followed."""
-
-_ROWS_AT_ONCE: Final = 1 << 14
 
 DigitMask = Callable[[int, npt.NDArray[np.intp]], np.uint64 | WordArray]
 """From a binary digit and the places of some words to that digit of the weight of each of their bits."""
@@ -130,34 +128,22 @@ class _BitArrays(LabelArrays):
     def step(self) -> Numbers:
         return self.truth_support / self.other_support - self.low
 
+    @cached_property
+    def rows(self) -> BitRows:
+        """What reads the rows."""
+        return BitRows(Bits(self.channel.size))
+
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        return np.unpackbits(outputs, axis=1, count=self.channel.size, bitorder="little").astype(np.float32)
+        return self.rows.expanded(outputs)
 
     def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
-        """Add up the numbers whose bit is 1, eight bits per table look-up."""
-        rows = np.asarray(cells)
-        padded = np.zeros(8 * len(rows))
-        padded[: len(numbers)] = numbers
-        tables = padded.reshape(-1, 8) @ BIT_OF_BYTE.T
-        total = np.zeros(rows.shape[1])
-        for table, column in zip(tables, rows, strict=True):
-            total += table[column]
-        return total
+        return self.rows.sums(numbers, np.asarray(cells))
 
     def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        """Add up the rows whose bit is 1, eight bits per bin count."""
-        sums = [np.bincount(column, weights=weights, minlength=256) @ BIT_OF_BYTE for column in np.asarray(cells)]
-        return np.concatenate(sums)[: self.channel.size]
+        return self.rows.totals(weights, np.asarray(cells))
 
     def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        every, size = np.asarray(cells), self.channel.size
-        scale = np.sqrt(weights)
-        matrix = np.zeros((size, size))
-        for start in range(0, every.shape[1], _ROWS_AT_ONCE):
-            rows = np.ascontiguousarray(every[:, start : start + _ROWS_AT_ONCE].T)
-            bits = np.unpackbits(rows, axis=1, count=size, bitorder="little") * scale[start : start + len(rows), None]
-            matrix += bits.T @ bits
-        return matrix
+        return self.rows.pairs(weights, np.asarray(cells))
 
     def ones(self, cells: Cells) -> npt.NDArray[np.intp]:
         """Count the ones of every row: q^ones (1−q)^(k−ones) is common to all values, but not to all levels."""

@@ -10,9 +10,6 @@ from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, PureChannel
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int
 
-LARGE_DOMAIN = 1000
-"""From this many values on, `auto` prefers one hashed integer to a bit per value."""
-
 
 @dataclass(frozen=True, repr=False)
 class UnaryEncoding(PureChannel):
@@ -100,11 +97,6 @@ class SymmetricUnaryEncoding(UnaryEncoding):
     mechanism = "sue"
 
     @classmethod
-    def suits(cls, size: int, *, hidden: bool = False) -> bool:
-        """Its bits tell less about the level than those of OUE."""
-        return hidden and size < LARGE_DOMAIN
-
-    @classmethod
     def other_odds(cls, size: int) -> tuple[int, int]:  # noqa: ARG003
         """1/(e^{ε/2} + 1)."""
         return 2, 1
@@ -121,11 +113,6 @@ class OptimisedUnaryEncoding(UnaryEncoding):
     """
 
     mechanism = "oue"
-
-    @classmethod
-    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
-        """It is the best for a few dozen to a few hundred values."""
-        return size < LARGE_DOMAIN
 
     @classmethod
     def other_odds(cls, size: int) -> tuple[int, int]:  # noqa: ARG003

@@ -54,15 +54,16 @@ class PlannedChoice(PlannedKind[Choice]):
         if (mix <= 0).any():
             raise PlanError("level_mix must give every level some people where levels are hidden")
         channels = question.pure_channels
-        if isinstance(channels[0].form, Bits):
+        form = channels[0].form
+        if isinstance(form, Bits):
             generator = np.random.default_rng(0)
             values = generator.choice(len(shares), SAMPLED_REPORTS, p=shares)
             levels = generator.choice(len(mix), SAMPLED_REPORTS, p=mix)
             rows = perturb(channels, values, generator, level=levels).astype(np.uint8)
             labels = perturb(label_channel, levels, generator)
             parts = (rows[labels == label] for label in range(len(mix)))
-            counts: list[Counts] = [BitCounts.of_rows(part, len(shares), patterns=True) for part in parts]
+            counts: list[Counts] = [BitCounts.of_rows(part, form, patterns=True) for part in parts]
         else:
-            counts = [OutputCounts(np.ones(channels[0].form.count, np.int64))] * len(channels)
+            counts = [OutputCounts(np.ones(form.count, np.int64))] * len(channels)
         hidden = HiddenReports.of(channels, label_channel, counts)
         return np.asarray(np.diag(expected_covariance(hidden, shares, mix)) * hidden.reports / reports)

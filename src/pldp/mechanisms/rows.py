@@ -1,0 +1,130 @@
+"""Rows of packed outputs over arrays: one bit per value, or the places of the ones.
+
+`rows` are reports × bytes, as they come; `cells` are the distinct rows, bytes × rows, so that each pass reads memory in
+order.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.mechanisms.output import Bits, Places
+
+FloatArray = npt.NDArray[np.float64]
+ByteArray = npt.NDArray[np.uint8]
+IntArray = npt.NDArray[np.int64]
+WordArray = npt.NDArray[np.uint64]
+
+BIT_OF_BYTE: Final[FloatArray] = (np.arange(256)[:, None] >> np.arange(8) & 1).astype(np.float64)
+"""Row b: the eight bits of byte b, lowest first."""
+
+_ROWS_AT_ONCE: Final = 1 << 14
+
+
+def _ones_by_table(words: npt.NDArray[Any]) -> ByteArray:
+    return np.asarray(_ONES_OF_BYTE[words[..., None].view(np.uint8)].sum(axis=-1, dtype=np.uint8))
+
+
+def _ones_by_processor(words: npt.NDArray[Any]) -> ByteArray:
+    return np.asarray(np.bitwise_count(words), np.uint8)
+
+
+_ONES_OF_BYTE: Final = BIT_OF_BYTE.sum(axis=1).astype(np.uint8)
+
+popcount: Final[Callable[[npt.NDArray[Any]], ByteArray]] = (
+    _ones_by_processor if hasattr(np, "bitwise_count") else _ones_by_table
+)
+"""How many bits of each word are 1."""
+
+
+class BitRows:
+    """Rows with one bit per value."""
+
+    def __init__(self, form: Bits) -> None:
+        self.form = form
+
+    def admitted(self, rows: ByteArray) -> npt.NDArray[np.bool_]:
+        """Tell which rows are outputs: `Bits.admits` for many."""
+        spare = -self.form.length % 8
+        fine = rows[:, -1] < 1 << (8 - spare) if spare else np.ones(len(rows), bool)
+        if self.form.ones is not None:
+            fine = fine & (popcount(rows).sum(axis=1, dtype=np.int64) == self.form.ones)
+        return np.asarray(fine)
+
+    def count(self, rows: ByteArray) -> IntArray:
+        """Return how often each value's bit is 1."""
+        by_byte = np.ascontiguousarray(rows.T)
+        ones = np.concatenate([np.bincount(column, minlength=256) @ BIT_OF_BYTE for column in by_byte])
+        return np.asarray(np.rint(ones[: self.form.length]), np.int64)
+
+    def expanded(self, rows: ByteArray) -> npt.NDArray[np.float32]:
+        """Return one number per bit, rows × values."""
+        return np.unpackbits(rows, axis=1, count=self.form.length, bitorder="little").astype(np.float32)
+
+    def sums(self, numbers: FloatArray, cells: ByteArray) -> FloatArray:
+        """Add up the numbers whose bit is 1, for every cell: eight bits per table look-up."""
+        padded = np.zeros(8 * len(cells))
+        padded[: len(numbers)] = numbers
+        tables = padded.reshape(-1, 8) @ BIT_OF_BYTE.T
+        total = np.zeros(cells.shape[1])
+        for table, column in zip(tables, cells, strict=True):
+            total += table[column]
+        return total
+
+    def totals(self, weights: FloatArray, cells: ByteArray) -> FloatArray:
+        """Add up the weights of the cells whose bit is 1, for every value: eight bits per bin count."""
+        sums = [np.bincount(column, weights=weights, minlength=256) @ BIT_OF_BYTE for column in cells]
+        return np.concatenate(sums)[: self.form.length]
+
+    def pairs(self, weights: FloatArray, cells: ByteArray) -> FloatArray:
+        """Add up the weights of the cells in which both bits are 1, for every two values."""
+        scale = np.sqrt(weights)
+        matrix = np.zeros((self.form.length, self.form.length))
+        for start in range(0, cells.shape[1], _ROWS_AT_ONCE):
+            rows = np.ascontiguousarray(cells[:, start : start + _ROWS_AT_ONCE].T)
+            bits = self.expanded(rows) * scale[start : start + len(rows), None]
+            matrix += bits.T @ bits
+        return matrix
+
+
+class PlaceRows(BitRows):
+    """Rows with the places of the ones."""
+
+    form: Places
+
+    def places(self, rows: ByteArray) -> IntArray:
+        """Return the places, rows × ones."""
+        parts = rows.reshape(len(rows), self.form.ones or 0, self.form.width).astype(np.int64)
+        return np.asarray(parts @ (256 ** np.arange(self.form.width)))
+
+    def admitted(self, rows: ByteArray) -> npt.NDArray[np.bool_]:
+        """Tell where places rise and stay below the length."""
+        places = self.places(rows)
+        return np.asarray((places[:, -1] < self.form.length) & (np.diff(places, axis=1) > 0).all(axis=1))
+
+    def count(self, rows: ByteArray) -> IntArray:
+        """Return how often each place came."""
+        return np.bincount(self.places(rows).ravel(), minlength=self.form.length)
+
+    def expanded(self, rows: ByteArray) -> npt.NDArray[np.float32]:
+        """Return one number per value."""
+        bits = np.zeros((len(rows), self.form.length), np.float32)
+        np.put_along_axis(bits, self.places(rows), 1, axis=1)
+        return bits
+
+    def sums(self, numbers: FloatArray, cells: ByteArray) -> FloatArray:
+        """Add up the numbers at the places, for every cell."""
+        return np.asarray(numbers[self.places(cells.T)].sum(axis=1))
+
+    def totals(self, weights: FloatArray, cells: ByteArray) -> FloatArray:
+        """Add up the weights of the cells with a place, for every value."""
+        places = self.places(cells.T)
+        counted = np.bincount(places.ravel(), np.repeat(weights, places.shape[1]), minlength=self.form.length)
+        return np.asarray(counted, np.float64)
+
+
+def rows_of(form: Bits) -> BitRows:
+    """Return what reads rows of a form."""
+    return PlaceRows(form) if isinstance(form, Places) else BitRows(form)
