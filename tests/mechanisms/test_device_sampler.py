@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.claims import follows
+from pldp.errors import EpsilonError
 from pldp.mechanisms import Channel, RandomizedResponse, UnaryEncoding, build, names
 
 SAMPLES = 20_000

@@ -16,6 +16,7 @@ from pldp.errors import EpsilonError
 from pldp.mechanisms import (
     Channel,
     LinearHashing,
+    SubsetSelection,
     UnaryEncoding,
     build,
     epsilon_text,
@@ -42,11 +43,9 @@ def enumerated_micro_epsilon(tested: Channel) -> int | None:
             under_second = (q if first else 1 - q) * (p if second else 1 - p)
             worst = max(worst, under_first / under_second)
     elif isinstance(tested, SubsetSelection) and tested.size > 9:
-        # A set tells only whether it has a value: any one with value 0 and without value 1 stands for all.
-        with_first, with_both = (next(y for y in some_sets(tested) if tested.supports(y, 1) is both) for both in (False, True))
-        for output in (with_first, with_both):
-            column = [tested.probability(output, value) for value in (0, 1)]
-            worst = max(worst, max(column) / min(column))
+        # A set tells only which values it has: one stands for all.
+        column = [tested.probability(tested.form.pack((1 << tested.chosen) - 1), value) for value in range(tested.size)]
+        worst = max(column) / min(column)
     elif isinstance(tested, LinearHashing) and tested.size > 9:
         for bucket in range(tested.buckets):
             column = [tested.bucket_channel.probability(bucket, own) for own in range(tested.buckets)]
