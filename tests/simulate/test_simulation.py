@@ -9,22 +9,23 @@ from helpers.claims import follows, mean_is
 from helpers.samples import PERSONAL
 from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError, SimulationError
-from pldp.mechanisms import Channel, build, hideable, names
+from pldp.mechanisms import Channel, as_int, build, hideable, names
 from pldp.simulate import Population, perturb, perturb_personal, simulate, simulate_reports
 
 PEOPLE = 200_000
 
 
 def as_index(tested: Channel, outputs: np.ndarray) -> np.ndarray:
-    """Outputs as places in `tested.outputs()`."""
+    """Outputs as integers."""
     if outputs.ndim == 1:
         return outputs.astype(np.int64)
     return outputs.astype(np.int64) @ (256 ** np.arange(outputs.shape[1]))
 
 
 def fits(tested: Channel, outputs: np.ndarray, value: int) -> bool:
-    expected = [float(tested.probability(y, value)) for y in tested.outputs()]
-    return follows(np.bincount(as_index(tested, outputs), minlength=len(expected)), expected)
+    expected = {as_int(y): float(tested.probability(y, value)) for y in tested.outputs()}
+    counts = np.bincount(as_index(tested, outputs), minlength=max(expected) + 1)
+    return counts.sum() == counts[list(expected)].sum() and follows(counts[list(expected)], list(expected.values()))
 
 
 @pytest.mark.parametrize("mechanism", names("labels", per_value=False))
@@ -57,9 +58,12 @@ def test_each_person_has_an_epsilon_of_their_own(mechanism: str) -> None:
     """Two interleaved budgets must give each half its own channel."""
     epsilon = np.where(np.arange(PEOPLE) % 2, 0.4, 1.7)
     outputs = perturb_personal(mechanism, np.full(PEOPLE, 2), 5, epsilon, np.random.default_rng(3))
-    for start, micro in ((1, 400_000), (0, 1_700_000)):
-        assert fits(build(mechanism, 5, micro), outputs[start::2], 2)
-        assert not fits(build(mechanism, 5, micro), outputs[1 - start :: 2], 2)
+    # Where there is a choice, all have the form that is best for both.
+    made = (each for each in hideable(mechanism, 5, (400_000, 1_700_000)))
+    admits = next(each for each in made if outputs.ndim == 1 or each[0].form.admits(outputs[0].tobytes()))
+    for start, tested in zip((1, 0), admits, strict=True):
+        assert fits(tested, outputs[start::2], 2)
+        assert not fits(tested, outputs[1 - start :: 2], 2)
 
 
 @pytest.mark.parametrize("size", [2, 8, 9, 63, 64, 65, 130, 1024])
@@ -154,7 +158,7 @@ def test_bad_populations_get_one_clear_line(commute: Survey) -> None:
         ),
         (
             EstimateError,
-            "'lh' has no fast form",
+            "'lh' has no form for an epsilon",
             lambda: perturb_personal("lh", [1], 5, [1], np.random.default_rng(1)),
         ),
     ]

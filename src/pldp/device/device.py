@@ -59,8 +59,8 @@ class Device:
     >>> survey = Survey.load("examples/commute.toml")
     >>> device = Device(survey)
     >>> report = device.answer("mode", "bike", level="strict")
-    >>> report.answers[0].output in range(6)
-    True
+    >>> len(report.answers[0].output)  # some of the six labels, as one byte
+    1
     >>> device.answer("mode", "car", level="open") == report
     True
     >>> device.ledger.total

@@ -29,7 +29,7 @@ from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.registry import build, names
-from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray
+from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
 if TYPE_CHECKING:
     from pldp.mechanisms.sets.arrays import SetArrays, bit_columns

@@ -144,8 +144,8 @@ def read(name: str, size: int, weights: object) -> Channel:
 def hideable(name: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[PureChannel, ...]]:
     """Yield sets of channels, one per level, whose outputs have one form, so that the form does not show the level.
 
-    >>> [channels[0].mechanism for channels in hideable("auto", 16, (500_000, 1_000_000))]
-    ['krr', 'subset', 'subset', 'subset', 'subset', 'subset', 'subset']
+    >>> [channels[0].chosen for channels in hideable("subset", 16, (500_000, 1_000_000))]
+    [1, 2, 3, 4, 5, 6]
     """
     chosen = suitable(size, hidden=True) if name == AUTO else [family(name, "labels", per_value=False)]
     for each in chosen:

@@ -32,8 +32,8 @@ class LevelPlan(Brief):
     """One level of a question, with the standard error to expect from its reports alone.
 
     That is the error of a share 1/k, of the share of a label among several (root mean square), or of a mean.
-    `mechanisms` has it for each mechanism, best first. For shares the first is what `auto` should be; for numbers
-    `auto` is the one that shows the distribution best, which may not be the best for the mean.
+    `mechanisms` has it for each mechanism, best first. For shares `auto` is within half a percent of the first;
+    for numbers it is the one that shows the distribution best, which may not be the best for the mean.
     """
 
     level: str
@@ -146,7 +146,7 @@ class Plan(Record):
         >>> from pldp import Survey
         >>> planned = plan(Survey.load("examples/commute.toml"), 10_000)
         >>> planned.people_for(0.02)
-        {'mode': 12312, 'late': 8439}
+        {'mode': 12066, 'late': 8439}
         """
         if not 0 < error < 1:
             raise PlanError(f"error must be a share above 0 and below 1, not {error}")

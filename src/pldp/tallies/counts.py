@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form, Integers
-from pldp.mechanisms.arrays import ByteArray, IntArray, LabelArrays, arrays, label_arrays
-from pldp.mechanisms.rows import rows_of
+from pldp.mechanisms.arrays import ByteArray, IntArray, LabelArrays, arrays, label_arrays, rows_of
 from pldp.records import Record
 from pldp.survey import Survey
 

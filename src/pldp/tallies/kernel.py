@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from pldp.errors import ReportError
 from pldp.mechanisms import Bits, Channel
-from pldp.mechanisms.arrays import ByteArray
-from pldp.mechanisms.rows import rows_of
+from pldp.mechanisms.arrays import ByteArray, rows_of
 from pldp.reports import Rejection, Report, ReportRejected, read_report
 from pldp.reports.columns import BATCH_ROWS, Forms, parquet_files, read_row_groups, schema, to_batch
 from pldp.survey import SCHEMA, Question, Survey
