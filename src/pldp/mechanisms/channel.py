@@ -60,8 +60,10 @@ class Channel(Brief, ABC):
     in_bits: ClassVar[bool] = False
     """Whether a report is one bit per value (or item); most report the index of a value."""
 
-    keeps_rows: ClassVar[bool] = False
-    """Whether estimates need whole rows of bits, not only how often each bit was 1."""
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether tallies keep whole rows of bits, not only how often each bit was 1, without being asked."""
+        return False
 
     def __post_init__(self) -> None:
         if self.size < self.least[0]:

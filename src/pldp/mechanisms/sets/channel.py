@@ -58,7 +58,7 @@ class ItemSet(Channel):
     least = (1, "item")
     per_value = True
     in_bits = True
-    keeps_rows = True
+    keeps_rows = True  # no estimate of sets does without
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -98,6 +98,11 @@ class SubsetSelection(PureChannel):
         return places if bits.bytes > BLOCK_BYTES and places.bytes < bits.bytes else bits
 
     @property
+    def keeps_rows(self) -> bool:
+        """Where there are few different sets, a tally that counts each is small and serves the likelihood, too."""
+        return self.form.bytes <= SHORT_BYTES
+
+    @property
     def micro_epsilon(self) -> Micro:
         """ln a(k−d)/((2⁵³−a)d) and what drawing the set adds, rounded up."""
         odds = Fraction(self.truth_weight * (self.size - self.chosen), (TOTAL - self.truth_weight) * self.chosen)
@@ -144,6 +149,9 @@ class SubsetSelection(PureChannel):
             ratios += [p / (1 - other_p) * inside, (1 - p) / other_p / inside]
         return [(max(ratios), 1), (slack(self.size, self.chosen), 1)]
 
+
+SHORT_BYTES = 2
+"""Up to this length sets are counted one by one."""
 
 SIZES_TRIED = 24
 """Numbers of chosen values among which hidden levels choose, at most."""
