@@ -99,7 +99,7 @@ def test_a_rejected_report_gets_its_reason_and_is_counted(app: Collector, store:
     answer = call(app, "POST", "/v1/reports", replace(report, id="x").to_json().encode(), JSON)
     assert (answer.status, answer.code) == (422, "bad_id")
     call(app, "POST", "/v1/reports", report.to_json().encode(), JSON)
-    conflict = replace(report, answers=(replace(report.answers[0], level="open"),))
+    conflict = replace(report, answers=make_reports(commute, 2)[1].answers)
     assert call(app, "POST", "/v1/reports", conflict.to_json().encode(), JSON).code == "conflict"
     assert store.rejections() == {Rejection.BAD_ID: 1, Rejection.CONFLICT: 1}
 

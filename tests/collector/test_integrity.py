@@ -136,7 +136,7 @@ def test_wherever_a_byte_of_the_file_changes_no_wrong_report_is_counted(
 
 def test_damage_while_it_runs_ends_no_result(path: Path, commute: Survey) -> None:
     """What a two-way table leaves out may lie in what is damaged now."""
-    rows = [Packed(make_id(commute, number), bytes([1, number % 6, 1, number % 2])) for number in range(400)]
+    rows = [Packed(make_id(commute, number), bytes([3, number % 6, 1, number % 2])) for number in range(400)]
     with closing(Store(commute, path, pairs=[("mode", "late")])) as store:
         store.add(rows[:300], {})
         assert store.shown().answered == {"mode": 300, "late": 300}

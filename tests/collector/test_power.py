@@ -52,7 +52,7 @@ def seeded(seed: int) -> random.Random:
 
 def made(survey: Survey, chance: random.Random, count: int) -> list[Packed]:
     return [
-        Packed(make_id(survey, chance.getrandbits(64)), bytes([1, chance.randrange(6), 0, 0])) for _ in range(count)
+        Packed(make_id(survey, chance.getrandbits(64)), bytes([3, chance.randrange(6), 0, 0])) for _ in range(count)
     ]
 
 

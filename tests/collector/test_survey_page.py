@@ -27,8 +27,8 @@ from pldp.reports import Answer, body_length, read_report
 from pldp.survey import KINDS, Question, loads, make_key, sign
 
 LIE = """const real = crypto.getRandomValues.bind(crypto);
-crypto.getRandomValues = (bytes) => (bytes.length === 7 ? bytes.fill(255) : real(bytes));"""
-"""Seven random bytes, all ones, make k-RR report another answer than the true one: a report of the truth is a leak."""
+crypto.getRandomValues = (bytes) => (bytes.length % 7 === 0 ? bytes.fill(255) : real(bytes));"""
+"""Random bytes that are all ones leave the true answer out of a report: one that has it is a leak."""
 
 ANSWERS = {"mode": "on foot", "late": "yes"}
 """None of these labels is ever on the wire: reports carry places in the lists of labels."""
@@ -121,7 +121,7 @@ def test_a_page_that_tells_the_answer_is_caught(
     person = visit()
     person.page.add_init_script(LIE)
     person.alter(f"/pages/{tampering[0]}", *tampering[1:])
-    choose(person, server)
+    choose(person, server, "open")  # where a report is one label
     answer(person, commute, {"mode": "on foot"})
     person.page.get_by_role("button", name="Send this report").click()
     expect(person.page.locator("#receipts li")).to_have_count(1)
