@@ -83,17 +83,18 @@ def draw(generator: np.random.Generator, joint: np.ndarray, sizes: dict[str, int
     return first, second
 
 
-def exact_covariance(joint: np.ndarray, target: str, weights: dict, kept: float, *, switch: bool) -> np.ndarray:
+def exact_covariance(joint: np.ndarray, rounds: list[Result], kept: float, *, switch: bool) -> np.ndarray:
     """Covariance of the errors of two rounds of the same people, of each value with itself, by enumeration.
 
-    A person of level g has the weight a_g = w_g/n_g. With the probability `kept` the draw of the first round is used
+    A person of level g has the weight a_g = w_g/n_g of a round. With the probability `kept` the draw of the first round is used
     again while value and level stay, which is noise that rounds share; with `switch` everybody takes the other level.
     """
-    shared = 1 / sum(SIZES.values()) if target == "respondents" else 0.0
+    weights = [{group.level: group.weight / SIZES[group.level] for group in each.groups} for each in rounds]
+    shared = 1 / sum(SIZES.values()) if rounds[0].target == "respondents" else 0.0
     values = np.diag(joint) - joint.sum(axis=1) * joint.sum(axis=0)
     total = np.zeros(K)
     for name, other in zip(SIZES, reversed(SIZES) if switch else SIZES, strict=True):
-        one, two = (weights[each] / SIZES[each] for each in (name, other))
+        one, two = weights[0][name], weights[1][other]
         p, q = ROWS[name][0, 0], ROWS[name][0, 1]
         numbers = (np.eye(K) - q) / (p - q)
         noise = kept * np.diag(joint) @ (ROWS[name] @ numbers**2 - (ROWS[name] @ numbers) ** 2)
@@ -140,8 +141,7 @@ def test_no_way_of_moving_has_a_larger_error_than_stated(target: str, pool: str,
     """Exact: V₁ + V₂ − 2 Cov by enumeration is at most the stated variance."""
     for joint in joints(40, seed=1):
         earlier, later = (expected(joint.sum(axis=axis), SIZES, target=target, pool=pool) for axis in (1, 0))
-        weights = {group.level: group.weight for group in earlier.groups}
-        covariance = exact_covariance(joint, target, weights, kept, switch=switch)
+        covariance = exact_covariance(joint, [earlier, later], kept, switch=switch)
         truth = MANY * (later.standard_error**2 + earlier.standard_error**2) - 2 * covariance
         assert (truth <= MANY * change(later, earlier).standard_error ** 2 * (1 + 1e-6) + 1e-12).all()
 
@@ -152,8 +152,7 @@ def test_no_way_of_moving_has_a_larger_error_than_stated(target: str, pool: str,
 def test_the_worst_way_of_moving_has_the_stated_error(target: str, joint: np.ndarray, switch: bool) -> None:
     """The twins: independent rounds, or people of equal weight, would be stated too sure."""
     earlier, later = (expected(joint.sum(axis=axis), SIZES, target=target) for axis in (1, 0))
-    weights = {group.level: group.weight for group in earlier.groups}
-    covariance = exact_covariance(joint, target, weights, 0.0, switch=switch)
+    covariance = exact_covariance(joint, [earlier, later], 0.0, switch=switch)
     truth = MANY * (later.standard_error**2 + earlier.standard_error**2) - 2 * covariance
     stated = MANY * change(later, earlier).standard_error ** 2
     assert truth[:2] == pytest.approx(stated[:2], rel=1e-6)

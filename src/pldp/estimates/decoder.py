@@ -12,7 +12,7 @@ as k-RR, give shares that sum to 1 by themselves.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +26,20 @@ _NONE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
-    """A channel and the part of 1 − Σ f̂ that each share takes; `None` where the sum is 1 by itself.
+    """A channel and the part of 1 − Σ f̂ that each share takes; `None` where the sum is 1 by itself, or is not used.
 
-    Variances and covariances are those of one report.
+    `least_variance` is the mean variance of its shares at those that it was made for. Variances and covariances are
+    those of one report.
     """
 
     arrays: LabelArrays
     parts: FloatArray | None
+    least_variance: float
+
+    @classmethod
+    def plain(cls, arrays: LabelArrays, shares: FloatArray) -> Decoder:
+        """Return the decoder that does not use the sum."""
+        return cls(arrays, None, float(arrays.variance(shares).mean()))
 
     @classmethod
     def at(cls, arrays: LabelArrays, shares: FloatArray) -> Decoder:
@@ -46,15 +53,15 @@ class Decoder:
         >>> bool((Decoder.at(form, equal).variance(equal) < 0.7 * form.variance(equal)).all())
         True
         """
-        along = arrays.sum_covariance(shares)
+        plain, along = cls.plain(arrays, shares), arrays.sum_covariance(shares)
         if along is None:
-            return cls(arrays, None)
-        along = np.maximum(along, 0.0)
+            return plain
+        along, size = np.maximum(along, 0.0), len(along)
         total = float(along.sum())
-        if total > _NONE * float(arrays.variance(shares).sum()):
-            return cls(arrays, along / total)
-        size = len(shares)  # with so many values that `sum_covariance` is left out, all parts are as good as equal
-        return cls(arrays, np.full(size, 1 / size) if size > LARGEST_DENSE else None)
+        if total > _NONE * size * plain.least_variance:
+            return cls(arrays, along / total, plain.least_variance - float(along @ along) / (size * total))
+        # With so many values that `sum_covariance` is left out, all parts are as good as equal.
+        return replace(plain, parts=np.full(size, 1 / size)) if size > LARGEST_DENSE else plain
 
     def shares(self, support: FloatArray) -> FloatArray:
         """Return the unbiased shares, given the share of reports that support each value."""

@@ -355,8 +355,8 @@ class LabelArrays(PieceArrays):
             return self.covariance(shares).sum(axis=1) if size <= LARGEST_DENSE else np.zeros(size)
         chance = self.forward(shares, None)
         chance /= chance.sum()
-        together = self.support_total(chance * sizes, None) - self.support_total(chance, None) * (chance @ sizes)
-        return np.asarray(together / self.contrast**2)
+        alone = (self.other_support + shares * self.contrast) * (chance @ sizes)
+        return np.asarray((self.support_total(chance * sizes, None) - alone) / self.contrast**2)
 
 
 class PersonalArrays(LabelArrays):

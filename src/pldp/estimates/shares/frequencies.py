@@ -79,7 +79,8 @@ def frequencies(
         hidden = HiddenReports.of(asked.pure_channels, labels, counts)
         return _hidden(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
     parts = zip(asked.levels, asked.channels, counts, strict=True)
-    named = [(level.name, group(channel, own)) for level, channel, own in parts if own.reports]
+    tracked = bool(asked.stages)
+    named = [(level.name, group(channel, own, tracked)) for level, channel, own in parts if own.reports]
     if method == "likelihood":
         return _fitted(asked, named, target, gap, progress)
     return _unbiased(asked, named, pool, target, gap)
@@ -124,7 +125,7 @@ def _circumstances(question: Choice, named: Named, pooled: pooling.Pooled) -> di
     """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size."""
     groups = _group_shares([name for name, _ in named], pooled)
     reports = sum(each.reports for each in groups)
-    test = pooling.homogeneity_test(pooled.groups)
+    test = pooling.homogeneity_test(pooled)
     differ = test is not None and test.rejected and pooled.pool == "precision"
     few = [name for name, each in named if not pooling.has_enough_support(each)]
     return {

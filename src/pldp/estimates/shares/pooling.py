@@ -76,17 +76,18 @@ def has_enough_support(group: Group) -> bool:
     return bool(np.where(by_chance > 0, by_chance, group.support).min() >= ENOUGH_SUPPORT)
 
 
-def homogeneity_test(groups: Sequence[Group]) -> Homogeneity | None:
+def homogeneity_test(pooled: Pooled) -> Homogeneity | None:
     """Test whether all groups have the same shares: Cochran's Q for vectors, referred to χ².
 
     Q = Σ_g (f_g − f̄)ᵀ Σ_g⁻¹ (f_g − f̄) with f̄ the matrix-weighted mean and covariances at the pooled shares.
     Groups with too few reports for the approximation are left out; `None` if fewer than two remain.
     """
-    tested = [group for group in groups if has_enough_support(group)]
+    tested = [each for each in pooled.groups if has_enough_support(each)]
     if len(tested) < 2:
         return None
     # Pooled by precision: differences between groups are then independent of what chooses the tested values.
-    pooled = Pooled.of(tested, "precision")
+    if pooled.pool != "precision" or len(tested) < len(pooled.groups):
+        pooled = Pooled.of(tested, "precision")
     feasible = norm_sub(pooled.shares)
     # One value less than all: shares sum to 1.
     chosen: npt.NDArray[np.intp] = np.argsort(-pooled.shares, kind="stable")[: min(len(feasible) - 1, TESTED_VALUES)]
@@ -124,13 +125,12 @@ class Pooled(Evidence):
         each group has first-round shares of its own, and weights do not depend on the reports.
         """
         if pool == "size":
-            decoders = [Decoder.at(each.arrays, first_round([each])) for each in groups]
+            decoders = [each.decoder(first_round([each])) for each in groups]
             return cls(tuple(groups), tuple(decoders), size_weights(groups), pool, target, gap)
         first = first_round(groups)
-        decoders = [Decoder.at(each.arrays, first) for each in groups]
-        parts = zip(groups, decoders, strict=True)
-        weights = _inverse([float(decoder.variance(first).mean()) / each.reports for each, decoder in parts])
-        return cls(tuple(groups), tuple(decoders), weights, pool, target, gap)
+        decoders = [each.decoder(first) for each in groups]
+        variances = [own.least_variance / each.reports for own, each in zip(decoders, groups, strict=True)]
+        return cls(tuple(groups), tuple(decoders), _inverse(variances), pool, target, gap)
 
     @cached_property
     def own_shares(self) -> list[FloatArray]:
