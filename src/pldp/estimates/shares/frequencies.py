@@ -89,12 +89,13 @@ def frequencies(
 def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
     groups = [each for _, each in named]
     pooled = pooling.Pooled.of(groups, pool, target, gap)
-    agree = notes.SAME_SHARES if pool == "precision" and len(groups) > 1 else notes.BY_SIZE
+    together = pool == "precision" and len(groups) > 1
+    levels = (notes.SAME_SHARES, notes.ROUGH_WEIGHTS) if together else (notes.BY_SIZE,)
     return Shares(
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
         method=f"unbiased, pooled by {pool}",
-        assumptions=notes.assume(target, agree),
+        assumptions=notes.assume(target, *levels),
         evidence=pooled,
         **_circumstances(question, named, pooled),
     )

@@ -50,13 +50,13 @@ def pooled_shares(groups: Sequence[Group], weights: FloatArray) -> FloatArray:
 
 
 def first_round(groups: Sequence[Group]) -> FloatArray:
-    """Return rough shares that say how precise each group is: pooled at equal shares, made possible.
+    """Return rough shares that say how precise each group is: pooled by the weights of equal shares, made possible."""
+    return add_reports(pooled_shares(groups, precision_weights(groups)), sum(each.reports for each in groups))
 
-    One report of every value is added, so that no value passes for impossible.
-    """
-    reports = sum(group.reports for group in groups)
-    shares = norm_sub(pooled_shares(groups, precision_weights(groups)))
-    return np.asarray((shares * reports + 1) / (reports + len(shares)))
+
+def add_reports(shares: FloatArray, reports: int) -> FloatArray:
+    """Return the nearest shares that could be true with one more report of every value, so that none is impossible."""
+    return np.asarray((norm_sub(shares) * reports + 1) / (reports + len(shares)))
 
 
 def sampling_covariance(shares: FloatArray, reports: int) -> FloatArray:
