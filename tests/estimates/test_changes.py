@@ -86,8 +86,8 @@ def draw(generator: np.random.Generator, joint: np.ndarray, sizes: dict[str, int
 def exact_covariance(joint: np.ndarray, rounds: list[Result], kept: float, *, switch: bool) -> np.ndarray:
     """Covariance of the errors of two rounds of the same people, of each value with itself, by enumeration.
 
-    A person of level g has the weight a_g = w_g/n_g of a round. With the probability `kept` the draw of the first round is used
-    again while value and level stay, which is noise that rounds share; with `switch` everybody takes the other level.
+    A person of level g has the weight a_g = w_g/n_g in a round. With the probability `kept` the draw of the first round
+    is used again while value and level stay, which is noise that rounds share; with `switch` everybody takes the other level.
     """
     weights = [{group.level: group.weight / SIZES[group.level] for group in each.groups} for each in rounds]
     shared = 1 / sum(SIZES.values()) if rounds[0].target == "respondents" else 0.0

@@ -26,9 +26,9 @@ from pldp.estimates.verb import applies, estimate
 
 __all__ = [
     "PLAIN_RATES", "QUANTILES", "Baskets", "Change", "ChangeTest", "Decoder", "Density", "Fit", "FusedLikelihood",
-    "Group", "GroupReports", "GroupShares", "HiddenReports", "Homogeneity", "Interval", "Itemsets", "LevelShare", "Mean",
-    "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets", "Shares", "Table",
-    "Trend", "applies", "base_cut", "baskets_of", "centres", "change", "density", "em", "estimate",
+    "Group", "GroupReports", "GroupShares", "HiddenReports", "Homogeneity", "Interval", "Itemsets", "LevelShare",
+    "Mean", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets",
+    "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of", "centres", "change", "density", "em", "estimate",
     "expected_covariance", "frequencies", "group", "itemsets", "joint_likelihood", "likelihood_fit",
     "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub", "personal_frequencies",
     "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights", "supports", "trend", "two_way",

@@ -6,8 +6,8 @@ parts v that sum to 1,
     f̃ = f̂ + v·(1 − Σ f̂)
 
 is as unbiased as f̂ and sums to 1. With C the covariance of f̂, that of f̃ is C − vsᵀ − svᵀ + (1ᵀs)vvᵀ, s = C1. It is
-least for v = s / 1ᵀs: the projection on Σ f = 1 in the covariance C. Reports that support a fixed number of values, such
-as k-RR, give shares that sum to 1 by themselves.
+least for v = s / 1ᵀs: the projection on Σ f = 1 in the covariance C. Reports that support a fixed number of values,
+such as k-RR, give shares that sum to 1 by themselves.
 """
 
 from __future__ import annotations

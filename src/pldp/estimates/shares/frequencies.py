@@ -42,9 +42,9 @@ def frequencies(
     question
         Name of the question.
     method
-        `unbiased` inverts each level's channel and pools the levels; `likelihood` fits all reports at once (shares at
-        least 0 that sum to 1; unary reports must be tallied with `patterns`). Default: `unbiased`, but `likelihood`
-        where the survey hides levels, as inverting labels costs much accuracy.
+        `unbiased` inverts each level's channel, uses that shares sum to 1, and pools the levels; `likelihood` fits all
+        reports at once (shares are also at least 0; unary reports must be tallied with `patterns`). Default:
+        `unbiased`, but `likelihood` where the survey hides levels, as inverting labels costs much accuracy.
     pool, target
         See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
         result says so first if the levels contradict that.

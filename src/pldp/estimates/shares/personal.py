@@ -119,7 +119,7 @@ class _Reports:
         variance = constant + linear * feasible - square * feasible * feasible
         if self.form.sum_covariance(rough) is None:
             return shares, np.sqrt(variance), float(len(q) * np.max(gain * (1 - q)))
-        # Bits are independent given the value, so the covariance of a share with the sum is its variance − square·f(1−f).
+        # Bits are independent given the value: two different shares have the covariance −square·f_i f_j.
         parts = constant + (linear - square) * rough
         parts /= parts.sum()
         along = variance - square * feasible * (feasible.sum() - feasible)
