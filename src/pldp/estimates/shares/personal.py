@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
+from pldp.estimates.consistency import norm_sub
 from pldp.estimates.notes import ROUGH_WEIGHTS, UNTESTED_EPSILON, assume
 from pldp.estimates.shares.pooling import add_reports
 from pldp.estimates.shares.shares import Shares
@@ -115,15 +116,17 @@ class _Reports:
         # Σ_u gain_u² π_u(1−π_u) with π_u = q_u + f·d_u, as a quadratic in f.
         constant = float(squared @ (q * (1 - q)))
         linear, square = float(squared @ (d * (1 - 2 * q))), float(squared @ (d * d))
-        feasible = np.clip(shares, 0.0, 1.0)
-        variance = constant + linear * feasible - square * feasible * feasible
         if self.form.sum_covariance(rough) is None:
+            feasible = np.clip(shares, 0.0, 1.0)
+            variance = constant + linear * feasible - square * feasible * feasible
             return shares, np.sqrt(variance), float(len(q) * np.max(gain * (1 - q)))
-        # Bits are independent given the value: two different shares have the covariance −square·f_i f_j.
         parts = constant + (linear - square) * rough
         parts /= parts.sum()
-        along = variance - square * feasible * (feasible.sum() - feasible)
-        error = np.sqrt(variance + parts * (parts * along.sum() - 2 * along))
+        shares += parts * (1 - shares.sum())
+        feasible = norm_sub(shares)
+        # Bits are independent given the value: two different shares have the covariance −square·f_i f_j.
+        along = constant + (linear - square) * feasible
+        variance = along + square * feasible * (1 - feasible) + parts * (parts * along.sum() - 2 * along)
         ends = (float(parts.min()), float(parts.max()))
         forged = max(float(np.max(gain * ((len(parts) * v - 1) * q + v * d + (1 - v)))) for v in ends)
-        return shares + parts * (1 - shares.sum()), error, len(q) * forged
+        return shares, np.sqrt(variance), len(q) * forged
