@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from itertools import product
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -15,10 +14,12 @@ from scipy import stats
 
 from helpers.claims import FALSE_ALARM, rate_is, runs
 from pldp import Result, Survey, Tally, change, estimate
-from pldp.estimates import NumberResult
+from pldp.estimates import Decoder, NumberResult, frequencies
 from pldp.estimates.overlap import shared_weight
 from pldp.estimates.result import PersonWeights
 from pldp.mechanisms import build_stages
+from pldp.mechanisms.arrays import label_arrays
+from pldp.survey import loads
 from pldp.tallies import OutputCounts
 
 K = 3
@@ -83,17 +84,19 @@ def draw(generator: np.random.Generator, joint: np.ndarray, sizes: dict[str, int
     return first, second
 
 
-def exact_covariance(joint: np.ndarray, target: str, weights: dict, kept: float, *, switch: bool) -> np.ndarray:
+def exact_covariance(joint: np.ndarray, rounds: list[Result], kept: float, *, switch: bool) -> np.ndarray:
     """Covariance of the errors of two rounds of the same people, of each value with itself, by enumeration.
 
-    A person of level g has the weight a_g = w_g/n_g. With the probability `kept` the draw of the first round is used
-    again while value and level stay, which is noise that rounds share; with `switch` everybody takes the other level.
+    A person of level g has the weight a_g = w_g/n_g in a round. With the probability `kept` the draw of the first round
+    is used again while value and level stay, which is noise that rounds share; with `switch` everybody takes the other
+    level.
     """
-    shared = 1 / sum(SIZES.values()) if target == "respondents" else 0.0
+    weights = [{group.level: group.weight / SIZES[group.level] for group in each.groups} for each in rounds]
+    shared = 1 / sum(SIZES.values()) if rounds[0].target == "respondents" else 0.0
     values = np.diag(joint) - joint.sum(axis=1) * joint.sum(axis=0)
     total = np.zeros(K)
     for name, other in zip(SIZES, reversed(SIZES) if switch else SIZES, strict=True):
-        one, two = (weights[each] / SIZES[each] for each in (name, other))
+        one, two = weights[0][name], weights[1][other]
         p, q = ROWS[name][0, 0], ROWS[name][0, 1]
         numbers = (np.eye(K) - q) / (p - q)
         noise = kept * np.diag(joint) @ (ROWS[name] @ numbers**2 - (ROWS[name] @ numbers) ** 2)
@@ -101,29 +104,52 @@ def exact_covariance(joint: np.ndarray, target: str, weights: dict, kept: float,
     return total
 
 
-@pytest.mark.parametrize(("size", "micro_epsilon"), [(4, 200_000), (8, 200_000), (5, 1_000_000), (9, 1_000_000)])
-def test_noise_of_tracked_answers_that_are_hashed_never_opposes(size: int, micro_epsilon: int) -> None:
-    """Exact: one hash function for ever makes rounds depend on each other, wherever somebody moves, but only for good.
+def opposing_noise(size: int, micro_epsilon: int, *, summed: bool) -> np.ndarray:
+    """The covariance of what two rounds of one person count for a label given both values, by enumeration.
 
-    The covariance of supports of one label given both values, over all hash functions and permanent outputs.
+    One hash function is kept for ever; a permanent output while the value stays in its bucket.
     """
     stages = build_stages("lh", size, micro_epsilon, domain="labels")
     permanent, instant = (np.array(table, float) for table in next(stages.parts()))
+    form, equal = label_arrays(stages.channel), np.full(size, 1 / size)
+    decoder = (Decoder.at if summed else Decoder.plain)(form, equal)
     hashing = stages.permanent
     functions = range(hashing.buckets**hashing.digits)
     place = np.array([[hashing.bucket(index, value) for value in range(size)] for index in functions])
-    covariances = []
-    for one, two, label in product(range(size), repeat=3):
-        alone, both = np.zeros(2), 0.0
-        for own in place:
-            chance = instant[:, own[label]]
-            means = permanent @ chance
-            alone += means[own[[one, two]]]
-            moved = own[one] != own[two]
-            both += means[own[one]] * means[own[two]] if moved else permanent[own[one]] @ chance**2
-        covariances.append(both / len(place) - np.prod(alone / len(place)))
-    assert min(covariances) >= -1e-12
-    assert max(covariances) > 0.01
+    both, alone = np.zeros((size, size, size)), np.zeros((size, size))
+    for own in place:
+        supports = (own == np.arange(hashing.buckets)[:, None]).astype(float)
+        numbers = instant @ np.array([decoder.shares(row) for row in supports])  # permanent bucket × label
+        means = (permanent @ numbers)[own]  # value × label
+        kept = (permanent @ numbers**2)[own]
+        moved = own[:, None] != own[None, :]
+        both += np.where(moved[..., None], means[:, None] * means[None, :], kept[:, None])
+        alone += means
+    return both / len(place) - alone[:, None] * alone[None, :] / len(place) ** 2
+
+
+@pytest.mark.parametrize(("size", "micro_epsilon"), [(4, 200_000), (8, 200_000), (5, 1_000_000), (9, 1_000_000)])
+def test_noise_of_tracked_answers_that_are_hashed_never_opposes(size: int, micro_epsilon: int) -> None:
+    """Exact: a hash function that is kept makes rounds depend on each other, but only for good."""
+    covariances = opposing_noise(size, micro_epsilon, summed=False)
+    assert covariances.min() >= -1e-12
+    assert covariances.max() > 0.01
+
+
+def test_tracked_answers_that_are_hashed_do_not_use_the_sum() -> None:
+    """The twin: with the sum, the noise of two rounds can oppose; so `frequencies` leaves it out."""
+    assert opposing_noise(5, 1_000_000, summed=True).min() < -0.01
+    survey = loads(
+        'pldp=1\ntitle="t"\nlevels={a=1}\nrepeat="tracked"\n'
+        'questions=[{name="q",values=["v","w","x","y","z"],mechanism="lh"}]'
+    )
+    (channel,) = survey.question("q").channels
+    counts = OutputCounts(
+        np.random.default_rng(1).multinomial(5000, np.full(channel.form.count, 1 / channel.form.count))
+    )
+    found = frequencies(Tally(survey, {("q", "a"): counts}, 5000), "q")
+    assert np.allclose(found.shares, label_arrays(channel).shares(label_arrays(channel).support(counts.tallied) / 5000))
+    assert abs(found.shares.sum() - 1) > 1e-3
 
 
 def joints(count: int, seed: int) -> list[np.ndarray]:
@@ -140,8 +166,7 @@ def test_no_way_of_moving_has_a_larger_error_than_stated(target: str, pool: str,
     """Exact: V₁ + V₂ − 2 Cov by enumeration is at most the stated variance."""
     for joint in joints(40, seed=1):
         earlier, later = (expected(joint.sum(axis=axis), SIZES, target=target, pool=pool) for axis in (1, 0))
-        weights = {group.level: group.weight for group in earlier.groups}
-        covariance = exact_covariance(joint, target, weights, kept, switch=switch)
+        covariance = exact_covariance(joint, [earlier, later], kept, switch=switch)
         truth = MANY * (later.standard_error**2 + earlier.standard_error**2) - 2 * covariance
         assert (truth <= MANY * change(later, earlier).standard_error ** 2 * (1 + 1e-6) + 1e-12).all()
 
@@ -152,8 +177,7 @@ def test_no_way_of_moving_has_a_larger_error_than_stated(target: str, pool: str,
 def test_the_worst_way_of_moving_has_the_stated_error(target: str, joint: np.ndarray, switch: bool) -> None:
     """The twins: independent rounds, or people of equal weight, would be stated too sure."""
     earlier, later = (expected(joint.sum(axis=axis), SIZES, target=target) for axis in (1, 0))
-    weights = {group.level: group.weight for group in earlier.groups}
-    covariance = exact_covariance(joint, target, weights, 0.0, switch=switch)
+    covariance = exact_covariance(joint, [earlier, later], 0.0, switch=switch)
     truth = MANY * (later.standard_error**2 + earlier.standard_error**2) - 2 * covariance
     stated = MANY * change(later, earlier).standard_error ** 2
     assert truth[:2] == pytest.approx(stated[:2], rel=1e-6)

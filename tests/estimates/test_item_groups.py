@@ -12,7 +12,7 @@ from helpers.item_channels import CHANNELS
 from helpers.samples import counted, zipf
 from pldp.errors import EstimateError
 from pldp.estimates import group, maximum_likelihood, norm_sub
-from pldp.estimates.shares.pooling import has_enough_support, homogeneity_test, precision_weights
+from pldp.estimates.shares.pooling import Pooled, has_enough_support, homogeneity_test, precision_weights
 from pldp.estimates.solver.likelihood import _KnownChannels, maximise, minus_log
 from pldp.estimates.solver.separable import separable_maximum
 from pldp.mechanisms import Bits, CategoricalChannel, ItemResponse, ItemUnaryEncoding, RandomizedResponse, ValueResponse
@@ -186,12 +186,12 @@ def test_an_open_value_that_never_came_is_no_certainty() -> None:
 def test_groups_with_budgets_per_value_pool_and_are_tested() -> None:
     groups = direct_groups(1, 6)
     assert precision_weights(groups).sum() == pytest.approx(1)
-    test = homogeneity_test(groups)
+    test = homogeneity_test(Pooled.of(groups, "precision"))
     assert test is not None
     assert not test.rejected
     responses = [group(CHANNELS["aprr"], OutputCounts(np.array([900, 700, 500, 300, 100]))) for _ in range(2)]
     assert has_enough_support(responses[0])
-    assert homogeneity_test(responses).p_value == pytest.approx(1)
+    assert homogeneity_test(Pooled.of(responses, "precision")).p_value == pytest.approx(1)
 
 
 def test_what_a_group_cannot_give_is_said() -> None:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from helpers.claims import mean_is, runs
-from helpers.samples import PERSONAL, zipf
+from helpers.samples import PERSONAL, counted, zipf
 from pldp.errors import EstimateError
-from pldp.estimates import personal_frequencies
+from pldp.estimates import group, personal_frequencies
+from pldp.estimates.shares.pooling import Pooled
 from pldp.mechanisms import Bits, build, micro_epsilon
 from pldp.mechanisms.arrays import personal_arrays
 from pldp.simulate import perturb_personal
@@ -34,6 +35,34 @@ def test_errors_have_the_stated_size(mechanism: str) -> None:
 @pytest.mark.parametrize("mechanism", PERSONAL)
 def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str) -> None:
     assert not mean_is(errors(mechanism, 0.95, people=20_000), 1.0)
+
+
+@pytest.mark.parametrize("mechanism", PERSONAL)
+def test_shares_sum_to_one_and_one_epsilon_for_all_is_one_level(mechanism: str) -> None:
+    """With one ε, shares, errors and manipulation are those of a level; the twin without the sum does not have it."""
+    generator, truth = np.random.default_rng(4), np.array([0.9, 0.06, 0.04])
+    outputs = perturb_personal(mechanism, generator.choice(3, 5000, p=truth), 3, np.full(5000, 1.5), generator)
+    found = personal_frequencies(mechanism, outputs, np.full(5000, 1.5), 3)
+    level = group(build(mechanism, 3, 1_500_000), counted(build(mechanism, 3, 1_500_000), outputs))
+    pooled = Pooled.of([level], "precision")
+    assert found.shares.sum() == pytest.approx(1)
+    assert np.allclose(found.shares, pooled.shares, atol=1e-9)
+    assert np.allclose(found.standard_error, np.sqrt(pooled.variance()), rtol=1e-6)
+    assert found.manipulation == pytest.approx(pooled.decoders[0].manipulation)
+    assert (abs(level.shares().sum() - 1) < 1e-9) == (mechanism == "krr")
+
+
+def test_weights_follow_the_shares() -> None:
+    """1 % "yes", ε 1 and 4, k-RR: the squared error is half of that of weights at equal shares, as computed."""
+    truth, found = np.array([0.01, 0.99]), []
+    for seed in range(runs(150, 2000)):
+        generator = np.random.default_rng(seed)
+        epsilon, values = generator.choice([1.0, 4.0], 2000), generator.choice(2, 2000, p=truth)
+        estimate = personal_frequencies("krr", perturb_personal("krr", values, 2, epsilon, generator), epsilon, 2)
+        found.append(((estimate.shares - truth) ** 2).sum())
+    least, at_equal = 0.1121 / 2000, 1.841 * 0.1121 / 2000
+    assert mean_is(found, least)
+    assert not mean_is(found, at_equal)
 
 
 @pytest.mark.parametrize("mechanism", PERSONAL)

@@ -11,7 +11,7 @@ from helpers.samples import counts_of, law, sample, zipf
 from pldp import Survey, tally
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates import Shares, frequencies
-from pldp.estimates.shares.pooling import homogeneity_test
+from pldp.estimates.shares.pooling import Pooled, homogeneity_test
 from pldp.mechanisms import names
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
@@ -129,7 +129,7 @@ def test_the_homogeneity_test_keeps_its_rate_where_only_some_values_are_tested(m
     """What chooses the tested values must not depend on the differences that are tested."""
     specs = [(mechanism, "0.8", 20_000), (mechanism, "2.5", 20_000)]
     found = [
-        homogeneity_test(sample(specs, zipf(size), np.random.default_rng(seed))).p_value
+        homogeneity_test(Pooled.of(sample(specs, zipf(size), np.random.default_rng(seed)), "precision")).p_value
         for seed in range(runs(30, 600))
     ]
     alarms = sum(p_value < 0.01 for p_value in found)

@@ -13,7 +13,7 @@ from helpers.claims import runs
 from pldp import Survey, plan, tally
 from pldp.cli import main
 from pldp.errors import PlanError, SurveyError
-from pldp.estimates import frequencies, itemsets, mean
+from pldp.estimates import Decoder, frequencies, itemsets, mean
 from pldp.mechanisms.arrays import arrays, label_arrays, piecewise_arrays
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.plan import level_weights
@@ -70,7 +70,8 @@ def simulated_errors(survey: Survey, repeats: int) -> np.ndarray:
         counted = unbiased(question, channel, perturb(channel, values, generator))
         means = counted.reshape(repeats, PEOPLE, -1).mean(axis=1)
         if question.kind == "choice":
-            means = np.array([label_arrays(channel).shares(row) for row in means])
+            decoder = Decoder.at(label_arrays(channel), planned.shares)
+            means = np.array([decoder.shares(row) for row in means])
         pooled = pooled + weight * means
     return (pooled - np.array(list(planned.rows.values()))) / planned.standard_error
 

@@ -7,22 +7,24 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
+from pldp.estimates.decoder import Decoder
 from pldp.mechanisms import CategoricalChannel, Channel
 from pldp.mechanisms.arrays import ByteArray, FloatArray, LabelArrays, label_arrays
 from pldp.tallies import Counts
 
 
 class Group:
-    """Reports of one channel: its array form, and their counts."""
+    """Reports of one channel: its array form, their counts, and whether devices keep a part of the noise for ever."""
 
-    def __init__(self, arrays: LabelArrays, counts: Counts) -> None:
+    def __init__(self, arrays: LabelArrays, counts: Counts, *, tracked: bool = False) -> None:
         self.arrays = arrays
         self.counts = counts
         self.reports = counts.reports
+        self.tracked = tracked
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy channel and counts; what was computed from them is computed again where it is needed."""
-        return group, (self.channel, self.counts)
+        return group, (self.channel, self.counts, self.tracked)
 
     def __repr__(self) -> str:
         return f"<Group of {self.reports:,} reports: {self.channel!r}>"
@@ -95,8 +97,16 @@ class Group:
         """Return the mean variance of the shares at equal shares 1/k; it depends on the number of reports only."""
         return self.arrays.mean_variance / self.reports
 
+    def decoder(self, shares: FloatArray) -> Decoder:
+        """Return what makes unbiased shares of the supports, with the least variance if these shares were true.
+
+        Tracked answers are decoded without the sum: the hash function that a person keeps would make the noise of one
+        round oppose that of another, which errors of changes between rounds rule out.
+        """
+        return Decoder.plain(self.arrays, shares) if self.tracked else Decoder.at(self.arrays, shares)
+
     def shares(self) -> FloatArray:
-        """Return the unbiased shares."""
+        """Return the unbiased shares, without that they sum to 1."""
         if self.reports == 0:
             raise EstimateError("a group without reports has no shares")
         return self.arrays.shares(self.support / self.reports)
@@ -110,8 +120,8 @@ class Group:
         return np.asarray(self.arrays.covariance(shares, chosen) / self.reports)
 
 
-def group(channel: Channel, counts: Counts) -> Group:
+def group(channel: Channel, counts: Counts, tracked: bool = False) -> Group:  # noqa: FBT001, FBT002 - it is pickled
     """Pair a channel with the counts of its outputs."""
     if not counts.fits(channel.form):
         raise EstimateError(f"counts of {type(counts).__name__} do not fit the outputs of {channel.mechanism}")
-    return Group(label_arrays(channel), counts)
+    return Group(label_arrays(channel), counts, tracked=tracked)

@@ -15,6 +15,7 @@ ANY_SUBSET: Final = "nothing about who chose which level or service: all people 
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value; with hidden levels this is not tested"
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
+ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
 HONEST_DEVICES: Final = (
     "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
 )

@@ -27,8 +27,9 @@ class Options:
         `population`: errors include that the respondents are a random sample. `respondents`: about exactly the people
         who reported.
     pool
-        `precision` weights levels by inverse variance and assumes that they agree, which is tested; `size` weights by
-        the number of reports and needs no such assumption.
+        `precision` weights levels by inverse variance and assumes that they agree, which is tested. The weights of
+        shares come from a first, rough estimate, which adds a bias far below the standard errors. `size` weights by the
+        number of reports and needs no such assumption.
     method
         How the numbers are made; each kind has its own methods.
     confidence, progress

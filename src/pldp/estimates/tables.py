@@ -19,12 +19,13 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import with_margins
-from pldp.estimates.notes import BY_SIZE, LEVELS_DISAGREE, SAME_SHARES, assume
+from pldp.estimates.notes import BY_SIZE, LEVELS_DISAGREE, ROUGH_WEIGHTS, SAME_SHARES, assume
 from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.picture import plot_table
 from pldp.estimates.result import PersonWeights, Result, make_frame
 from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.shares.pooling import add_reports
 from pldp.estimates.shares.shares import Shares
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, label_arrays
@@ -127,8 +128,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         raise EstimateError(f"no report answers both {first!r} and {second!r}, so there is nothing to estimate")
     people = np.array([each.counts.reports for each in groups])
     reports = int(people.sum())
-    weights = np.array([each.precision() for each in groups]) if pool == "precision" else people
-    weights = weights / sum(weights)
+    weights = people / reports if pool == "size" else _precision_weights(groups, reports)
     parts = list(zip(groups, weights, strict=True))
     shares = np.sum([weight * each.shares() for each, weight in parts], axis=0)
     given = [margin.shares for margin in margins]
@@ -136,6 +136,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
     if target == "respondents":
         variance = np.maximum(variance - np.clip(shares, 0, 1) * (1 - np.clip(shares, 0, 1)) / reports, 0)
     notes = tuple(dict.fromkeys((*rows.notes, *columns.notes)))
+    together = pool == "precision" and len(groups) > 1
     differ = pool == "precision" and any(note.code == LEVELS_DISAGREE for note in notes)
     return Table(
         question=f"{first} × {second}",
@@ -145,7 +146,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         reports=reports,
         method=f"unbiased, pooled by {pool}",
         target=target,
-        assumptions=assume(target, SAME_SHARES if pool == "precision" and len(groups) > 1 else BY_SIZE),
+        assumptions=assume(target, *((SAME_SHARES, ROUGH_WEIGHTS) if together else (BY_SIZE,))),
         notes=notes,
         people=PersonWeights(people, (weights / people)[:, None]),
         distinct=distinct_people(tally.survey),
@@ -189,11 +190,20 @@ class _PairGroup:
         square = square + (1 - 2 * q) * other_q**2 * supports_one + (1 - 2 * other_q) * q**2 * supports_two
         return np.asarray((square / (d * other_d) ** 2 - f**2) / self.counts.reports)
 
-    def precision(self) -> float:
-        """Return 1/variance of a pair at equal shares."""
-        height, width = self.counts.both.shape
-        equal = self.variance(np.array([[1 / (height * width)]]), np.array([1 / height]), np.array([1 / width]))
-        return float(1 / equal.mean())
+
+def _precision_weights(groups: list[_PairGroup], reports: int) -> FloatArray:
+    """Return weights of least variance at first-round shares, which are pooled by the weights of equal shares."""
+    shape = groups[0].counts.both.shape
+    weights = _weights_at(groups, np.full(shape, 1 / np.prod(shape)))
+    first = np.sum([weight * each.shares() for each, weight in zip(groups, weights, strict=True)], axis=0)
+    return _weights_at(groups, add_reports(first.ravel(), reports).reshape(shape))
+
+
+def _weights_at(groups: list[_PairGroup], shares: FloatArray) -> FloatArray:
+    """Return weights ∝ 1/mean variance of a pair if these shares were true."""
+    margins = shares.sum(axis=1), shares.sum(axis=0)
+    precision = np.array([1 / each.variance(shares, *margins).mean() for each in groups])
+    return np.asarray(precision / precision.sum())
 
 
 def _groups(tally: Tally, *names: str) -> list[_PairGroup]:

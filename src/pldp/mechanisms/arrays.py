@@ -332,6 +332,26 @@ class LabelArrays(PieceArrays):
         np.fill_diagonal(covariance, support * (1 - support))
         return np.asarray(covariance / np.outer(contrast, contrast))
 
+    @cached_property
+    def support_sizes(self) -> FloatArray | None:
+        """How many values each output supports; `None` where outputs are too many to list."""
+        size = self.channel.size
+        listed = size <= LARGEST_DENSE and not isinstance(self.channel.form, Bits)
+        return self.support_sum(np.ones(size), None) if listed else None
+
+    def sum_covariance(self, shares: FloatArray) -> FloatArray | None:
+        """Return the covariance of each unbiased share of one report with their sum; `None` where that is always 1.
+
+        Beyond `LARGEST_DENSE` values it counts as 0: of a share's variance it would explain about one part in k.
+        """
+        sizes, size = self.support_sizes, self.channel.size
+        if sizes is None:
+            return self.covariance(shares).sum(axis=1) if size <= LARGEST_DENSE else np.zeros(size)
+        chance = self.forward(shares, None)
+        chance /= chance.sum()
+        alone = (self.other_support + shares * self.contrast) * (chance @ sizes)
+        return np.asarray((self.support_total(chance * sizes, None) - alone) / self.contrast**2)
+
 
 class PersonalArrays(LabelArrays):
     """Channels for labels that are as fast with an ε per person."""

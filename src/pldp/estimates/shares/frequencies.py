@@ -42,9 +42,9 @@ def frequencies(
     question
         Name of the question.
     method
-        `unbiased` inverts each level's channel and pools the levels; `likelihood` fits all reports at once (shares at
-        least 0 that sum to 1; unary reports must be tallied with `patterns`). Default: `unbiased`, but `likelihood`
-        where the survey hides levels, as inverting labels costs much accuracy.
+        `unbiased` inverts each level's channel, uses that shares sum to 1, and pools the levels; `likelihood` fits all
+        reports at once (shares are also at least 0; unary reports must be tallied with `patterns`). Default:
+        `unbiased`, but `likelihood` where the survey hides levels, as inverting labels costs much accuracy.
     pool, target
         See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
         result says so first if the levels contradict that.
@@ -79,31 +79,32 @@ def frequencies(
         hidden = HiddenReports.of(asked.pure_channels, labels, counts)
         return _hidden(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
     parts = zip(asked.levels, asked.channels, counts, strict=True)
-    named = [(level.name, group(channel, own)) for level, channel, own in parts if own.reports]
+    tracked = bool(asked.stages)
+    named = [(level.name, group(channel, own, tracked)) for level, channel, own in parts if own.reports]
     if method == "likelihood":
         return _fitted(asked, named, target, gap, progress)
     return _unbiased(asked, named, pool, target, gap)
 
 
 def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
-    groups = tuple(each for _, each in named)
-    weights = pooling.precision_weights(groups) if pool == "precision" else pooling.size_weights(groups)
-    pooled = pooling.Pooled(groups, weights, pool, target, gap)
-    agree = notes.SAME_SHARES if pool == "precision" and len(groups) > 1 else notes.BY_SIZE
+    groups = [each for _, each in named]
+    pooled = pooling.Pooled.of(groups, pool, target, gap)
+    together = pool == "precision" and len(groups) > 1
+    levels = (notes.SAME_SHARES, notes.ROUGH_WEIGHTS) if together else (notes.BY_SIZE,)
     return Shares(
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
         method=f"unbiased, pooled by {pool}",
-        assumptions=notes.assume(target, agree),
+        assumptions=notes.assume(target, *levels),
         evidence=pooled,
-        **_circumstances(question, named, weights, pool, target, gap),
+        **_circumstances(question, named, pooled),
     )
 
 
 def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
-    about = _circumstances(question, named, pooling.precision_weights(groups), "precision", target, gap)
+    about = _circumstances(question, named, pooling.Pooled.of(groups, "precision", target, gap))
     if not fit.converged:
         about["notes"] = (notes.no_convergence(fit.gap, fit.steps), *about["notes"])
     dense = len(fit.shares) <= LARGEST_DENSE
@@ -121,33 +122,42 @@ def _fitted(question: Choice, named: Named, target: Target, gap: float, progress
     )
 
 
-def _circumstances(
-    question: Choice, named: Named, weights: FloatArray, pool: Pool, target: Target, gap: float
-) -> dict[str, Any]:
+def _circumstances(question: Choice, named: Named, pooled: pooling.Pooled) -> dict[str, Any]:
     """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size."""
-    groups = tuple(_group_shares(*pair, weight) for pair, weight in zip(named, weights.tolist(), strict=True))
+    groups = _group_shares([name for name, _ in named], pooled)
     reports = sum(each.reports for each in groups)
-    test = pooling.homogeneity_test([each for _, each in named])
-    differ = test is not None and test.rejected and pool == "precision"
+    test = pooling.homogeneity_test(pooled)
+    differ = test is not None and test.rejected and pooled.pool == "precision"
     few = [name for name, each in named if not pooling.has_enough_support(each)]
     return {
         "question": question.name,
         "text": question.text,
         "values": question.values,
         "reports": reports,
-        "target": target,
+        "target": pooled.target,
         "groups": groups,
         "manipulation": max(each.weight * reports / each.reports * each.manipulation for each in groups),
         "homogeneity": test,
-        "notes": (*notes.levels_disagree(test, pool), *notes.few_reports(few)),
-        "by_size": _unbiased(question, named, "size", target, gap) if differ else None,
+        "notes": (*notes.levels_disagree(test, pooled.pool), *notes.few_reports(few)),
+        "by_size": _unbiased(question, named, "size", pooled.target, pooled.gap) if differ else None,
     }
 
 
-def _group_shares(name: str, each: Group, weight: float) -> GroupShares:
-    channel, shares = each.channel, each.shares()
-    error, forged = np.sqrt(each.variance(shares)), channel.manipulation
-    return GroupShares(name, channel.mechanism, channel.epsilon, each.reports, weight, shares, error, forged)
+def _group_shares(names: Sequence[str], pooled: pooling.Pooled) -> tuple[GroupShares, ...]:
+    parts = zip(names, pooled.groups, pooled.decoders, pooled.weights.tolist(), pooled.own_shares, strict=True)
+    return tuple(
+        GroupShares(
+            level=name,
+            mechanism=each.channel.mechanism,
+            epsilon=each.channel.epsilon,
+            reports=each.reports,
+            weight=weight,
+            shares=shares,
+            standard_error=np.sqrt(decoder.variance(shares) / each.reports),
+            manipulation=decoder.manipulation,
+        )
+        for name, each, decoder, weight, shares in parts
+    )
 
 
 def _hidden(

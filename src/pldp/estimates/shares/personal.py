@@ -1,12 +1,22 @@
 """Shares where every person has an ε of their own, known to the collector: no levels, plain NumPy arrays."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import UNTESTED_EPSILON, assume
+from pldp.estimates.consistency import norm_sub
+from pldp.estimates.notes import ROUGH_WEIGHTS, UNTESTED_EPSILON, assume
+from pldp.estimates.shares.pooling import add_reports
 from pldp.estimates.shares.shares import Shares
-from pldp.mechanisms.arrays import personal_arrays
+from pldp.mechanisms.arrays import FloatArray, Outputs, PersonalArrays, personal_arrays
+
+FIRST_ROUND: Final = 1 << 14
+"""People, evenly spaced, whose reports make the rough shares that weights are computed at."""
 
 
 def personal_frequencies(
@@ -19,8 +29,9 @@ def personal_frequencies(
 ) -> Shares:
     """Return shares from outputs whose ε differs from person to person.
 
-    Each person's unbiased contribution (support − q_u)/(p_u − q_u) gets the weight 1/variance at equal shares,
-    which does not depend on the reports. Assumes that ε does not depend on the value.
+    Each person's unbiased contribution (support − q_u)/(p_u − q_u) gets the weight 1/variance at rough shares of a
+    first round; then the shares are made to sum to 1, as those of levels are (`pldp.estimates.Decoder`). Assumes that ε
+    does not depend on the value.
 
     Parameters
     ----------
@@ -41,32 +52,81 @@ def personal_frequencies(
     True
     """
     labels = tuple(map(str, range(values))) if isinstance(values, int) else values
-    size, reported = len(labels), np.asarray(outputs)
+    reported = np.asarray(outputs)
     people = len(reported)
     if people == 0:
         raise EstimateError("outputs must hold at least one report, not none")
-    form = personal_arrays(mechanism, size).fitted_to_outputs(reported)
-    truth, other = form.personal_weights(form.checked_epsilons(epsilon, people))
-    other /= form.total
-    contrast = truth / form.total - other
-    level = other + contrast / size
-    gain = contrast / (level * (1 - level))  # weight / contrast, the weight being contrast² / (level (1 − level))
-    gain /= float(gain @ contrast)
-    shares = form.weighted_support(reported, gain) - float(gain @ other)
-    # Σ_u gain_u² π_u(1−π_u) with π_u = q_u + f·d_u, as a quadratic in f.
-    squared, feasible = gain * gain, np.clip(shares, 0.0, 1.0)
-    constant = float(squared @ (other * (1 - other)))
-    linear = float(squared @ (contrast * (1 - 2 * other)))
-    square = float(squared @ (contrast * contrast))
+    reports = _Reports.of(personal_arrays(mechanism, len(labels)).fitted_to_outputs(reported), reported, epsilon)
+    rough = reports.every(-(-people // FIRST_ROUND)).first_round()
+    shares, error, manipulation = reports.estimate(rough)
     return Shares(
         question=name,
         values=labels,
         shares=shares,
-        standard_error=np.sqrt(constant + linear * feasible - square * feasible * feasible),
+        standard_error=error,
         reports=people,
         method=f"unbiased, {mechanism} with an ε per person, weighted by precision",
         target="population",
-        manipulation=float(people * np.max(gain * (1 - other))),
-        assumptions=assume("population", UNTESTED_EPSILON),
+        manipulation=manipulation,
+        assumptions=assume("population", UNTESTED_EPSILON, ROUGH_WEIGHTS),
         notes=(),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reports:
+    """Outputs with q and p − q of everybody."""
+
+    form: PersonalArrays
+    outputs: Outputs
+    other: FloatArray
+    contrast: FloatArray
+
+    @classmethod
+    def of(cls, form: PersonalArrays, outputs: Outputs, epsilon: npt.ArrayLike) -> _Reports:
+        truth, other = form.personal_weights(form.checked_epsilons(epsilon, len(outputs)))
+        other /= form.total
+        return cls(form, outputs, other, truth / form.total - other)
+
+    def every(self, step: int) -> _Reports:
+        """Return every so many reports."""
+        return _Reports(self.form, self.outputs[::step], self.other[::step], self.contrast[::step])
+
+    def first_round(self) -> FloatArray:
+        """Return rough shares, by the weights of equal ones."""
+        size = self.form.channel.size
+        return add_reports(self._shares(self._gain(np.full(size, 1 / size))), len(self.outputs))
+
+    def _gain(self, shares: FloatArray) -> FloatArray:
+        """Return weight/(p − q) of everybody; weights ∝ (p − q)² / mean of π(1−π), π = q + (p − q)f, sum to 1."""
+        d, size = self.contrast, len(shares)
+        level = self.other + d / size
+        gain = d / (level * (1 - level) - float(np.var(shares)) * d * d)
+        gain /= float(gain @ d)
+        return np.asarray(gain)
+
+    def _shares(self, gain: FloatArray) -> FloatArray:
+        """Return the weighted mean of everybody's unbiased contribution."""
+        return self.form.weighted_support(self.outputs, gain) - float(gain @ self.other)
+
+    def estimate(self, rough: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+        """Return shares, their standard errors, and the people that one forged report can count as."""
+        q, d, gain = self.other, self.contrast, self._gain(rough)
+        shares, squared = self._shares(gain), gain * gain
+        # Σ_u gain_u² π_u(1−π_u) with π_u = q_u + f·d_u, as a quadratic in f.
+        constant = float(squared @ (q * (1 - q)))
+        linear, square = float(squared @ (d * (1 - 2 * q))), float(squared @ (d * d))
+        if self.form.sum_covariance(rough) is None:
+            feasible = np.clip(shares, 0.0, 1.0)
+            variance = constant + linear * feasible - square * feasible * feasible
+            return shares, np.sqrt(variance), float(len(q) * np.max(gain * (1 - q)))
+        parts = constant + (linear - square) * rough
+        parts /= parts.sum()
+        shares += parts * (1 - shares.sum())
+        feasible = norm_sub(shares)
+        # Bits are independent given the value: two different shares have the covariance −square·f_i f_j.
+        along = constant + (linear - square) * feasible
+        variance = along + square * feasible * (1 - feasible) + parts * (parts * along.sum() - 2 * along)
+        ends = (float(parts.min()), float(parts.max()))
+        forged = max(float(np.max(gain * ((len(parts) * v - 1) * q + v * d + (1 - v)))) for v in ends)
+        return shares, np.sqrt(variance), len(q) * forged

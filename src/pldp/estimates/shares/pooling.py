@@ -1,5 +1,7 @@
 """Combine groups that used different channels, and test whether they may be combined."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +12,13 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
+from pldp.estimates.decoder import Decoder
 from pldp.estimates.groups import Group
+from pldp.estimates.options import Pool, Target
 from pldp.estimates.result import Homogeneity
 from pldp.estimates.shares.shares import Evidence
 from pldp.estimates.shares.shrinkage import shrink_fit
-from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
+from pldp.estimates.solver.likelihood import GAP, Fit, maximum_likelihood
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 TESTED_VALUES: Final = 256
@@ -26,8 +30,7 @@ ENOUGH_SUPPORT: Final = 5
 
 def precision_weights(groups: Sequence[Group]) -> FloatArray:
     """Return weights ∝ 1/variance at equal shares 1/k. They do not depend on the reports, so pooling adds no bias."""
-    precision = np.array([1 / group.mean_variance() for group in groups])
-    return np.asarray(precision / precision.sum())
+    return _inverse([group.mean_variance() for group in groups])
 
 
 def size_weights(groups: Sequence[Group]) -> FloatArray:
@@ -36,9 +39,24 @@ def size_weights(groups: Sequence[Group]) -> FloatArray:
     return np.asarray(sizes / sizes.sum())
 
 
+def _inverse(variances: Sequence[float]) -> FloatArray:
+    precision = 1 / np.array(variances)
+    return np.asarray(precision / precision.sum())
+
+
 def pooled_shares(groups: Sequence[Group], weights: FloatArray) -> FloatArray:
-    """Return the weighted mean of the groups' unbiased shares."""
+    """Return the weighted mean of the groups' unbiased shares, which need not sum to 1."""
     return np.asarray(weights @ np.array([group.shares() for group in groups]))
+
+
+def first_round(groups: Sequence[Group]) -> FloatArray:
+    """Return rough shares that say how precise each group is: pooled by the weights of equal shares, made possible."""
+    return add_reports(pooled_shares(groups, precision_weights(groups)), sum(each.reports for each in groups))
+
+
+def add_reports(shares: FloatArray, reports: int) -> FloatArray:
+    """Return the nearest shares that could be true with one more report of every value, so that none is impossible."""
+    return np.asarray((norm_sub(shares) * reports + 1) / (reports + len(shares)))
 
 
 def sampling_covariance(shares: FloatArray, reports: int) -> FloatArray:
@@ -58,22 +76,26 @@ def has_enough_support(group: Group) -> bool:
     return bool(np.where(by_chance > 0, by_chance, group.support).min() >= ENOUGH_SUPPORT)
 
 
-def homogeneity_test(groups: Sequence[Group]) -> Homogeneity | None:
+def homogeneity_test(pooled: Pooled) -> Homogeneity | None:
     """Test whether all groups have the same shares: Cochran's Q for vectors, referred to χ².
 
     Q = Σ_g (f_g − f̄)ᵀ Σ_g⁻¹ (f_g − f̄) with f̄ the matrix-weighted mean and covariances at the pooled shares.
     Groups with too few reports for the approximation are left out; `None` if fewer than two remain.
     """
-    tested = [group for group in groups if has_enough_support(group)]
+    tested = [each for each in pooled.groups if has_enough_support(each)]
     if len(tested) < 2:
         return None
     # Pooled by precision: differences between groups are then independent of what chooses the tested values.
-    shares = pooled_shares(tested, precision_weights(tested))
-    feasible = norm_sub(shares)
-    # One value less than all: the shares of k-RR sum to 1 exactly.
-    chosen: npt.NDArray[np.intp] = np.argsort(-shares, kind="stable")[: min(len(shares) - 1, TESTED_VALUES)]
-    precisions = [np.linalg.inv(group.covariance(feasible, chosen)) for group in tested]
-    parts = list(zip(precisions, (group.shares()[chosen] for group in tested), strict=True))
+    if pooled.pool != "precision" or len(tested) < len(pooled.groups):
+        pooled = Pooled.of(tested, "precision")
+    feasible = norm_sub(pooled.shares)
+    # One value less than all: shares sum to 1.
+    chosen: npt.NDArray[np.intp] = np.argsort(-pooled.shares, kind="stable")[: min(len(feasible) - 1, TESTED_VALUES)]
+    precisions = [
+        each.reports * np.linalg.inv(decoder.covariance(feasible, chosen))
+        for each, decoder in zip(tested, pooled.decoders, strict=True)
+    ]
+    parts = list(zip(precisions, (own[chosen] for own in pooled.own_shares), strict=True))
     mean = np.linalg.solve(np.sum(precisions, axis=0), np.sum([precision @ own for precision, own in parts], axis=0))
     statistic = sum(float((own - mean) @ precision @ (own - mean)) for precision, own in parts)
     return Homogeneity.of(statistic, (len(tested) - 1) * len(chosen))
@@ -81,7 +103,7 @@ def homogeneity_test(groups: Sequence[Group]) -> Homogeneity | None:
 
 @dataclass(frozen=True, eq=False)
 class Pooled(Evidence):
-    """Groups and the weights of their unbiased shares.
+    """Groups, how each is decoded, and the weights of their unbiased shares.
 
     For a random sample of people the variance is Σ w_g² V_g. For the respondents themselves the part that comes from
     drawing people goes away: f(1−f)/n in all if levels are chosen independently of the value (pool by precision), and
@@ -89,36 +111,61 @@ class Pooled(Evidence):
     """
 
     groups: tuple[Group, ...]
+    decoders: tuple[Decoder, ...]
     weights: FloatArray
-    pool: str
-    target: str
+    pool: Pool
+    target: Target
     gap: float
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], pool: Pool, target: Target = "population", gap: float = GAP) -> Pooled:
+        """Pool by precision: decoders and weights of least variance at first-round shares, which all groups share.
+
+        Weights that depend on the reports add a bias, but one of order 1/n beside errors of order 1/√n. Pool by size:
+        each group has first-round shares of its own, and weights do not depend on the reports.
+        """
+        if pool == "size":
+            decoders = [each.decoder(first_round([each])) for each in groups]
+            return cls(tuple(groups), tuple(decoders), size_weights(groups), pool, target, gap)
+        first = first_round(groups)
+        decoders = [each.decoder(first) for each in groups]
+        variances = [own.least_variance / each.reports for own, each in zip(decoders, groups, strict=True)]
+        return cls(tuple(groups), tuple(decoders), _inverse(variances), pool, target, gap)
+
+    @cached_property
+    def own_shares(self) -> list[FloatArray]:
+        """The unbiased shares of each group; all sum to 1."""
+        pairs = zip(self.decoders, self.groups, strict=True)
+        return [decoder.shares(each.support / each.reports) for decoder, each in pairs]
 
     @cached_property
     def shares(self) -> FloatArray:
         """The weighted mean of the groups' unbiased shares."""
-        return pooled_shares(self.groups, self.weights)
+        return np.asarray(self.weights @ np.array(self.own_shares))
 
     def _total(
-        self, of_group: Callable[[Group, FloatArray], FloatArray], by_sampling: Callable[[FloatArray, int], FloatArray]
+        self,
+        of_report: Callable[[Decoder, FloatArray], FloatArray],
+        by_sampling: Callable[[FloatArray, int], FloatArray],
     ) -> FloatArray:
-        """Return variances or covariances of the shares, given those of a group and those of drawing people."""
-        own_shares = [self.shares if self.pool == "precision" else each.shares() for each in self.groups]
-        parts = list(zip(self.groups, self.weights, own_shares, strict=True))
-        total = np.sum([weight**2 * of_group(each, own) for each, weight, own in parts], axis=0)
-        if self.target == "respondents" and self.pool == "precision":
+        """Return variances or covariances of the shares, given those of one report and those of drawing people."""
+        same = self.pool == "precision"
+        true = [self.shares] * len(self.groups) if same else self.own_shares
+        parts = list(zip(self.groups, self.decoders, self.weights, true, strict=True))
+        total = np.sum([w**2 / each.reports * of_report(decoder, own) for each, decoder, w, own in parts], axis=0)
+        if self.target == "respondents" and same:
             total = total - by_sampling(self.shares, sum(each.reports for each in self.groups))
         elif self.target == "respondents":
-            total = total - np.sum([weight**2 * by_sampling(own, each.reports) for each, weight, own in parts], axis=0)
+            total = total - np.sum([w**2 * by_sampling(own, each.reports) for each, _, w, own in parts], axis=0)
         return np.asarray(total)
 
     def variance(self) -> FloatArray:
         """Return the variance of each share."""
-        return np.maximum(self._total(Group.variance, _sampling_variance), 0.0)
+        return np.maximum(self._total(Decoder.variance, _sampling_variance), 0.0)
 
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the shares."""
-        return self._total(Group.covariance, sampling_covariance)
+        return self._total(Decoder.covariance, sampling_covariance)
 
     def likely_shares(self) -> FloatArray:
         """Fit all reports at once."""

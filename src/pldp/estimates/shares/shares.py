@@ -50,8 +50,8 @@ class Shares(Result):
     Attributes
     ----------
     values, shares, standard_error
-        Each label, its share and the standard error. Unbiased shares (or fitted ones, see `method`) can be negative and
-        need not sum to 1: see `consistent`.
+        Each label, its share and the standard error. Unbiased shares can be negative (see `consistent`). They sum to 1,
+        except where levels are hidden and where hashed answers are tracked.
     by_size
         The same shares pooled by size, present where the levels do not agree.
     evidence

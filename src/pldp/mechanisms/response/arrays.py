@@ -76,6 +76,10 @@ class _Direct(LabelArrays):
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         return np.zeros((len(chosen), len(chosen)))
 
+    def sum_covariance(self, shares: FloatArray) -> FloatArray | None:
+        """Every report names one value, so the shares always sum to 1."""
+        return None
+
 
 class _CommonNoise(_Direct):
     """Say the truth with p − q, which all values share, else any value by its q."""

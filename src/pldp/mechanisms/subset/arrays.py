@@ -68,6 +68,10 @@ class _SubsetArrays(PersonalArrays):
         some = shares[chosen]
         return np.asarray(others * shares.sum() + (with_truth - others) * (some[:, None] + some[None, :]))
 
+    def sum_covariance(self, shares: FloatArray) -> FloatArray | None:
+        """Every set has as many values, so the shares always sum to 1."""
+        return None
+
     def _draw(self, values: Values, truth: Threshold, generator: Generator) -> ByteArray:
         form, size, chosen = self.channel.form, self.channel.size, self.channel.chosen
         if isinstance(form, Places):

@@ -155,6 +155,10 @@ class _BitArrays(LabelArrays):
         support = (self.other_support + gained)[chosen]
         return np.asarray(np.outer(support, support) - np.outer(gained[chosen], gained[chosen]))
 
+    def sum_covariance(self, shares: FloatArray) -> FloatArray | None:
+        """Two different shares have covariance −f_i f_j, so nothing but the variances is needed."""
+        return np.asarray(self.variance(shares) - shares * (shares.sum() - shares))
+
 
 class _UnaryArrays(_BitArrays, PersonalArrays):
     """SUE and OUE: all bits have the same p and q."""

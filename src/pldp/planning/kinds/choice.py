@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.estimates import HiddenReports, expected_covariance
+from pldp.estimates import Decoder, HiddenReports, expected_covariance
 from pldp.mechanisms import Bits, Channel, PureChannel, names
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, normalise, order_shares
@@ -18,7 +18,7 @@ SAMPLED_REPORTS: Final = 20_000
 
 
 class PlannedChoice(PlannedKind[Choice]):
-    """Shares that sum to 1; levels are pooled by their mean variance at equal shares, as estimates do."""
+    """Shares that sum to 1; levels are decoded and pooled for the assumed shares, as estimates do for rough ones."""
 
     def shares(self, question: Choice, given: Given) -> FloatArray:
         """Return the shares of the labels, equal by default."""
@@ -31,7 +31,8 @@ class PlannedChoice(PlannedKind[Choice]):
     def one_report(self, question: Choice, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of each share, also where budgets differ between labels."""
         form = label_arrays(channel)
-        return OneReport(form.variance(shares), form.mean_variance, channel.manipulation)
+        decoder = Decoder.plain(form, shares) if question.stages else Decoder.at(form, shares)
+        return OneReport(decoder.variance(shares), decoder.least_variance, decoder.manipulation)
 
     def special(self, question: Choice) -> str | None:
         """Budgets that differ between labels are special."""
