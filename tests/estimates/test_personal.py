@@ -10,7 +10,7 @@ from helpers.samples import PERSONAL, counted, zipf
 from pldp.errors import EstimateError
 from pldp.estimates import group, personal_frequencies
 from pldp.estimates.shares.pooling import Pooled
-from pldp.mechanisms import Bits, build, micro_epsilon
+from pldp.mechanisms import build, micro_epsilon
 from pldp.mechanisms.arrays import personal_arrays
 from pldp.simulate import perturb_personal
 
@@ -70,8 +70,10 @@ def test_weights_follow_the_shares() -> None:
 def test_weights_are_those_of_the_exact_channels(mechanism: str, epsilon: str) -> None:
     """Floats give the same integer weights, up to one unit where a float's last digit decides the rounding."""
     built = build(mechanism, 12, micro_epsilon(epsilon))
-    truth, other = personal_arrays(mechanism, 12).personal_weights(np.array([float(epsilon)]))
-    scale = 2.0**32 if isinstance(built.form, Bits) else 2.0**53
+    people = np.array([float(epsilon)])
+    form = personal_arrays(mechanism, 12).fitted_to(people)
+    truth, other = form.personal_weights(people)
+    scale = float(form.total)
     assert other[0] / scale == pytest.approx(float(built.other_support), rel=4e-15)
     assert truth[0] / scale == pytest.approx(float(built.truth_support), rel=4e-15)
 
@@ -86,7 +88,9 @@ def test_bad_input_gets_one_clear_line() -> None:
         ("above 0 and at most 20", ("krr", one, [0.0], 3)),
         ("above 0 and at most 20", ("krr", one, [np.inf], 3)),
         ("packed rows of 1 bytes", ("oue", one, [1.0], 3)),
-        ("no fast form", ("lh", one, [1.0], 3)),
+        ("packed rows of bytes", ("subset", one, [1.0], 3)),
+        ("sets of one size among 3", ("subset", np.array([[1], [3]], np.uint8), [1.0, 1.0], 3)),
+        ("no form for an epsilon", ("lh", one, [1.0], 3)),
     ]
     for words, arguments in cases:
         with pytest.raises(EstimateError, match=words):

@@ -94,7 +94,7 @@ def test_errors_have_the_stated_size_for_every_pooling_and_target(target: str, p
     assert mean_is(squared_errors_over_variance(runs(30, 600), from_devices, fixed=fixed, **options), 1.0)
 
 
-@pytest.mark.parametrize("mechanism", [*names("labels", per_value=False), "auto"])
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 @pytest.mark.parametrize("mix", MIXES)
 def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str, mix: str) -> None:
     """Devices protect 5 % better than the collector believes: shares shrink, more than a million people can hide."""

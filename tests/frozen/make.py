@@ -4,8 +4,8 @@ Run it only to add cases, against that version and with `api.py` as it was when 
 
     PYTHONPATH=OLD/src:tests python tests/frozen/make.py
 
-What is in the files stays: a case whose numbers would change is refused, so that another version cannot slip in. Where an
-estimate became better on purpose, `make.py --again FILE` makes exactly the cases of a file that changed again, leaves
+What is in the files stays: a case whose numbers would change is refused, so that another version cannot slip in. Where
+an estimate became better on purpose, `make.py --again FILE` makes exactly the cases of a file that changed again, leaves
 all other lines as they are, and prints the names for the changelog.
 """
 
@@ -69,7 +69,7 @@ def make_again(name: str, cases: Cases) -> None:
         old, new = json.loads(lines[place].removeprefix(key).removesuffix(",")), plain(compute())
         if any(differences(new, old, TOLERANCE.get(name, ROUNDING))):
             lines[place] = f"{key}{json.dumps(new)}{comma}"
-            print(f"{name}: {case}")
+            sys.stdout.write(f"{name}: {case}\n")
     path.write_text("\n".join(lines) + "\n")
 
 
