@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
     from pldp.mechanisms.number import Grid, NumberChannel
     from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, RandomBytes, as_int
+    from pldp.mechanisms.projective.blocks import BlockChannel
+    from pldp.mechanisms.projective.channel import ProjectiveResponse
+    from pldp.mechanisms.projective.pairs import HashedPairs
     from pldp.mechanisms.promises import label_promises, report_promise, value_promise
     from pldp.mechanisms.registry import AUTO, REGISTRY, build, family, hideable, names, read, suitable
     from pldp.mechanisms.response.channel import RandomizedResponse
@@ -36,14 +39,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTO", "BIT_TOTAL", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits",
-    "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HybridMechanism", "Integers",
-    "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro",
-    "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "PureChannel", "RandomBytes",
-    "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SupportChannel", "SymmetricUnaryEncoding",
-    "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages",
-    "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak",
-    "micro_epsilon", "names", "places_of", "pure", "read", "read_stages", "report_promise", "set_of", "suitable",
-    "value_and_level_epsilon", "value_promise",
+    "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HashedPairs",
+    "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding", "KeptBytes",
+    "LinearHashing", "Micro", "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism",
+    "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SquareWave", "Stages",
+    "StochasticRounding", "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse",
+    "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages", "epsilon_text", "family", "hideable",
+    "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon", "names", "places_of",
+    "pure", "read", "read_stages", "report_promise", "set_of", "suitable", "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -57,6 +60,9 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
         "pldp.mechanisms.number": ("Grid", "NumberChannel"),
         "pldp.mechanisms.output": ("BIT_TOTAL", "TOTAL", "Bits", "Form", "Integers", "Output", "RandomBytes", "as_int"),
+        "pldp.mechanisms.projective.blocks": ("BlockChannel",),
+        "pldp.mechanisms.projective.channel": ("ProjectiveResponse",),
+        "pldp.mechanisms.projective.pairs": ("HashedPairs",),
         "pldp.mechanisms.promises": ("label_promises", "report_promise", "value_promise"),
         "pldp.mechanisms.registry": ("AUTO", "REGISTRY", "build", "family", "hideable", "names", "read", "suitable"),
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),

@@ -21,6 +21,8 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "sue": ("labels", "unary.channel", "SymmetricUnaryEncoding"),
     "oue": ("labels", "unary.channel", "OptimisedUnaryEncoding"),
     "lh": ("labels", "hashing.channel", "LinearHashing"),
+    "projective": ("labels", "projective.channel", "ProjectiveResponse"),
+    "pairs": ("labels", "projective.pairs", "HashedPairs"),
     "iprr": ("labels", "response.values", "ItemResponse"),
     "idue": ("labels", "unary.items", "ItemUnaryEncoding"),
     "aprr": ("labels", "response.values", "ValueResponse"),
