@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, PureChannel, too_small
+from pldp.mechanisms.channel import Channel, Odds, PureChannel
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int
 
 INDEX_BITS = 128
@@ -119,8 +119,6 @@ class BlockChannel(PureChannel):
         order = order or cls._best_order(max(size, 2), float(exp_micro(micro_epsilon)))
         most, least = _picks(cls._design(size, order))
         rest = share_rounded_up(TOTAL, exp_micro(micro_epsilon) * least / most, 1)
-        if (TOTAL - rest) * most <= rest * least:
-            raise too_small(micro_epsilon, size)
         return cls(size, order, TOTAL - rest)
 
     @classmethod
