@@ -14,6 +14,9 @@ from pldp.mechanisms.projective.channel import ProjectiveResponse
 from pldp.mechanisms.projective.pairs import HashedPairs
 from pldp.mechanisms.projective.transform import exact_sums, hyperplane_sums
 
+_LARGEST_KEPT: Final = 1 << 18
+"""Blocks times values of a table that is kept: below, a product is faster than the transform."""
+
 _ROWS_AT_ONCE: Final = 1 << 12
 _PAIRS_AT_ONCE: Final = 1 << 16
 
@@ -106,12 +109,21 @@ class _BlockArrays(LabelArrays):
         products = self._product(self._vectors(hyperplanes)[:, None], values[None, :], self.length)
         return np.asarray(products % self.channel.order == 0)
 
+    @cached_property
+    def _table(self) -> FloatArray | None:
+        """1 where a block contains a value, blocks × values, if it is small."""
+        blocks = self.channel.design.blocks
+        small = blocks * self.channel.size <= _LARGEST_KEPT
+        return self.supported(np.arange(blocks)).astype(np.float64) if small else None
+
     def support(self, counts: npt.NDArray[Any]) -> FloatArray:
         sums = exact_sums(self.to_hyperplanes(counts.astype(np.int64)), self.channel.order, self.length)
         return self._of_values(sums)
 
     def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Σ weights of the blocks that contain each value, by one transform."""
+        if self._table is not None:
+            return np.asarray(weights @ self._table)
         return self._of_values(hyperplane_sums(self.to_hyperplanes(weights), self.channel.order, self.length))
 
     def _of_values(self, sums: FloatArray) -> FloatArray:
@@ -125,6 +137,8 @@ class _BlockArrays(LabelArrays):
 
     def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
         """Σ numbers of the values in each block, by the same transform: points and hyperplanes may change places."""
+        if self._table is not None:
+            return np.asarray(self._table @ numbers)
         return self.to_blocks(hyperplane_sums(self._of_points(numbers), self.channel.order, self.length))
 
     def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
