@@ -63,7 +63,7 @@ def names(domain: Domain | None = None, *, per_value: bool | None = None) -> tup
     """Return the mechanisms for labels, sets or numbers; those that take a budget per value, or those that do not.
 
     >>> names("labels", per_value=False)
-    ('krr', 'sue', 'oue', 'lh')
+    ('krr', 'sue', 'oue', 'lh', 'projective', 'pairs')
     """
     return tuple(
         name
