@@ -12,7 +12,6 @@ from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, PureChannel
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int
 from pldp.mechanisms.response.channel import RandomizedResponse
-from pldp.mechanisms.unary.channel import LARGE_DOMAIN
 
 INDEX_BITS = 128
 """Random bits from which a hash function is picked: its probability is uniform to within 2⁻¹²⁸."""
@@ -69,8 +68,8 @@ class LinearHashing(PureChannel):
 
     @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
-        """Bits for so many values would be long."""
-        return size >= LARGE_DOMAIN
+        """Its reports are short whatever the number of values."""
+        return True
 
     @classmethod
     def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
