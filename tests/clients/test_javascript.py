@@ -165,6 +165,7 @@ LATER = (
     SIMPLEST,
     ("kinds/choice.js", "mechanisms/unary.js"),
     ("kinds/choice.js", "mechanisms/hashing.js"),
+    ("kinds/choice.js", "mechanisms/projective.js"),
     ("kinds/budgets.js", "mechanisms/budgets.js"),
     ("kinds/choices.js", "mechanisms/sets.js"),
     ("kinds/number.js", *(f"mechanisms/{name}.js" for name in NUMBERS)),

@@ -5,8 +5,8 @@ Run it only to add cases, against that version and with `api.py` as it was when 
     PYTHONPATH=OLD/src:tests python tests/frozen/make.py
 
 What is in the files stays: a case whose numbers would change is refused, so that another version cannot slip in. Where
-an estimate became better on purpose, `make.py --again FILE` makes exactly the cases of a file that changed again, leaves
-all other lines as they are, and prints the names for the changelog.
+an estimate became better on purpose, `make.py --again FILE` makes exactly the cases of a file again that changed,
+leaves all other lines as they are, and prints the names for the changelog.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms import (
+    BlockChannel,
     Channel,
     LinearHashing,
     SubsetSelection,
@@ -33,7 +34,8 @@ def enumerated_micro_epsilon(tested: Channel) -> int | None:
     """ε by looking at every output and every pair of values; nothing is taken from the channel's own claim.
 
     A unary output of k bits is enumerated through the pairs of bits in which two values differ: all other bits have the
-    same probability under both. (For k ≤ 8 the full 2^k outputs are enumerated in another test.)
+    same probability under both. (For k ≤ 8 the full 2^k outputs are enumerated in another test.) A block that contains
+    a value is like any other that does, but for the rounding of the number that picks it: a few of each kind are taken.
     """
     worst = Fraction(1)
     if isinstance(tested, UnaryEncoding):
@@ -49,6 +51,12 @@ def enumerated_micro_epsilon(tested: Channel) -> int | None:
     elif isinstance(tested, LinearHashing) and tested.size > 9:
         for bucket in range(tested.buckets):
             column = [tested.bucket_channel.probability(bucket, own) for own in range(tested.buckets)]
+            worst = max(worst, max(column) / min(column))
+    elif isinstance(tested, BlockChannel) and tested.size > 9:
+        blocks, own, _ = tested.design
+        for number, rest in product(range(12), (False, True)):
+            output = tested.block(0, number % (blocks - own if rest else own), rest=rest)
+            column = [tested.probability(output, value) for value in (0, tested.size - 1)]
             worst = max(worst, max(column) / min(column))
     else:
         for output in tested.outputs():

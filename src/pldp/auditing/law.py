@@ -9,12 +9,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from pldp.auditing.tables import BIT, NUMBER, Bits, Direct, Hashed, Subset, Table
+from pldp.auditing.tables import BIT, INDEX, NUMBER, Bits, Blocks, Direct, Hashed, Subset, Table
 from pldp.mechanisms import Output, RandomBytes, as_int
 
 Draw = Callable[[int, RandomBytes], Output]
 """A sampler: from a value and a source of random bytes to an output."""
 
+MOST_BLOCKS = 64  # blocks that are looked at for each value, among those that contain it and among the others
 MOST_PIECES = 4096  # changes of the output that are looked at for each value
 SPARE_BITS = 3  # seven bytes hold 53 bits and these
 SETS_TRIED = 8  # random numbers for which whole sets are compared
@@ -44,6 +45,8 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
             _check_subset(draw, table)
         elif isinstance(table, Hashed):
             _check_hashes(draw, table)
+        elif isinstance(table, Blocks):
+            _check_blocks(draw, table)
         elif isinstance(table, Bits):
             _check_bits(draw, table, [0, (1 << table.size) - 1] if sets else table.kinds, sets=sets)
     except Wrong as wrong:
@@ -162,6 +165,24 @@ def _members(output: Output, size: int) -> list[int]:
         return [value for value in range(size) if packed[value // 8] >> value % 8 & 1]
     width = ((size - 1).bit_length() + 7) // 8
     return [int.from_bytes(packed[start : start + width], "little") for start in range(0, len(packed), width)]
+
+
+def _check_blocks(draw: Draw, table: Blocks) -> None:
+    """On both sides of the weight: every block has its run of the 2¹²⁸ numbers, and contains the value or does not."""
+    for value in table.kinds:
+        for number, inside in ((0, True), (table.truth - 1, True), (table.truth, False), (NUMBER - 1, False)):
+            among = table.own if inside else table.blocks - table.own
+            places = range(among) if among <= MOST_BLOCKS else range(0, among, among // MOST_BLOCKS)
+            last = (number << SPARE_BITS).to_bytes(7, "little")
+            runs = [(-(-place * INDEX // among), -(-(place + 1) * INDEX // among) - 1) for place in places]
+            found = [{as_int(draw(value, _exactly(end.to_bytes(16, "little") + last))) for end in run} for run in runs]
+            outputs = set().union(*found)
+            if any(not 0 <= output < table.blocks for output in outputs):
+                raise Wrong(f"value number {value}: some output is none of the {table.blocks} published ones")
+            if any(table.contains(output, value) is not inside for output in outputs):
+                raise Wrong(f"value number {value}: blocks do not contain it for exactly {table.truth} of 2^53 numbers")
+            if any(len(run) > 1 for run in found) or len(outputs) < len(runs):
+                raise Wrong(f"value number {value}: blocks of one kind do not have the same number of random numbers")
 
 
 def _check_bits(draw: Draw, table: Bits, values: Iterable[int], *, sets: bool) -> None:

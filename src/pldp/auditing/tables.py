@@ -18,10 +18,12 @@ from functools import cached_property, reduce
 from itertools import product
 from typing import Any, Final
 
+from pldp.auditing.geometry import Contains, hyperplanes, pairs_of_groups
 from pldp.errors import AuditError
 
 NUMBER: Final = 2**53  # weights of one output sum to this where a device draws one number
 BIT: Final = 2**32  # weights of a bit are out of this
+INDEX: Final = 2**128  # random numbers that pick one of many alike
 FEW: Final = 64  # up to so many values every pair is looked at; beyond, one or two of each kind of value
 
 Ratio = tuple[int, int, int]
@@ -294,6 +296,40 @@ class Hashed(Table):
         return [reduce(_larger, (self.buckets.odds(a, other.buckets, b)[0] for a, b in pairs))]
 
 
+@dataclass(frozen=True)
+class Blocks(Table):
+    """A block of values: with weight `truth` of 2⁵³ one that contains the value, else another; 128 bits pick which."""
+
+    size: int
+    truth: int
+    blocks: int
+    own: int
+    contains: Contains
+
+    @property
+    def kinds(self) -> list[int]:
+        """Any two values: as many blocks contain each, and all together."""
+        return [0, self.size - 1]
+
+    def values(self) -> Sequence[int]:
+        """Two are like any two."""
+        return self.kinds
+
+    def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
+        """A block that contains one value and not the other; of one value, any block, which has one number in both."""
+        assert isinstance(other, Blocks)  # noqa: S101
+        if one == two:
+            return [_larger((self.truth, other.truth, 1), (NUMBER - self.truth, NUMBER - other.truth, 1))]
+        most = self.truth * -(-INDEX // self.own)
+        return [(most, (NUMBER - other.truth) * (INDEX // (other.blocks - other.own)), 1)]
+
+    def check(self) -> str | None:
+        """Blocks with the value must be the more likely ones."""
+        if 0 < self.truth < NUMBER and self.truth * (self.blocks - self.own) > (NUMBER - self.truth) * self.own:
+            return None
+        return "blocks that contain the value are not more likely than others"
+
+
 def bit_odds(one: int, two: int) -> Ratio:
     """The larger ratio of a bit that is 1 with these two weights."""
     return _larger((one, two, 1), (BIT - one, BIT - two, 1))
@@ -368,6 +404,8 @@ MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "oue": _unary,
     "subset": lambda size, weights: Subset(size, weights["chosen"], weights["truth"]),
     "lh": lambda size, weights: Hashed(size, _krr(weights["buckets"], weights)),
+    "projective": lambda size, weights: Blocks(size, weights["truth"], *hyperplanes(size, weights["order"])),
+    "pairs": lambda size, weights: Blocks(size, weights["truth"], *pairs_of_groups(size, weights["order"])),
     "iprr": _iprr,
     "idue": lambda size, weights: Bits(size, tuple(weights["truth"]), tuple(weights["other"])),
     "aprr": _aprr,

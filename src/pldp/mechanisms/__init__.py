@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
     from pldp.mechanisms.number import Grid, NumberChannel
     from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
+    from pldp.mechanisms.projective.blocks import BlockChannel
+    from pldp.mechanisms.projective.channel import ProjectiveResponse
+    from pldp.mechanisms.projective.pairs import HashedPairs
     from pldp.mechanisms.promises import label_promises, report_promise, value_promise
     from pldp.mechanisms.registry import (
         ANSWER_BYTES,
@@ -48,14 +51,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY",
-    "TOTAL", "Bits", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HybridMechanism",
-    "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro",
-    "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places", "PureChannel", "RandomBytes",
-    "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel",
-    "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int",
-    "build", "build_stages", "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places",
-    "label_promises", "level_leak", "micro_epsilon", "most_accurate", "names", "places_of", "pure", "read",
-    "read_stages", "report_promise", "set_of", "suitable", "value_and_level_epsilon", "value_promise",
+    "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid",
+    "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding",
+    "KeptBytes", "LinearHashing", "Micro", "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism",
+    "Places", "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SquareWave", "Stages",
+    "StochasticRounding", "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding",
+    "ValueResponse", "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages", "epsilon_text", "family",
+    "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon",
+    "most_accurate", "names", "places_of", "pure", "read", "read_stages", "report_promise", "set_of", "suitable",
+    "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -79,6 +83,9 @@ __getattr__, __dir__ = lazy_exports(
             "RandomBytes",
             "as_int",
         ),
+        "pldp.mechanisms.projective.blocks": ("BlockChannel",),
+        "pldp.mechanisms.projective.channel": ("ProjectiveResponse",),
+        "pldp.mechanisms.projective.pairs": ("HashedPairs",),
         "pldp.mechanisms.promises": ("label_promises", "report_promise", "value_promise"),
         "pldp.mechanisms.registry": (
             "ANSWER_BYTES",

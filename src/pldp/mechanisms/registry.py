@@ -23,6 +23,8 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "oue": ("labels", "unary.channel", "OptimisedUnaryEncoding"),
     "subset": ("labels", "subset.channel", "SubsetSelection"),
     "lh": ("labels", "hashing.channel", "LinearHashing"),
+    "projective": ("labels", "projective.channel", "ProjectiveResponse"),
+    "pairs": ("labels", "projective.pairs", "HashedPairs"),
     "iprr": ("labels", "response.values", "ItemResponse"),
     "idue": ("labels", "unary.items", "ItemUnaryEncoding"),
     "aprr": ("labels", "response.values", "ValueResponse"),
@@ -69,7 +71,7 @@ def names(domain: Domain | None = None, *, per_value: bool | None = None) -> tup
     """Return the mechanisms for labels, sets or numbers; those that take a budget per value, or those that do not.
 
     >>> names("labels", per_value=False)
-    ('krr', 'sue', 'oue', 'subset', 'lh')
+    ('krr', 'sue', 'oue', 'subset', 'lh', 'projective', 'pairs')
     """
     return tuple(
         name

@@ -6,6 +6,7 @@ const list = (sure, entry, size) =>
 	sure(Array.isArray(entry) && entry.length === size) && entry.map((each) => one(sure, each));
 
 const budgets = () => import("./budgets.js");
+const projective = () => import("./projective.js");
 const unary = () => import("./unary.js");
 const window = () => import("./window.js");
 
@@ -16,6 +17,8 @@ export const MECHANISMS = new Map([
 	["oue", ["label", one, unary, "truth", "other"]],
 	["subset", ["label", one, () => import("./subset.js"), "chosen", "truth"]],
 	["lh", ["label", one, () => import("./hashing.js"), "buckets", "other"]],
+	["projective", ["label", one, projective, "order", "truth"]],
+	["pairs", ["label", one, projective, "order", "truth"]],
 	["iprr", ["budgeted label", list, budgets, "other"]],
 	["idue", ["budgeted label", list, budgets, "truth", "other"]],
 	["aprr", ["budgeted label", list, budgets, "other"]],

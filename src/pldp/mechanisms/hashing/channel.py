@@ -68,7 +68,7 @@ class LinearHashing(PureChannel):
 
     @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
-        """Its reports are short, whatever the number of values."""
+        """Its reports are short whatever the number of values."""
         return True
 
     @classmethod
