@@ -3,7 +3,7 @@
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.groups import Group, group
 from pldp.estimates.kinds.choices import Sets
-from pldp.estimates.kinds.number import QUANTILES, NumberResult
+from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
@@ -25,9 +25,9 @@ from pldp.estimates.verb import applies, estimate
 
 __all__ = [
     "PLAIN_RATES", "QUANTILES", "Baskets", "Change", "ChangeTest", "Density", "Fit", "FusedLikelihood", "Group",
-    "GroupReports", "GroupShares", "HiddenReports", "Homogeneity", "Interval", "Itemsets", "LevelShare", "Mean", "Note",
-    "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets", "Shares", "Table",
-    "Trend", "applies", "base_cut", "baskets_of", "centres", "change", "density", "em", "estimate",
+    "GroupReports", "GroupShares", "HiddenReports", "Homogeneity", "Interval", "Itemsets", "LevelShare", "Mean",
+    "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets",
+    "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of", "centres", "change", "density", "em", "estimate",
     "expected_covariance", "frequencies", "group", "itemsets", "joint_likelihood", "likelihood_fit",
     "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub", "personal_frequencies",
     "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights", "supports", "trend", "two_way",

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
-    from pldp.mechanisms.number import Grid, NumberChannel
+    from pldp.mechanisms.minimax.channel import Minimax, enough_points
+    from pldp.mechanisms.number import Grid, NumberChannel, position, round_at_random
     from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, RandomBytes, as_int
     from pldp.mechanisms.promises import label_promises, report_promise, value_promise
-    from pldp.mechanisms.registry import AUTO, REGISTRY, build, family, hideable, names, read, suitable
+    from pldp.mechanisms.registry import AUTO, FOR_MEANS, REGISTRY, build, family, hideable, names, read, suitable
     from pldp.mechanisms.response.channel import RandomizedResponse
     from pldp.mechanisms.response.values import ItemResponse, ValueResponse, WeightedResponse
     from pldp.mechanisms.rounding.channel import StochasticRounding
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
     from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave, WindowChannel
 
 __all__ = [
-    "AUTO", "BIT_TOTAL", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits",
-    "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HybridMechanism", "Integers",
-    "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro",
+    "AUTO", "BIT_TOTAL", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL",
+    "Bits", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HybridMechanism", "Integers",
+    "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax",
     "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "PureChannel", "RandomBytes",
     "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SupportChannel", "SymmetricUnaryEncoding",
     "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages",
-    "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak",
-    "micro_epsilon", "names", "places_of", "pure", "read", "read_stages", "report_promise", "set_of", "suitable",
-    "value_and_level_epsilon", "value_promise",
+    "enough_points", "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places",
+    "label_promises", "level_leak", "micro_epsilon", "names", "places_of", "position", "pure", "read", "read_stages",
+    "report_promise", "round_at_random", "set_of", "suitable", "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -55,10 +56,21 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),
         "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
-        "pldp.mechanisms.number": ("Grid", "NumberChannel"),
+        "pldp.mechanisms.minimax.channel": ("Minimax", "enough_points"),
+        "pldp.mechanisms.number": ("Grid", "NumberChannel", "position", "round_at_random"),
         "pldp.mechanisms.output": ("BIT_TOTAL", "TOTAL", "Bits", "Form", "Integers", "Output", "RandomBytes", "as_int"),
         "pldp.mechanisms.promises": ("label_promises", "report_promise", "value_promise"),
-        "pldp.mechanisms.registry": ("AUTO", "REGISTRY", "build", "family", "hideable", "names", "read", "suitable"),
+        "pldp.mechanisms.registry": (
+            "AUTO",
+            "FOR_MEANS",
+            "REGISTRY",
+            "build",
+            "family",
+            "hideable",
+            "names",
+            "read",
+            "suitable",
+        ),
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),
         "pldp.mechanisms.response.values": ("ItemResponse", "ValueResponse", "WeightedResponse"),
         "pldp.mechanisms.rounding.channel": ("StochasticRounding",),

@@ -31,11 +31,15 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "pm": ("numbers", "window.channel", "PiecewiseMechanism"),
     "hm": ("numbers", "hybrid.channel", "HybridMechanism"),
     "sw": ("numbers", "window.channel", "SquareWave"),
+    "minimax": ("numbers", "minimax.channel", "Minimax"),
 }
 """What each mechanism is for, and where its class is."""
 
 AUTO: Final = "auto"
 """Stands for the most accurate mechanism."""
+
+FOR_MEANS: Final = "minimax"
+"""What `auto` stands for where only the mean of a number is wanted."""
 
 
 class _Registry(Mapping[str, type[Channel]]):
