@@ -5,6 +5,8 @@ const one = (sure, entry) => sure(Number.isSafeInteger(entry)) && BigInt(entry);
 const list = (sure, entry, size) =>
 	sure(Array.isArray(entry) && entry.length === size) && entry.map((each) => one(sure, each));
 
+const lists = (sure, entry) => sure(Array.isArray(entry)) && entry.map((each) => one(sure, each));
+
 const budgets = () => import("./budgets.js");
 const unary = () => import("./unary.js");
 const window = () => import("./window.js");
@@ -24,6 +26,7 @@ export const MECHANISMS = new Map([
 	["sr", ["number", one, () => import("./rounding.js"), "first", "step"]],
 	["pm", ["number", one, window, "width", "inside", "outside"]],
 	["sw", ["number", one, window, "width", "inside", "outside"]],
+	["minimax", ["number", lists, () => import("./minimax.js"), "start", "stop", "inside", "value", "odds"]],
 	["hm", ["number", one, () => import("./hybrid.js"), "width", "inside", "outside", "first", "step"]],
 ]);
 

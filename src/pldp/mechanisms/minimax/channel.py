@@ -80,8 +80,10 @@ class Minimax(NumberChannel):
         intervals = zip(self.start, self.stop, strict=True)
         if not all(0 <= start < stop <= self.size for start, stop in intervals):
             raise EpsilonError(f"start and stop must be intervals of the {self.size} points")
-        if not 0 < self.odds[1] < self.odds[0] or min(self.inside, default=0) <= 0:
-            raise EpsilonError("odds and inside must be above 0, and the first of the odds the larger")
+        if not 0 < self.odds[1] < self.odds[0] < TOTAL or min(self.inside, default=0) <= 0:
+            raise EpsilonError("odds and inside must be above 0 and below 2^53, and the first of the odds the larger")
+        if not all(0 <= number < TOTAL for number in self.value):
+            raise EpsilonError("value must be at least 0 and below 2^53")
         if min(self._left) <= 0:
             raise EpsilonError("weights of each value must leave something of 2^53")
         if max(map(self._bias, range((self.size + 1) // 2))) > BIAS:  # mirror images have the same
