@@ -11,7 +11,6 @@ from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, normalise
 from pldp.survey import Number
 
-
 WORST: Final = "mean at worst"
 
 
