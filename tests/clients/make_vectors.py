@@ -26,7 +26,7 @@ from typing import Any
 from pldp import Device, Survey
 from pldp.device.state import DeviceState
 from pldp.errors import PldpError, SurveyError
-from pldp.mechanisms import epsilon_text, names, read
+from pldp.mechanisms import REGISTRY, epsilon_text, names, read
 from pldp.mechanisms.tracking.stages import STAGES
 from pldp.reports import body_length
 from pldp.survey import Question, loads, sign
@@ -106,6 +106,8 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
         "repeat": repeat,
     }
     for question in document["questions"]:
+        if repeat == "tracked":
+            question.pop("purpose", None)  # what is rounded at random cannot be tracked
         if repeat == "tracked" and rng.random() < 0.3:
             question["permanent"] = _epsilon(rng, most=8, least=4.1)
         if len(cases) > 1 and question["mechanism"] in PLAIN and rng.random() < 0.3:
@@ -130,7 +132,7 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
         entry["levels"] = {name: _epsilon(rng, case) for name in rng.sample(names, rng.randint(1, len(names)))}
         del entry["text"]
     if kind == "number":
-        return entry | _random_bounds(rng)
+        return entry | _random_bounds(rng, REGISTRY[mechanism].most)
     values = [f"ä{value}" for value in range(LARGE if rng.random() < 0.02 else rng.choice(SIZES))]
     entry["values"] = values
     if kind == "choices" and rng.random() < 0.5:
@@ -142,13 +144,16 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
     return entry
 
 
-def _random_bounds(rng: random.Random) -> dict[str, Any]:
-    """Bounds, unit and buckets of a number."""
+def _random_bounds(rng: random.Random, most: int) -> dict[str, Any]:
+    """Bounds, unit, buckets and purpose of a number."""
     low = round(rng.choice([0, rng.uniform(-1000, 1000), rng.uniform(-1e15, 1e14)]), rng.randint(0, 6))
     bounds = {"low": f"{low:.6f}", "high": f"{low + rng.choice([1, 100, rng.uniform(0.1, 1e9)]):.6f}"}
     buckets = rng.choice([2, 3, 4, 16, 100, 256, 1000, rng.randint(2, 4096)])
     unit, outside = rng.choice(["", "€", "km/h"]), rng.choice(["clip", "refuse"])
-    return {**bounds, "buckets": buckets, "unit": unit, "outside": outside}
+    if most < LARGE:
+        buckets = 2 + buckets % 16  # few points: such channels take time to build
+    purpose = rng.choice(["mean", "distribution"])
+    return {**bounds, "buckets": buckets, "unit": unit, "outside": outside, "purpose": purpose}
 
 
 def _random_fractions(rng: random.Random, values: list[str]) -> dict[str, Any]:

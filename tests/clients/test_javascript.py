@@ -157,7 +157,7 @@ def test_what_the_simplest_survey_needs_is_small_and_nothing_else_is_needed() ->
 
 
 SIMPLEST = ("kinds/choice.js", "mechanisms/response.js")
-NUMBERS = ("laplace", "rounding", "window", "hybrid")
+NUMBERS = ("laplace", "rounding", "window", "hybrid", "minimax")
 LATER = (
     ("signature.js",),
     ("hiding.js", "mechanisms/response.js"),

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -44,10 +43,6 @@ Error = Callable[[Result, Result], np.ndarray]
 MOVING = np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0.0]])
 """Everybody is at another value in the second round: the worst that can happen at these shares."""
 STAYING = np.diag([0.5, 0.5, 0.0])
-
-
-class Bounds(NamedTuple):
-    bounds: tuple[float, float]
 
 
 def result(outputs: dict[str, np.ndarray], **options) -> Result:
@@ -194,9 +189,7 @@ def test_covariances_of_shares_and_of_numbers_are_within_their_bounds() -> None:
     laws = [ends, ends[:, ::-1], *(generator.dirichlet(np.full(36, shape)).reshape(6, 6) for shape in [0.02, 0.3] * 40)]
     for place, law in enumerate(laws):
         one, two = law.sum(axis=1), law.sum(axis=0)
-        means = [
-            SimpleNamespace(estimates=np.array([own @ numbers]), density=Bounds((low, high))) for own in (one, two)
-        ]
+        means = [SimpleNamespace(estimates=np.array([own @ numbers]), bounds=(low, high)) for own in (one, two)]
         bounds = NumberResult.covariance_of_values(*means)
         covariance = numbers @ law @ numbers - (one @ numbers) * (two @ numbers)
         assert bounds.low[0] - 1e-9 <= covariance <= bounds.high[0] + 1e-9

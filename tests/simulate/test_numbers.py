@@ -32,7 +32,7 @@ def test_outputs_follow_the_channel(mechanism: str) -> None:
     assert not follows(counts, [float(channel.probability(y, 2)) for y in channel.outputs()])
 
 
-@pytest.mark.parametrize("mechanism", names("numbers"))
+@pytest.mark.parametrize("mechanism", CONTINUOUS)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_continuous_outputs_have_the_stated_mean_and_variance(mechanism: str, epsilon: float) -> None:
     made = CONTINUOUS[mechanism](epsilon)

@@ -64,8 +64,15 @@ def shopping(people: int = 2000, seed: int = 1) -> pldp.Tally:
     return pldp.tally(asked, simulate(asked, people, seed=seed))
 
 
+def ages(seed: int) -> pldp.Result:
+    question = {"name": "age", "kind": "number", "low": 18, "high": 90, "purpose": "mean"}
+    asked = pldp.Survey.read({"pldp": 1, "title": "t", "levels": {"only": 1}, "questions": [question]})
+    return pldp.estimate(pldp.tally(asked, simulate(asked, 1000, seed=seed)), "age")
+
+
 def channel(name: str, micro_epsilon: int = 1_000_000) -> Any:
-    return build(name, SIZE, (micro_epsilon,) * SIZE if REGISTRY[name].per_value else micro_epsilon)
+    size = min(SIZE, REGISTRY[name].most)
+    return build(name, size, (micro_epsilon,) * size if REGISTRY[name].per_value else micro_epsilon)
 
 
 def hidden() -> HiddenReports:
@@ -102,6 +109,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "shares": (lambda: pldp.estimate(tally(), "one"), lambda: pldp.estimate(tally(), "two")),
     "sets": (lambda: pldp.estimate(tally(), "several"), lambda: pldp.estimate(shopping(), "basket")),
     "number": (lambda: pldp.estimate(tally(), "number"), lambda: pldp.estimate(shopping(), "spent")),
+    "mean of a number": (lambda: ages(1), lambda: ages(2)),
     "table": (lambda: pldp.two_way(tally(), "one", "two"), lambda: pldp.two_way(commute(), "late", "mode")),
     "change": (lambda: rounds()[1] - rounds()[0], lambda: rounds()[0] - rounds()[1]),
     "trend": (lambda: pldp.trend(rounds()), lambda: pldp.trend(rounds()[::-1])),

@@ -33,7 +33,8 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 		return { survey: hash, question: question.name, level: hiding ? "" : paid.name, micro_epsilon: cost, round, account };
 	};
 
-	const draw = async ({ question, value, level: { name, channel, stages } }) => {
+	const draw = async ({ question, value: read, level: { name, channel, stages } }) => {
+		const value = typeof read === "function" ? read(random) : read;
 		if (!stages) return channel.draw(value, random);
 		const parts = ["permanent", author, question.identity, name];
 		const settled = await stages.settle(value, (which, count) => state.keptBytes(count, ...parts, which));

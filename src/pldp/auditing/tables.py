@@ -193,6 +193,34 @@ class Number(Direct):
 
 
 @dataclass(frozen=True)
+class Intervals(Direct):
+    """Outputs that speak for an interval of points, each with its mirror image, and one for what is left of 2⁵³."""
+
+    start: tuple[int, ...]
+    stop: tuple[int, ...]
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+
+    def weight(self, value: int, output: int) -> int:
+        """By the interval of the output; the second half are mirror images."""
+        count = len(self.start)
+        if output == 2 * count:
+            return NUMBER - sum(self.weight(value, each) for each in range(output))
+        own, place = (value, output) if output < count else (self.size - 1 - value, output - count)
+        return self.inside[place] if self.start[place] <= own < self.stop[place] else self.outside[place]
+
+    @property
+    def kinds(self) -> list[int]:
+        """All: intervals begin and end everywhere."""
+        return list(range(self.size))
+
+    def telling(self, values: Iterable[int]) -> Iterable[int]:
+        """All outputs."""
+        del values
+        return range(self.outputs)
+
+
+@dataclass(frozen=True)
 class Bits(Table):
     """One bit per value or item, each drawn on its own: a 1 with weight `raised`, or `kept` where the truth is 1."""
 
@@ -398,6 +426,13 @@ def _laplace(size: int, weights: Mapping[str, Any]) -> Number:
     return Number(size, size, noise=tuple(noise), tails=tuple(tails))
 
 
+def _intervals(size: int, weights: Mapping[str, Any]) -> Intervals:
+    """The weight outside an interval is the least whole number that keeps the published odds."""
+    start, stop, inside, (most, least) = (tuple(weights[name]) for name in ("start", "stop", "inside", "odds"))
+    outside = tuple((weight * least + most - 1) // most for weight in inside)
+    return Intervals(size, 2 * len(start) + 1, start, stop, inside, outside)
+
+
 MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "krr": _krr,
     "sue": _unary,
@@ -416,5 +451,6 @@ MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "pm": _window,
     "hm": lambda size, weights: Number(size, size + weights["width"] + 1, **weights),
     "sw": _window,
+    "minimax": _intervals,
 }
 """The mechanisms that an audit knows, and how it reads their weights."""

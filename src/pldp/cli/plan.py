@@ -87,7 +87,7 @@ def _questions_table(planned: Plan, args: argparse.Namespace, needed: Any) -> Ta
         "question": [each.question for each in asked],
         "estimates": [each.contents for each in asked],
         "answers": [f"{each.reports:,.0f}" for each in asked],
-        "standard error": [each.amount((each.standard_error**2).mean() ** 0.5) for each in asked],
+        "standard error": [each.typical_error for each in asked],
         f"widest {args.confidence:.0%} interval": [each.half_width(args.confidence) for each in asked],
         "a forged report is": [f"{each.manipulation:.1f} people" for each in asked],
     }

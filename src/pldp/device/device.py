@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from pldp.device.kinds import BY_KIND
 from pldp.device.ledger import Ledger, Spend
 from pldp.device.state import DeviceState, Sent, SentAnswer
 from pldp.errors import AnswerError, DeviceStateError
-from pldp.mechanisms import LARGEST_TOTAL, Output, RandomBytes, epsilon_text
+from pldp.mechanisms import LARGEST_TOTAL, Output, RandomBytes, epsilon_text, round_at_random
 from pldp.reports import Answer, Report, report_id
 from pldp.survey import ONCE, Question, Survey, charge
 from pldp.usage import require
@@ -26,10 +27,10 @@ Value = str | Iterable[str] | float | Decimal  #: A label, several labels, or a 
 
 
 class _Asked(NamedTuple):
-    """One answer on its way: the question, and the indices of value and level."""
+    """One answer on its way: the question, the index of its value or a place between two, and that of its level."""
 
     question: Question
-    value: int
+    value: int | Fraction
     level: int
 
 
@@ -257,6 +258,8 @@ class Device:
 
     def _draw(self, asked: _Asked) -> Output:
         question, value, level = asked
+        if isinstance(value, Fraction):
+            value = round_at_random(value, self._random)
         if not question.stages:
             return question.channels[level].draw(value, self._random)
         stages, parts = question.stages[level], (self.survey.author, question.identity, question.levels[level].name)

@@ -4,7 +4,7 @@ from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margin
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.groups import Group, group
 from pldp.estimates.kinds.choices import Sets
-from pldp.estimates.kinds.number import QUANTILES, NumberResult
+from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
@@ -27,7 +27,8 @@ from pldp.estimates.verb import applies, estimate
 __all__ = [
     "PLAIN_RATES", "QUANTILES", "Baskets", "Change", "ChangeTest", "Decoder", "Density", "Fit", "FusedLikelihood",
     "Group", "GroupReports", "GroupShares", "HiddenReports", "Homogeneity", "Interval", "Itemsets", "LevelShare",
-    "Mean", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports", "Sets",
+    "Mean", "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports",
+    "Sets",
     "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of", "centres", "change", "density", "em", "estimate",
     "expected_covariance", "frequencies", "group", "itemsets", "joint_likelihood", "likelihood_fit",
     "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub", "personal_frequencies",

@@ -33,6 +33,12 @@ HEAPED: Final = Note(
     "many people seem to share exact numbers; spikes may stand beside their true places, by as much as the band",
     "info",
 )
+MEAN_ONLY: Final = Note(
+    "mean-only",
+    'the question is asked for its mean only (purpose = "mean"): such reports show no distribution, so there are '
+    "neither quantiles nor a curve",
+    "info",
+)
 CURVE_UNFINISHED: Final = Note("no-convergence", "the fit of the curve did not converge")
 ROUGH_ERRORS: Final = Note("few-reports", "too few reports for a normal approximation: errors are rough")
 LABELS_SAY_LITTLE: Final = Note(

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
-    from pldp.mechanisms.number import Grid, NumberChannel
+    from pldp.mechanisms.minimax.channel import Minimax, enough_points
+    from pldp.mechanisms.number import Grid, NumberChannel, position, round_at_random
     from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
     from pldp.mechanisms.projective.blocks import BlockChannel
     from pldp.mechanisms.projective.channel import ProjectiveResponse
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.registry import (
         ANSWER_BYTES,
         AUTO,
+        FOR_MEANS,
         REGISTRY,
         build,
         family,
@@ -50,15 +52,16 @@ if TYPE_CHECKING:
     from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave, WindowChannel
 
 __all__ = [
-    "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY",
-    "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid",
-    "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding",
-    "KeptBytes", "LinearHashing", "Micro", "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism",
-    "Places", "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SquareWave", "Stages",
-    "StochasticRounding", "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding",
-    "ValueResponse", "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages", "epsilon_text", "family",
-    "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon",
-    "most_accurate", "names", "places_of", "pure", "read", "read_stages", "report_promise", "set_of", "suitable",
+    "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO",
+    "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form",
+    "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet",
+    "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax", "NumberChannel", "OptimisedUnaryEncoding",
+    "Output", "PiecewiseMechanism", "Places", "ProjectiveResponse", "PureChannel", "RandomBytes",
+    "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel",
+    "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int",
+    "build", "build_stages", "enough_points", "epsilon_text", "family", "hideable", "idue_error", "idue_optimum",
+    "item_places", "label_promises", "level_leak", "micro_epsilon", "most_accurate", "names", "places_of", "position",
+    "pure", "read", "read_stages", "report_promise", "round_at_random", "set_of", "suitable",
     "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
@@ -71,7 +74,8 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),
         "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
-        "pldp.mechanisms.number": ("Grid", "NumberChannel"),
+        "pldp.mechanisms.minimax.channel": ("Minimax", "enough_points"),
+        "pldp.mechanisms.number": ("Grid", "NumberChannel", "position", "round_at_random"),
         "pldp.mechanisms.output": (
             "BIT_TOTAL",
             "TOTAL",
@@ -90,6 +94,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.registry": (
             "ANSWER_BYTES",
             "AUTO",
+            "FOR_MEANS",
             "REGISTRY",
             "build",
             "family",

@@ -54,8 +54,14 @@ class Channel(Brief, ABC):
     least: ClassVar[tuple[int, str]] = (2, "values")
     """The smallest size, and what it counts."""
 
+    most: ClassVar[int] = 2**53
+    """The largest size that it can be built for."""
+
     per_value: ClassVar[bool] = False
     """Whether it takes a budget per value (or item) and publishes its weights as lists."""
+
+    lists: ClassVar[bool] = False
+    """Whether it publishes its weights as lists of whatever length."""
 
     in_bits: ClassVar[bool] = False
     """Whether a report is one bit per value (or item); most report the index of a value."""
@@ -112,7 +118,7 @@ class Channel(Brief, ABC):
     def weights(self) -> dict[str, int | list[int]]:
         """Return the integers that define the channel: what a survey publishes and a device checks."""
         found = {name: getattr(self, field) for name, field in self.published().items()}
-        return {name: list(entry) if self.per_value else entry for name, entry in found.items()}
+        return {name: list(entry) if isinstance(entry, tuple) else entry for name, entry in found.items()}
 
     @cached_property
     def form(self) -> Form:
@@ -163,12 +169,13 @@ class Channel(Brief, ABC):
 
 
 def _weight(cls: type[Channel], size: int, entry: Any) -> Any:
-    if not cls.per_value:
+    if not (cls.per_value or cls.lists):
         if type(entry) is not int:
             raise EpsilonError(f"weights of {cls.mechanism} must be integers")
         return entry
-    if not isinstance(entry, list | tuple) or len(entry) != size or not all(type(number) is int for number in entry):
-        raise EpsilonError(f"weights of {cls.mechanism} must be lists of {size} integers")
+    whole = isinstance(entry, list | tuple) and all(type(number) is int for number in entry)
+    if not whole or (cls.per_value and len(entry) != size):
+        raise EpsilonError(f"weights of {cls.mechanism} must be lists of {f'{size} ' if cls.per_value else ''}integers")
     return tuple(entry)
 
 

@@ -6,15 +6,21 @@ number that stands for a bucket is its *centre*. Channels know the scaled grid o
     centre(t) = (2t + 1 − size) / size,   t = 0 … size−1.
 
 Rounding moves a number by at most half a bucket, (high − low) / (2·size) in the bounds of the survey.
+
+Where only a mean is wanted, numbers are rounded to *points* instead, which are the centres of a grid that reaches half
+a bucket beyond the bounds (`Grid.of_points`): at random to one of the two neighbours, so that the mean stays
+(`position`, `round_at_random`). The channel perturbs the point. What a report tells about a number is a mixture of what
+it tells about the two points, Q(y|x) = Σ_t Pr(t|x) Q(y|t), so no ratio of it is above e^ε either.
 """
 
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel
-from pldp.mechanisms.output import Output
+from pldp.mechanisms.output import TOTAL, Output, RandomBytes, draw_53_bits
 from pldp.records import Brief
 
 
@@ -37,6 +43,18 @@ class Grid(Brief):
         if self.size < 2:
             raise EpsilonError(f"size must be at least 2 buckets, not {self.size}")
 
+    @classmethod
+    def of_points(cls, low: float, high: float, size: int) -> Self:
+        """Return the grid whose centres are so many points from one bound to the other, both included.
+
+        >>> ages = Grid.of_points(18, 90, 73)
+        >>> ages.centre(0), ages.centre(23), ages.centre(72)
+        (18.0, 41.0, 90.0)
+        """
+        bounds = cls(low, high, size)  # refuses what are none
+        half = (bounds.high - bounds.low) / (size - 1) / 2
+        return cls(low - half, high + half, size)
+
     @property
     def width(self) -> float:
         """Width of a bucket."""
@@ -51,6 +69,29 @@ class Grid(Brief):
     def centre(self, index: int) -> float:
         """Return the number in the middle of a bucket."""
         return self.low + (index + 0.5) * self.width
+
+
+def position(number: float, low: float, high: float, size: int) -> Fraction:
+    """Return where a number lies among so many points from low to high: 0 at the first and size − 1 at the last.
+
+    The three floats are taken as the exact numbers that they are, so every device finds the same.
+
+    >>> position(41.5, 18, 90, 73)
+    Fraction(47, 2)
+    """
+    if not low <= number <= high:
+        raise AnswerError(f"a number must lie between {low:g} and {high:g}")
+    return (Fraction(number) - Fraction(low)) * (size - 1) / (Fraction(high) - Fraction(low))
+
+
+def round_at_random(place: Fraction, random: RandomBytes) -> int:
+    """Return one of the two whole numbers around a place from seven random bytes, its mean being the place (to 2⁻⁵³).
+
+    >>> round_at_random(Fraction(47, 2), lambda count: bytes(count))
+    24
+    """
+    below, rest = divmod(place.numerator, place.denominator)
+    return below + (draw_53_bits(random) * place.denominator < rest * TOTAL)
 
 
 @dataclass(frozen=True, repr=False)

@@ -35,6 +35,7 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "pm": ("numbers", "window.channel", "PiecewiseMechanism"),
     "hm": ("numbers", "hybrid.channel", "HybridMechanism"),
     "sw": ("numbers", "window.channel", "SquareWave"),
+    "minimax": ("numbers", "minimax.channel", "Minimax"),
 }
 """What each mechanism is for, and where its class is."""
 
@@ -46,6 +47,9 @@ ANSWER_BYTES: Final = 512
 
 ALIKE: Final = 1.005
 """Ratio of two variances from which on the smaller one is worth a longer report."""
+
+FOR_MEANS: Final = "minimax"
+"""What `auto` stands for where only the mean of a number is wanted."""
 
 
 class _Registry(Mapping[str, type[Channel]]):

@@ -74,6 +74,13 @@ class QuestionPlan(Record):
         """What is estimated, in words."""
         return f"{len(self.rows):,} shares" if self.unit == SHARE else ", ".join(self.rows)
 
+    @property
+    def typical_error(self) -> str:
+        """The standard error in words: of shares the root mean square, of numbers that of each row."""
+        if self.unit == SHARE:
+            return self.amount(float(np.sqrt((self.standard_error**2).mean())))
+        return ", ".join(self.amount(error) for error in self.standard_error.tolist())
+
     def half_width(self, confidence: float = 0.95) -> str:
         """Return the widest interval in words.
 

@@ -72,7 +72,7 @@ def card(result: Mapped) -> str:
     confidence = brief(100 * result["confidence"])
     facts = (f"{result['reports']:,} reports", kind.phrase, result.get("method", ""), f"{confidence} % intervals")
     picture = kind.picture(result)
-    legend = kind.legend.format(confidence=confidence)
+    legend = kind.legend_of(result).format(confidence=confidence)
     if any("true" in row for row in result["rows"]):
         legend += " The diamond is the truth."
     levels = groups_table(result)

@@ -24,18 +24,24 @@ _LETTERS: Final = 44  # of a label
 
 
 def dots(
-    found: Sequence[Mapped], words_of: Callable[[Mapped], tuple[str, str]], about: str, *, unit: str | None = " %"
+    found: Sequence[Mapped],
+    words_of: Callable[[Mapped], tuple[str, str]],
+    about: str,
+    *,
+    unit: str | None = " %",
+    around: Sequence[float] = (0.0,),
 ) -> str:
     """Draw a dot with its interval per row, over a bar to what is consistent; a diamond where the truth is known.
 
-    `words_of` a row are its label and its estimate; `unit` is that of shares on the axis, `None` for other numbers.
+    `words_of` a row are its label and its estimate; `unit` is that of shares on the axis, `None` for other numbers;
+    `around` are numbers that are on the axis in any case.
     """
     rows, cut = largest(found, MOST_DOTS)
     farthest = FARTHEST if unit else (-math.inf, math.inf)
     ends = [number for row in rows for name in ("low", "high") if (number := row[name]) is not None]
     beyond = [number for number in ends if not farthest[0] <= number <= farthest[1]]
     inner = (row.get(name) for row in rows for name in ("estimate", "consistent", "true"))
-    axis = Axis.around([0.0, *inner, *(min(farthest[1], max(farthest[0], number)) for number in ends)])
+    axis = Axis.around([*around, *inner, *(min(farthest[1], max(farthest[0], number)) for number in ends)])
     height = ROW * len(rows) + FOOT
     tops = range(0, ROW * len(rows), ROW)
     marks = "".join(_words(*words_of(row), top) + _dot(row, axis, top) for row, top in zip(rows, tops, strict=True))

@@ -21,7 +21,7 @@ from pldp.records import Brief, Record
 from pldp.reports.columns import Forms, batch_rows, packed_column, schema, write_parquet
 from pldp.simulate.kinds import BY_KIND
 from pldp.simulate.kinds.kind import distribution
-from pldp.simulate.sampling import perturb
+from pldp.simulate.sampling import perturb, round_positions
 from pldp.survey import SCHEMA, TRACKED, Question, Survey
 from pldp.usage import require
 
@@ -104,7 +104,10 @@ class Population(Record):
         generator = np.random.default_rng([seed, 1])
         questions = map(survey.question, values)
         encoded = {each.name: BY_KIND[each.kind].encode(each, values[each.name]) for each in questions}
-        return cls._choosing(survey, encoded, level_mix, generator)
+        rounded = {
+            name: round_positions(each, generator) if each.dtype.kind == "f" else each for name, each in encoded.items()
+        }
+        return cls._choosing(survey, rounded, level_mix, generator)
 
     @classmethod
     def of_shares(

@@ -108,11 +108,35 @@ def to_buckets(grid: Grid, numbers: npt.ArrayLike) -> npt.NDArray[np.int32]:
     >>> to_buckets(Grid(0, 1, 4), [0.0, 0.3, 1.0])
     array([0, 1, 3], dtype=int32)
     """
-    array = np.asarray(numbers, np.float64)
-    outside = int(array.size - ((array >= grid.low) & (array <= grid.high)).sum())
-    if outside:
-        raise SimulationError(f"numbers must lie between {grid.low:g} and {grid.high:g}; {outside:,} do not")
+    array = _between(numbers, grid.low, grid.high)
     return np.minimum((array - grid.low) / grid.width, grid.size - 1).astype(np.int32)
+
+
+def to_positions(low: float, high: float, size: int, numbers: npt.ArrayLike) -> FloatArray:
+    """Return where each number lies among so many points from low to high; numbers outside are refused.
+
+    >>> to_positions(18, 90, 73, [18, 41.5, 90])
+    array([ 0. , 23.5, 72. ])
+    """
+    return np.asarray((_between(numbers, low, high) - low) / (high - low) * (size - 1))
+
+
+def round_positions(positions: FloatArray, generator: np.random.Generator) -> npt.NDArray[np.int32]:
+    """Return one of the two whole numbers around each position, at random, so that means stay.
+
+    >>> round_positions(np.array([0.0, 72.0]), np.random.default_rng(1))
+    array([ 0, 72], dtype=int32)
+    """
+    below = np.floor(positions)
+    return np.asarray(below + (generator.random(len(below)) < positions - below), np.int32)
+
+
+def _between(numbers: npt.ArrayLike, low: float, high: float) -> FloatArray:
+    array = np.asarray(numbers, np.float64)
+    outside = int(array.size - ((array >= low) & (array <= high)).sum())
+    if outside:
+        raise SimulationError(f"numbers must lie between {low:g} and {high:g}; {outside:,} do not")
+    return array
 
 
 def perturb_numbers(channel: Channel, values: npt.ArrayLike, generator: np.random.Generator) -> npt.NDArray[np.int32]:

@@ -107,6 +107,7 @@ class Fused(Record):
     bounds: Bounds  #: The numbers that the grid's ends stand for.
     cells: CellArray  #: Distinct tuples, tuples × sources; `ABSENT` where people gave nothing to a service.
     counts: IntArray  #: Number of people of each tuple.
+    mean_only: bool = False  #: Whether the numbers were asked for their mean only.
 
     @property
     def people(self) -> int:
@@ -135,7 +136,8 @@ class Fused(Record):
             raise TallyError(f"services must be some of {', '.join(source.name for source in self.sources)}")
         sources = tuple(self.sources[place] for place in places)
         channels = [source.channel for source in sources]
-        return Fused(sources, self.bounds, *recount(self.cells[:, places], channels, self.counts))
+        cells, counts = recount(self.cells[:, places], channels, self.counts)
+        return replace(self, sources=sources, cells=cells, counts=counts)
 
     def thin(self, most: int) -> Fused:
         """Return every so-many-th tuple, at most so many: as tuples are sorted, a stratified sample of people."""
@@ -153,7 +155,8 @@ class Fused(Record):
             skipped = sorted((Counter(ours.skipped) + Counter(theirs.skipped)).items())
             sources.append(replace(ours, reports=ours.reports + theirs.reports, skipped=dict(skipped)))
         cells, counts = np.concatenate([self.cells, other.cells]), np.concatenate([self.counts, other.counts])
-        return Fused(tuple(sources), self.bounds, *recount(cells, [source.channel for source in sources], counts))
+        cells, counts = recount(cells, [source.channel for source in sources], counts)
+        return replace(self, sources=tuple(sources), cells=cells, counts=counts)
 
 
 def fused_of(tally: Tally, question: str) -> Fused:
@@ -185,7 +188,8 @@ def fused_of(tally: Tally, question: str) -> Fused:
         raise TallyError(f"question {question!r} has no reports, so there is nothing to estimate")
     table = np.full((sum(map(len, cells)), len(sources)), ABSENT, np.int32)
     table[np.arange(len(table)), np.repeat(np.arange(len(cells)), [*map(len, cells)])] = np.concatenate(cells)
-    return Fused(tuple(sources), (asked.grid.low, asked.grid.high), table, np.concatenate(counts))
+    bounds = asked.grid.low, asked.grid.high
+    return Fused(tuple(sources), bounds, table, np.concatenate(counts), mean_only=asked.for_mean)
 
 
 def recount(cells: CellArray, channels: Sequence[Channel], counts: IntArray) -> tuple[CellArray, IntArray]:

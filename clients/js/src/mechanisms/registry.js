@@ -5,6 +5,8 @@ const one = (sure, entry) => sure(Number.isSafeInteger(entry)) && BigInt(entry);
 const list = (sure, entry, size) =>
 	sure(Array.isArray(entry) && entry.length === size) && entry.map((each) => one(sure, each));
 
+const lists = (sure, entry) => sure(Array.isArray(entry)) && entry.map((each) => one(sure, each));
+
 const budgets = () => import("./budgets.js");
 const projective = () => import("./projective.js");
 const unary = () => import("./unary.js");
@@ -28,6 +30,7 @@ export const MECHANISMS = new Map([
 	["sr", ["number", one, () => import("./rounding.js"), "first", "step"]],
 	["pm", ["number", one, window, "width", "inside", "outside"]],
 	["sw", ["number", one, window, "width", "inside", "outside"]],
+	["minimax", ["number", lists, () => import("./minimax.js"), "start", "stop", "inside", "value", "odds"]],
 	["hm", ["number", one, () => import("./hybrid.js"), "width", "inside", "outside", "first", "step"]],
 ]);
 

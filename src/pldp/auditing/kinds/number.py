@@ -18,7 +18,8 @@ class AuditedNumber(AuditedKind[Number]):
         """Return both bounds and the middle."""
         grid: Grid = question.grid
         claimed = question.levels[level].micro_epsilon / MICRO
-        numbers = [grid.low, grid.centre(grid.size // 2), grid.high]
+        low, high = question.limits
+        numbers = [low, grid.centre(grid.size // 2), high]
         return Comparison(numbers, claims_between(3, lambda *_: claimed), [0, 1, 2])
 
     def size(self, document: Mapping[str, Any]) -> int:

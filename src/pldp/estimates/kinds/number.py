@@ -1,4 +1,4 @@
-"""A number: its mean, quantiles and density."""
+"""A number: its mean, quantiles and density, or its mean alone."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
@@ -6,14 +6,15 @@ from typing import Any, ClassVar, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from pldp.estimates.notes import CURVE_POOLS, CURVE_UNFINISHED, HEAPED, levels_disagree
-from pldp.estimates.numbers.density import Density, density
+from pldp.errors import EstimateError
+from pldp.estimates.notes import CURVE_POOLS, CURVE_UNFINISHED, HEAPED, MEAN_ONLY, levels_disagree
+from pldp.estimates.numbers.density import NO_DENSITY, Density, density
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result, check_confidence
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.survey import Number
-from pldp.tallies import Tally, fused_of
+from pldp.tallies import Fused, Tally, fused_of
 
 OPTIONS: Final = (*SHARED, "method")
 
@@ -33,19 +34,76 @@ ONE_ERROR: Final = 0.6826894921370859
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class NumberResult(Result):
-    """Mean and quantiles of a number, with the density that the quantiles come from.
+class _OfNumber(Result):
+    """What every result of a number has: the mean, in these bounds.
 
-    The standard error of a quantile is half the width of its 68 % interval. `moves` is how far one forged report moves
-    the mean at most, and `by_size` the mean pooled by size, present where the levels do not agree.
+    `moves` is how far one forged report moves the mean at most, and `by_size` the mean pooled by size, present where
+    the levels do not agree.
     """
 
     kind: ClassVar[str] = "number"
 
     mean: Mean
-    density: Density
+    bounds: tuple[float, float]
     moves: float
     by_size: Mean | None = None
+
+    @property
+    def scale(self) -> tuple[Any, ...]:
+        """Bounds and unit of the number, and what is known of it."""
+        return (*self.bounds, self.unit, *self.labels)
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
+        return None if self.mean.method == "fitted" else super().person_weights()
+
+    def covariance_of_values(self, other: Result) -> Interval:
+        """Return the least and the largest covariance of a person's numbers in two rounds (Bhatia–Davis)."""
+        low, high = self.bounds
+        one, two = (np.clip(each.estimates, low, high) for each in (self, other))
+        most = np.sqrt((one - low) * (high - one) * (two - low) * (high - two))
+        return Interval(-most, most)
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        by_size = {} if self.by_size is None else {"by_size": [self.by_size.row(confidence)._asdict()]}
+        return {"moves": self.moves, **by_size}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class MeanResult(_OfNumber):
+    """The mean of a number that was asked for its mean only: there are neither quantiles nor a density."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The mean alone."""
+        return ("mean",)
+
+    @property
+    def estimates(self) -> FloatArray:
+        """The mean."""
+        return np.array([self.mean.value])
+
+    @property
+    def density(self) -> Density:
+        """Refused: such reports show no distribution."""
+        raise EstimateError(NO_DENSITY)
+
+    def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:  # noqa: ARG002
+        """Refused: such reports show no distribution."""
+        raise EstimateError(NO_DENSITY)
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        return {**super()._extras(confidence), "bounds": list(self.bounds)}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class NumberResult(_OfNumber):
+    """Mean and quantiles of a number, with the density that the quantiles come from.
+
+    The standard error of a quantile is half the width of its 68 % interval.
+    """
+
+    density: Density
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -58,25 +116,9 @@ class NumberResult(Result):
         return np.array([self.mean.value, *(self.quantile(share)[0] for share in QUANTILES)])
 
     @property
-    def scale(self) -> tuple[Any, ...]:
-        """Bounds and unit of the number."""
-        return (*self.density.bounds, self.unit)
-
-    @property
     def has_normal_error(self) -> npt.NDArray[np.bool_]:
         """Whether a number is the mean: ends of quantiles are where curves cross."""
         return np.array([True] + [False] * len(QUANTILES))
-
-    def person_weights(self) -> PersonWeights | None:
-        """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
-        return None if self.mean.method == "fitted" else super().person_weights()
-
-    def covariance_of_values(self, other: Result) -> Interval:
-        """Return the least and the largest covariance of a person's numbers in two rounds (Bhatia–Davis)."""
-        low, high = self.density.bounds
-        one, two = (np.clip(each.estimates, low, high) for each in (self, other))
-        most = np.sqrt((one - low) * (high - one) * (two - low) * (high - two))
-        return Interval(-most, most)
 
     def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:
         """Return the number below which this share of people lies, and the ends of its interval."""
@@ -93,7 +135,6 @@ class NumberResult(Result):
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         fitted, (low, high) = self.density, self.density.band(confidence)
-        by_size = {} if self.by_size is None else {"by_size": [self.by_size.row(confidence)._asdict()]}
         curve = {
             "edges": fitted.edges,
             "shares": fitted.shares,
@@ -102,7 +143,7 @@ class NumberResult(Result):
             "roughness": fitted.roughness,
             "converged": fitted.converged,
         }
-        return {"moves": self.moves, "density": curve, **by_size}
+        return {**super()._extras(confidence), "density": curve}
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the density with both bands (needs the extra `plots`); `truth` adds true shares of the buckets."""
@@ -113,46 +154,61 @@ class NumberResult(Result):
 
 
 def estimate(tally: Tally, question: Number, options: Options) -> Result:
-    """Return mean, quantiles and density."""
+    """Return the mean, and quantiles and density unless only the mean was asked for."""
     fused = fused_of(tally, question.name)
     method = cast("MeanMethod", options.method or "weights")
     found = mean(fused, method=method, target=options.target, pool=options.pool)
-    reports = np.array([source.reports for source in fused.sources])
-    weights = reports / reports.sum()
-    if options.pool == "precision" and method not in {"average", "posterior"}:
-        # Weights by precision follow from the errors for the population.
-        population = found if found.target == "population" else mean(fused)
-        precision = np.array([error for _, error in population.services.values()]) ** -2
-        weights = precision / precision.sum()
-    # A report of level g counts for w_g/n_g times its unbiased number on [−1, 1].
-    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
-    moves = float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
-    progress = options.progress
-    fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
     by_size = None
     if found.by_size is not None and options.pool == "precision":
         by_size = mean(fused, method=method, target=options.target, pool="size")
-    quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
-    disagree = levels_disagree(found.homogeneity, options.pool)
-    others = {CURVE_POOLS: disagree, HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
-    return NumberResult(
-        question=question.name,
-        text=question.text,
-        mean=found,
-        density=fitted,
-        unit=question.unit,
-        standard_error=np.array([found.standard_error, *(np.diff(quantiles)[:, 0] / 2)]),
-        moves=moves,
-        by_size=by_size,
-        reports=found.people,
-        method=METHODS[method].format(pool=options.pool),
-        target=found.target,
-        groups=tuple(
+    weights = _level_weights(fused, found, options.pool)
+    shared: dict[str, Any] = {
+        "question": question.name,
+        "text": question.text,
+        "mean": found,
+        "bounds": question.limits,
+        "unit": question.unit,
+        "moves": _moves(fused, weights),
+        "by_size": by_size,
+        "reports": found.people,
+        "method": METHODS[method].format(pool=options.pool),
+        "target": found.target,
+        "groups": tuple(
             GroupReports(source.name, source.channel.mechanism, source.channel.epsilon, source.reports, weight)
             for source, weight in zip(fused.sources, weights.tolist(), strict=True)
         ),
-        homogeneity=found.homogeneity,
-        assumptions=found.assumptions,
+        "homogeneity": found.homogeneity,
+        "assumptions": found.assumptions,
+        "confidence": options.confidence,
+    }
+    disagree = levels_disagree(found.homogeneity, options.pool)
+    if question.for_mean:
+        return MeanResult(**shared, standard_error=np.array([found.standard_error]), notes=(*disagree, MEAN_ONLY))
+    progress = options.progress
+    fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
+    quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
+    others = {CURVE_POOLS: disagree, HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
+    return NumberResult(
+        **shared,
+        density=fitted,
+        standard_error=np.array([found.standard_error, *(np.diff(quantiles)[:, 0] / 2)]),
         notes=(*disagree, *(note for note, holds in others.items() if holds)),
-        confidence=options.confidence,
     )
+
+
+def _level_weights(fused: Fused, found: Mean, pool: str) -> FloatArray:
+    """Return the weight of each level in the mean."""
+    reports = np.array([source.reports for source in fused.sources])
+    if pool == "precision" and found.method not in {"average", "posterior"}:
+        # Weights by precision follow from the errors for the population.
+        population = found if found.target == "population" else mean(fused)
+        precision = np.array([error for _, error in population.services.values()]) ** -2
+        return np.asarray(precision / precision.sum())
+    return np.asarray(reports / reports.sum())
+
+
+def _moves(fused: Fused, weights: FloatArray) -> float:
+    """Return how far one forged report moves the mean: at level g it counts for w_g/n_g of its number on [−1, 1]."""
+    reports = np.array([source.reports for source in fused.sources])
+    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
+    return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2

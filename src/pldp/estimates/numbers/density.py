@@ -41,6 +41,8 @@ _DOUBT: Final = 2.0
 
 _START_STEPS: Final = 20
 
+NO_DENSITY: Final = 'a distribution needs a question with purpose = "distribution"; this one is asked for its mean only'
+
 _evidence = attrgetter("evidence")
 
 
@@ -202,6 +204,8 @@ def density(
     >>> fitted.splines, round(fitted.mean, 2), round(fitted.quantile(0.5)[0], 2)
     (24, 0.28, 0.27)
     """
+    if isinstance(fused, Fused) and fused.mean_only:
+        raise EstimateError(NO_DENSITY)
     if isinstance(fused, Fused) and fused.people < 10:
         raise EstimateError(f"a density needs at least 10 people, not {fused.people}")
     if splines is not None and splines < 4:

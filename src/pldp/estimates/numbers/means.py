@@ -9,6 +9,9 @@ numbers are combined as Σ_j w_j z_j with Σ w = 1; the ways differ in the weigh
 | `"average"` | equal (UA) |
 | `"posterior"` | 1/V_j with the person's own posterior instead of f (UWA): depends on the noise, so slightly biased |
 | `"fitted"` | none: the mean of the fitted density |
+
+The population is estimated by a smooth density. Where numbers were asked for their mean only, two moments take its
+place (`_two_moments`), and the last two methods, which need more than that, are refused.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +22,7 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.notes import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE
-from pldp.estimates.numbers.density import Density, density
+from pldp.estimates.numbers.density import NO_DENSITY, Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
 from pldp.estimates.options import Pool, Target, check_pooling, one_of
@@ -34,6 +37,8 @@ _POPULATION_TUPLES: Final = 50_000
 """Tuples that the population behind the weights is estimated from."""
 _TUPLES_AT_ONCE: Final = 1 << 18
 _FEW_PATTERNS: Final = 3
+_TELLING: Final = 1e-9
+"""Curvature of E(z²|x) below which the squares of a service's numbers say nothing about those of people."""
 _SPLINES: Final = 24
 """Detail of the fitted density: a mean does not depend on finer detail."""
 
@@ -107,6 +112,8 @@ def mean(
     check_pooling(pool, target)
     if pool == "size" and method == "fitted":
         raise EstimateError("pool must be precision for the mean of a fitted density, which cannot pool by size")
+    if fused.mean_only and method in {"posterior", "fitted"}:
+        raise EstimateError(f"method must be weights or average: {NO_DENSITY}")
     fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
     tables = _Tables(fused, fitted)
     chosen, error, by_size, homogeneity = _combined(tables, method, target, pool)
@@ -142,14 +149,48 @@ class _Tables:
         rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
         middle = centres(fused.size)
         self.by_value = np.array([row.expectation(z**2) - middle**2 for row, z in zip(rows, self.numbers, strict=True)])
+        self.variances: FloatArray
+        if fused.mean_only:
+            fourth = np.array([row.expectation(z**4) for row, z in zip(rows, self.numbers, strict=True)])
+            self.variances, self.spread = self._two_moments(middle, fourth)
+            return
         if fitted is None:
             # Services with many patterns (Laplace) are left out if there are others: weights need no exact population.
             few = [name for name, row in zip(self.names, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
             simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
             fitted = density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES)
         population = fitted.shares
-        self.variances: FloatArray = self.by_value @ population
+        self.variances = self.by_value @ population
         self.spread = float(population @ middle**2 - (population @ middle) ** 2)
+
+    def _two_moments(self, middle: FloatArray, fourth: FloatArray) -> tuple[FloatArray, float]:
+        """Return the variance of each service's numbers and the spread between people, from two moments.
+
+        E(z²|x) of a service is (nearly) a parabola a + bx + cx², so that its mean is a + bm + cs with the population's
+        mean m and mean square s. The reports' mean of z² gives s, service by service, weighted by the inverse variance
+        at equal shares. Outputs that say nothing about s (c = 0: stochastic rounding) do not need it either: then the
+        spread counts as noise, which is right for the population and on the safe side for the respondents.
+        """
+        squares = self.by_value + middle**2
+        basis = np.stack([np.ones_like(middle), middle, middle**2], axis=1)
+        a, b, c = np.linalg.lstsq(basis, squares.T, rcond=None)[0]
+        counts = [
+            np.bincount(outputs + 1, weights=self.fused.counts, minlength=len(z) + 1)[1:]
+            for z, outputs in zip(self.numbers, self.fused.cells.T, strict=True)
+        ]
+        reports = np.array([each.sum() for each in counts])
+        first, second = (
+            np.array([each @ z**power / each.sum() for each, z in zip(counts, self.numbers, strict=True)])
+            for power in (1, 2)
+        )
+        weights = reports / squares.mean(axis=1)
+        centre = float(np.clip(weights @ first / weights.sum(), middle[0], middle[-1]))
+        noise = (fourth - squares**2).mean(axis=1)
+        telling = np.where(c > _TELLING, reports * c / np.maximum(noise, _TELLING), 0.0)
+        square = float(telling @ (second - a - b * centre) / (telling @ c)) if telling.any() else 0.0
+        square = float(np.clip(square, centre**2, middle[-1] ** 2))
+        found = a + b * centre + (c - 1) * square
+        return np.clip(found, self.by_value.min(axis=1), self.by_value.max(axis=1)), square - centre**2
 
     def single(self, target: str) -> Iterator[tuple[str, float, float]]:
         """Yield name, mean and standard error of each service alone."""
@@ -199,16 +240,16 @@ def _combined(
     sums = np.bincount(subset, weights=counts * numbers)
     given = tables.fused.cells[first] != ABSENT
     noise = (given * weights**2) @ tables.variances / (given @ weights) ** 2
-    share = sizes / people
-    if method == "weights" and pool == "precision":
-        precision = sizes / (noise + tables.spread)
-        share = precision / precision.sum()
+    precision = sizes / (noise + tables.spread)
+    by_precision = precision / precision.sum()
+    share = by_precision if method == "weights" and pool == "precision" else sizes / people
     value = float(share @ (sums / sizes))
     # A share that is not a subset's size leaves part of the spread between people in the error.
     variance = share**2 @ (noise / sizes) + ((share / sizes - 1 / people) ** 2 * sizes).sum() * tables.spread + sampling
     if len(sizes) < 2:
         return value, float(np.sqrt(variance)), None, None
-    statistic = float((((sums / sizes) - value) ** 2 * sizes / (noise + tables.spread)).sum())
+    # However the mean is pooled, only around the mean of least variance is the sum of squares a χ².
+    statistic = float((((sums / sizes) - by_precision @ (sums / sizes)) ** 2 * precision).sum())
     test = Homogeneity.of(statistic, len(sizes) - 1)
     return value, float(np.sqrt(variance)), float(sums.sum() / people) if test.rejected else None, test
 

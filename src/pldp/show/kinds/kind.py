@@ -24,6 +24,10 @@ class Kind(ABC):
         write = percents([row["standard_error"] for row in result["rows"]], more=more)
         return lambda _: write
 
+    def legend_of(self, result: Mapped) -> str:  # noqa: ARG002 - others have several pictures
+        """Say what the picture of this result shows."""
+        return self.legend
+
     @abstractmethod
     def picture(self, result: Mapped) -> str:
         """Return the picture as markup; empty if there is nothing to draw."""

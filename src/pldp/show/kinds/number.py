@@ -1,4 +1,4 @@
-"""A number: its mean, quantiles and density, in the question's unit."""
+"""A number: its mean, quantiles and density, in the question's unit; or its mean alone."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -7,15 +7,16 @@ from typing import Final
 from pldp.show.axis import Axis
 from pldp.show.kinds.kind import Kind, in_words
 from pldp.show.numbers import UNKNOWN, Writer, amounts, brief
-from pldp.show.picture import curve
+from pldp.show.picture import curve, dots
 from pldp.show.table import Mapped, Table
 
 BARS, LONGEST = 16, 30  # bars of a density in a terminal, and the letters of the longest one
 _MEDIAN: Final = "50 %"
+_DOT: Final = "The dot is the mean, the line its {confidence} % interval, between the bounds of the question."
 
 
 class Number(Kind):
-    """The first row is the mean, the others are quantiles."""
+    """The first row is the mean, the others are quantiles; those and a density are not always there."""
 
     phrase = "a number"
     heads = ("statistic", "estimate")
@@ -40,12 +41,22 @@ class Number(Kind):
 
         return of
 
+    def legend_of(self, result: Mapped) -> str:
+        """Name the dot where there is no density."""
+        return super().legend_of(result) if result.get("density") else _DOT
+
     def picture(self, result: Mapped) -> str:
-        """Draw the density."""
+        """Draw the density, or the mean between the bounds of the question where that is all."""
         if not result.get("density"):
-            return ""
+            return self._dot(result) if result.get("bounds") else ""
         about = f"Distribution of {result['name']} with its mean; the numbers are in the table below"
         return curve(result["density"], result["rows"][0], result.get("unit", ""), about)
+
+    def _dot(self, result: Mapped) -> str:
+        write = self.writer(result)
+        about = f"Mean of {result['name']} with its interval; the numbers are in the table below"
+        words = lambda row: (self.label(row), write(row)(row["estimate"]))  # noqa: E731
+        return dots(result["rows"], words, about, unit=None, around=result["bounds"])
 
     def bars(self, result: Mapped) -> Table | None:
         """Return the density in steps of its axis."""

@@ -20,7 +20,7 @@ class SimulatedKind(ABC, Generic[Q]):
 
     @abstractmethod
     def encode(self, question: Q, answers: Sequence[Any]) -> Values:
-        """Return the values of people who would answer so."""
+        """Return the values of people who would answer so, or as floats their places between two values."""
 
     def draw(self, question: Q, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
         """Draw the values of so many people from shares; a falling 1/rank pattern where none are given."""

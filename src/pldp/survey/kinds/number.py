@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Final, Self
 
-from pldp.mechanisms import Domain, Grid
+from pldp.errors import SurveyError
+from pldp.mechanisms import AUTO, FOR_MEANS, Domain, Grid
 from pldp.survey.question import Entry, Question, Schema, ref
 from pldp.survey.reading import LONGEST_NAME, fail, naming, read_number, read_text
 
@@ -14,18 +15,24 @@ BUCKETS: Final = 256  #: Buckets where the file does not say.
 
 OUTSIDE: Final = ("refuse", "clip")  #: What happens to a number outside the bounds.
 
+MEAN: Final = "mean"
+PURPOSES: Final = ("distribution", MEAN)  #: What the answers are for.
+
 
 @dataclass(frozen=True, repr=False)
 class Number(Question):
     """A question that is answered with a number, rounded to the buckets of `grid`; a budget protects the number.
 
-    `bounds` are text, as they are published; `outside` says what happens to a number beyond them.
+    `bounds` are text, as they are published; `outside` says what happens to a number beyond them. Where the `purpose`
+    is the mean, a number is rounded at random to one of two neighbouring centres of the grid, which reach from bound to
+    bound.
     """
 
     grid: Grid
     bounds: tuple[str, str]
     unit: str = ""
     outside: str = OUTSIDE[0]
+    purpose: str = PURPOSES[0]
 
     kind: ClassVar[str] = "number"
     domain: ClassVar[Domain] = "numbers"
@@ -36,6 +43,10 @@ class Number(Question):
         "buckets": {"type": "integer", "minimum": 2, "maximum": MOST_BUCKETS},
         "unit": {"type": "string", "maxLength": LONGEST_NAME},
         "outside": {"enum": list(OUTSIDE), "description": "what happens to numbers outside the bounds"},
+        "purpose": {
+            "enum": list(PURPOSES),
+            "description": "what is estimated: mean, quantiles and density, or the mean alone with the least error",
+        },
     }
     required: ClassVar[tuple[str, ...]] = (*Question.required, "low", "high")
 
@@ -43,35 +54,48 @@ class Number(Question):
     def read(cls, entry: Entry) -> Self:
         """Build the question."""
         table, key = entry.table, entry.key
-        buckets = table.get("buckets", BUCKETS)
+        purpose = _one_of(PURPOSES, table, key, "purpose")
+        outside = _one_of(OUTSIDE, table, key, "outside")
+        if purpose == MEAN:
+            entry = _for_mean(entry)
+        buckets = table.get("buckets", _default_buckets(entry))
         if type(buckets) is not int or not 2 <= buckets <= MOST_BUCKETS:
             fail(f"{key}.buckets", f"must be a whole number from 2 to {MOST_BUCKETS:,}", buckets)
-        outside = table.get("outside", OUTSIDE[0])
-        if outside not in OUTSIDE:
-            fail(f"{key}.outside", f"must be one of {', '.join(OUTSIDE)}", outside)
         low, high = (_read_bound(table[name], f"{key}.{name}") for name in ("low", "high"))
         with naming(key):
-            grid = Grid(float(low), float(high), buckets)
+            grid = (Grid.of_points if purpose == MEAN else Grid)(float(low), float(high), buckets)
         stages = cls.read_stages(entry, buckets)
         channels = tuple(each.channel for each in stages) or cls.read_channels(entry, buckets)
         unit = read_text(table.get("unit", ""), f"{key}.unit", LONGEST_NAME, empty=True)
         bounds = (_bound_text(low), _bound_text(high))
-        return cls(entry.name, entry.text, entry.levels, channels, grid, bounds, unit, outside, stages=stages)
+        return cls(entry.name, entry.text, entry.levels, channels, grid, bounds, unit, outside, purpose, stages=stages)
 
     @property
     def scale(self) -> tuple[str | int, ...]:
-        """Bounds and number of buckets."""
-        return (*self.bounds, self.grid.size)
+        """Bounds and number of buckets; that these are points where the mean is wanted."""
+        return (*self.bounds, self.grid.size, *([MEAN] if self.for_mean else []))
+
+    @property
+    def for_mean(self) -> bool:
+        """Whether only the mean is wanted."""
+        return self.purpose == MEAN
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The bounds as numbers."""
+        return float(self.bounds[0]), float(self.bounds[1])
 
     def describe(self) -> str:
         """Name the bounds and the steps between them."""
-        return f"{' to '.join(self.bounds)} {self.unit}".rstrip() + f" in {self.grid.size:,} steps"
+        steps = f"at {self.grid.size:,} points, for the mean" if self.for_mean else f"in {self.grid.size:,} steps"
+        return f"{' to '.join(self.bounds)} {self.unit}".rstrip() + f" {steps}"
 
     def answers_document(self) -> dict[str, Any]:
-        """Return bounds, buckets and unit."""
+        """Return bounds, buckets and unit, and the purpose where it is the mean."""
         low, high = self.bounds
         document = {"low": low, "high": high, "buckets": self.grid.size, "outside": self.outside}
-        return {**document, "unit": self.unit} if self.unit else document
+        extras = {"unit": self.unit, "purpose": self.purpose if self.for_mean else ""}
+        return document | {name: text for name, text in extras.items() if text}
 
     def hideable(self) -> str | None:
         """Means and densities are not estimated from hidden levels yet."""
@@ -79,6 +103,38 @@ class Number(Question):
             "the mean of a number cannot be estimated yet where levels are hidden; "
             "ask for ranges as a choice of one label, or let reports show the level"
         )
+
+
+def _one_of(known: tuple[str, ...], table: Mapping[str, Any], key: str, name: str) -> str:
+    """Return what the file says under a name, the first of the known words by default."""
+    found = table.get(name, known[0])
+    if found not in known:
+        fail(f"{key}.{name}", f"must be one of {', '.join(known)}", found)
+    return str(found)
+
+
+def _for_mean(entry: Entry) -> Entry:
+    """Return the entry with the mechanism for means named where the file leaves the choice."""
+    if entry.tracked:
+        raise SurveyError(
+            f'{entry.key}: a number with purpose = "mean" is rounded at random and cannot be tracked; ask with '
+            'repeat = "fresh", or with purpose = "distribution"'
+        )
+    weights = entry.per_level("weights")
+    named = {
+        level: FOR_MEANS if mechanism == AUTO and weights[level] is None else mechanism
+        for level, mechanism in entry.mechanisms().items()
+    }
+    return entry._replace(table={**entry.table, "mechanism": named})
+
+
+def _default_buckets(entry: Entry) -> int:
+    """Return as many points as the mechanism for means needs at the largest ε, where it is used; 256 otherwise."""
+    if FOR_MEANS in entry.mechanisms().values():
+        from pldp.mechanisms import enough_points  # noqa: PLC0415 - other surveys, and built ones, need it not
+
+        return enough_points(max(level.micro_epsilon for level in entry.levels))
+    return BUCKETS
 
 
 def _read_bound(entry: object, key: str) -> Decimal:

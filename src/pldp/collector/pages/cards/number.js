@@ -10,15 +10,19 @@ const NAMES = { mean: "Mean", "50 %": "Median" };
 export const label = (name) => NAMES[name] ?? `${name} below`;
 
 export const chart = (view) => {
-	const holder = make("div", { className: "wide" });
-	fit(holder, curve(view.density, view.rows[0], brief));
+	const holders = [];
+	if (view.density) {
+		holders.push(make("div", { className: "wide" }));
+		fit(holders[0], curve(view.density, view.rows[0], brief));
+	}
 	const rows = view.rows.map((row) => ({ ...row, label: label(row.label) }));
-	const scale = scaleOf(rows.flatMap(({ estimate, low, high }) => [estimate, low, high]));
+	const scale = scaleOf([...(view.bounds ?? []), ...rows.flatMap(({ estimate, low, high }) => [estimate, low, high])]);
 	const write = ({ low, high }) => writer((high - low) / 4);
-	return [holder, dots(`Mean and quantiles of ${view.name}`, rows, { scale, tick: brief, write, unit: view.unit && ` ${view.unit}`, confidence: view.confidence })];
+	return [...holders, dots(`Mean${view.density ? " and quantiles" : ""} of ${view.name}`, rows, { scale, tick: brief, write, unit: view.unit && ` ${view.unit}`, confidence: view.confidence })];
 };
 
 export const legend = ({ confidence, density }) => {
+	if (!density) return `The dot is the mean, the line its ${brief(100 * confidence)} % interval, between the bounds of the question.`;
 	const cut = Math.max(...density.high) > topOf(density) ? " The band is cut: it reaches higher than drawn." : "";
 	return `The line is the fitted distribution, the band around it holds it with ${brief(100 * confidence)} % at each place; the upright line is the mean with its interval.${cut}`;
 };
