@@ -118,7 +118,7 @@ def test_the_schema_takes_the_keys_of_the_kind_and_no_others(kind: str) -> None:
     jsonschema.validate(document(good), survey_schema())
     every = {key for other in KINDS.values() for key in other.keys}
     sample = {"low": 0, "high": 9, "buckets": 4, "unit": "h", "outside": "clip", "values": ["x", "y"]}
-    sample |= {"fractions": {}, "unprotected": [], "budgets": {}}
+    sample |= {"fractions": {}, "unprotected": [], "budgets": {}, "budget": "set", "at_most": 1}
     broken = [{**good, "kind": "essay"}, {**good, "colour": 1}]
     broken += [{**good, key: sample[key]} for key in every - KINDS[kind].keys.keys()]
     broken += [{key: good[key] for key in good if key != missing} for missing in KINDS[kind].required]

@@ -15,6 +15,7 @@ from pldp.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from pldp.epsilon import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, Micro, epsilon_text, micro_epsilon
+    from pldp.mechanisms.boxes.channel import SampledBoxes
     from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel, SupportChannel, pure
     from pldp.mechanisms.hashing.channel import LinearHashing
     from pldp.mechanisms.hybrid.channel import HybridMechanism
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
     from pldp.mechanisms.number import Grid, NumberChannel
     from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
+    from pldp.mechanisms.privset.channel import PrivSet
     from pldp.mechanisms.projective.blocks import BlockChannel
     from pldp.mechanisms.projective.channel import ProjectiveResponse
     from pldp.mechanisms.projective.pairs import HashedPairs
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.response.channel import RandomizedResponse
     from pldp.mechanisms.response.values import ItemResponse, ValueResponse, WeightedResponse
     from pldp.mechanisms.rounding.channel import StochasticRounding
+    from pldp.mechanisms.set_channel import SetChannel, build_whole_set, planned_share
     from pldp.mechanisms.sets.channel import ItemEpsilon, ItemSet, item_places, places_of, set_of
     from pldp.mechanisms.subset.channel import SubsetSelection
     from pldp.mechanisms.tracking.stages import KeptBytes, Stages, build_stages, read_stages
@@ -54,11 +57,12 @@ __all__ = [
     "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid",
     "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemUnaryEncoding",
     "KeptBytes", "LinearHashing", "Micro", "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism",
-    "Places", "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SquareWave", "Stages",
-    "StochasticRounding", "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding",
-    "ValueResponse", "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages", "epsilon_text", "family",
-    "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon",
-    "most_accurate", "names", "places_of", "pure", "read", "read_stages", "report_promise", "set_of", "suitable",
+    "Places", "PrivSet", "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SampledBoxes",
+    "SetChannel", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel",
+    "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int", "build",
+    "build_stages", "build_whole_set", "epsilon_text", "family", "hideable", "idue_error", "idue_optimum",
+    "item_places", "label_promises", "level_leak", "micro_epsilon", "most_accurate", "names", "places_of",
+    "planned_share", "pure", "read", "read_stages", "report_promise", "set_of", "suitable",
     "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
@@ -66,6 +70,7 @@ __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "pldp.epsilon": ("LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "Micro", "epsilon_text", "micro_epsilon"),
+        "pldp.mechanisms.boxes.channel": ("SampledBoxes",),
         "pldp.mechanisms.channel": ("CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel", "pure"),
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
@@ -83,6 +88,7 @@ __getattr__, __dir__ = lazy_exports(
             "RandomBytes",
             "as_int",
         ),
+        "pldp.mechanisms.privset.channel": ("PrivSet",),
         "pldp.mechanisms.projective.blocks": ("BlockChannel",),
         "pldp.mechanisms.projective.channel": ("ProjectiveResponse",),
         "pldp.mechanisms.projective.pairs": ("HashedPairs",),
@@ -102,6 +108,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),
         "pldp.mechanisms.response.values": ("ItemResponse", "ValueResponse", "WeightedResponse"),
         "pldp.mechanisms.rounding.channel": ("StochasticRounding",),
+        "pldp.mechanisms.set_channel": ("SetChannel", "build_whole_set", "planned_share"),
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
         "pldp.mechanisms.subset.channel": ("SubsetSelection",),
         "pldp.mechanisms.tracking.stages": ("KeptBytes", "Stages", "build_stages", "read_stages"),
