@@ -324,7 +324,7 @@ class Blocks(Table):
         """A block that contains one value and not the other; of one value, any block, which has one number in both."""
         assert isinstance(other, Blocks)  # noqa: S101
         if one == two:
-            return [_larger((self.truth, other.truth, 1), (NUMBER - self.truth, NUMBER - other.truth, 1))]
+            return [larger((self.truth, other.truth, 1), (NUMBER - self.truth, NUMBER - other.truth, 1))]
         most = self.truth * -(-INDEX // self.own)
         return [(most, (NUMBER - other.truth) * (INDEX // (other.blocks - other.own)), 1)]
 
