@@ -35,7 +35,7 @@ PLAIN, BUDGETED = names("labels", per_value=False), names("labels", per_value=Tr
 
 CASES = (
     *(f"choice {mechanism}" for mechanism in (*PLAIN, *BUDGETED)),
-    "choices item_set",
+    *(f"choices {mechanism}" for mechanism in names("sets")),
     *(f"number {mechanism}" for mechanism in names("numbers")),
     "all kinds",
 )
@@ -135,13 +135,21 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
         return entry | _random_bounds(rng, REGISTRY[mechanism].most)
     values = [f"ä{value}" for value in range(LARGE if rng.random() < 0.02 else rng.choice(SIZES))]
     entry["values"] = values
-    if kind == "choices" and rng.random() < 0.5:
-        entry |= _random_fractions(rng, values)
+    if kind == "choices":
+        entry |= _random_set(rng, mechanism, values)
     if mechanism == "iprr" and rng.random() < 0.5:
         entry |= _random_fractions(rng, values)
     elif mechanism in BUDGETED:
         entry |= _random_budgets(rng, mechanism, len(values), names)
     return entry
+
+
+def _random_set(rng: random.Random, mechanism: str, values: list[str]) -> dict[str, Any]:
+    """Budgets of labels or of the whole set, with or without a limit on the labels that may be ticked."""
+    limit = {"at_most": rng.randint(1, len(values))} if rng.random() < 0.5 else {}
+    if mechanism in names("sets", per_value=False) or rng.random() < 0.2:
+        return {"budget": "set", **limit}
+    return {**limit, **(_random_fractions(rng, values) if rng.random() < 0.5 else {})}
 
 
 def _random_bounds(rng: random.Random, most: int) -> dict[str, Any]:
@@ -489,8 +497,8 @@ def _answer(rng: random.Random, question: Question) -> Any:
     if question.kind == "choice":
         return rng.choice(question.values)
     if question.kind == "choices":
-        labels = rng.sample(question.values, rng.randint(0, len(question.values)))
-        wrong: list[Any] = [[*labels, "?"], [*labels, *labels, question.values[0]], 3]
+        labels = rng.sample(question.values, rng.randint(0, question.at_most or len(question.values)))
+        wrong: list[Any] = [[*labels, "?"], [*labels, *labels, question.values[0]], list(question.values), 3]
         return labels if rng.random() > 0.03 else rng.choice(wrong)
     low, high, width = question.grid.low, question.grid.high, question.grid.width
     near = low + rng.randint(0, question.grid.size) * width

@@ -523,6 +523,50 @@ def test_every_kind_of_question_can_be_asked(visit: Visits, server: Server) -> N
     expect(person.page.locator("#spent")).to_contain_text("ε = 3.35 of 20")
 
 
+def test_a_whole_set_costs_once_and_no_more_boxes_can_be_ticked_than_allowed(visit: Visits, server: Server) -> None:
+    survey = loads(
+        """
+        pldp = 1
+        title = "sets"
+        levels = { strict = 1 }
+        [[questions]]
+        name = "any"
+        kind = "choices"
+        values = ["a", "b", "c", "d"]
+        budget = "set"
+        [[questions]]
+        name = "two"
+        kind = "choices"
+        values = ["p", "q", "r", "s", "t", "u", "v", "w", "x", "y"]
+        budget = "set"
+        at_most = 2
+        """
+    )
+    person = visit()
+    replace_survey(person, survey.canonical)
+    person.page.add_init_script("crypto.getRandomValues = (bytes) => bytes.fill(255);")
+    person.page.goto(server.url)
+    expect(person.page.locator("#levels")).to_contain_text(
+        "ε = 1 for an answer. Answering everything costs at most ε = 2"
+    )
+    person.page.get_by_role("button", name="Show the questions").click()
+    for label in ("a", "q", "x"):
+        person.page.get_by_label(label, exact=True).check()
+    assert person.page.get_by_text("Tick at most 2.").count() == 1
+    expect(person.page.get_by_label("r", exact=True)).to_be_disabled()
+    person.page.get_by_label("x", exact=True).uncheck()
+    person.page.get_by_label("r", exact=True).check()
+    assert not person.barriers()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#preview")).to_be_visible()
+    report = read_report(survey, person.page.locator("#exact").inner_text())
+    device = Device(survey, random=lambda count: b"\xff" * count)
+    assert report.answers == device.answer_all({"any": ["a"], "two": ["q", "r"]}).answers
+    told = [line.split("The report ")[1] for line in person.page.locator("#words li").all_inner_texts()]
+    assert told[0] == "is about “d” and ticks “d”, at level “strict”."
+    assert told[1] == "ticks nothing, at level “strict”."  # but a dummy
+
+
 def test_a_survey_that_another_key_signed_is_refused(visit: Visits, server: Server, commute: Survey) -> None:
     private, public = make_key()
     signed = sign(commute, private)

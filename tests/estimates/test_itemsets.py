@@ -57,12 +57,12 @@ def test_estimates_are_unbiased_and_variances_exact_by_enumeration() -> None:
                 np.add.at(patterns[0], places, probabilities * group.reports)
                 mask = sum(1 << item for item in own)
                 sets = np.array([own])
-                assert group.moment(sets, patterns, [1] * size)[0] == pytest.approx(
+                assert group.moment(sets, patterns, (1 << size) - 1)[0] == pytest.approx(
                     float(value & mask == mask), abs=1e-12
                 )
                 truth = np.array([float(value >> item & 1) for item in range(3)])
                 expected = group.expected_variance(sets, truth, "respondents")[0] * group.reports
-                second = group.moment(sets, patterns, [2] * size)[0]
+                second = group.moment(sets, patterns, (1 << size) - 1, (1 << size) - 1)[0]
                 assert second - (value & mask == mask) == pytest.approx(expected)
 
 
@@ -360,7 +360,7 @@ ROWS = people(50, np.random.default_rng(1))
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a", "a"]]), EstimateError, "each item once, not a, a"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [[]]), EstimateError, "at least one item"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, ["a"]), EstimateError, "as a list of names"),
-        (lambda: supports([(EVEN, ROWS)], ITEMS[:3], [["a"]]), EstimateError, "as many as the channel has bits"),
+        (lambda: supports([(EVEN, ROWS)], ITEMS[:3], [["a"]]), EstimateError, "as many as the channel has"),
         (lambda: supports([(EVEN, ROWS)], ["a", "a", "b", "c"], [["a"]]), AnswerError, "'a' is there twice"),
         (lambda: supports([], ITEMS, [["a"]]), EstimateError, "at least one report, not none"),
         (lambda: supports([(EVEN, ROWS)], ITEMS, [["a"]], pool="best"), EstimateError, "pool must be one of"),

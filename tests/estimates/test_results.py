@@ -40,7 +40,7 @@ KEYS = {
 }  # fmt: skip
 OWN_KEYS = {
     "choice": set(),
-    "choices": {"sets", "rules", "min_support", "promise"},
+    "choices": {"sets", "rules", "min_support", "promise", "largest"},
     "number": {"density", "moves"},
     "table": {"questions"},
 }
@@ -67,6 +67,8 @@ def other_kind(mechanism: str) -> Tally:
     question = {"name": "q", "text": "Which?", "kind": "number", "low": 0, "high": 10, "buckets": 32}
     if mechanism in names("sets"):
         question = {"name": "q", "text": "Which?", "kind": "choices", "values": ["a", "b", "c"]}
+        if mechanism in names("sets", per_value=False):
+            question["budget"] = "set"
     return counted({"questions": [{**question, "mechanism": mechanism}]})
 
 

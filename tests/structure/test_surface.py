@@ -182,7 +182,8 @@ def test_everything_shows_itself_in_five_lines(name: str) -> None:
 PARTS = {
     "Bits", "Bound", "Called", "ChangeTest", "Choice", "Choices", "Exact", "FrameService", "Grid", "GroupReports",
     "GroupShares", "Homogeneity", "Integers", "LevelShare", "Note", "Places", "Rates", "Rule", "SetSupports",
-    "Signature", "Spend", "Timing", "Answer", "AuditSettings", "JavaScript", "Options", "Question", "Number",
+    "Signature", "Spend", "Timing", "Answer", "AuditSettings", "JavaScript", "Options", "OutputColumns",
+    "Question", "Number",
 }  # fmt: skip
 """Small ones, options, and those that are seen within others."""
 

@@ -18,7 +18,7 @@ export interface Level {
 
 /** A level as one question offers it. */
 export interface QuestionLevel extends Level {
-	/** What an answer costs, in millionths: `micro`, or for `choices` the sum over all protected labels. */
+	/** What an answer costs, in millionths: `micro`, or for `choices` the sum over all labels with a budget each. */
 	readonly charge: number;
 	/** Whether some label has no protection at this level, so that a report can prove it. */
 	readonly unprotected: boolean;
@@ -46,6 +46,10 @@ interface AnyQuestion {
 export interface LabelQuestion extends AnyQuestion {
 	readonly kind: "choice" | "choices";
 	readonly values: readonly string[];
+	/** Of `choices`: the most labels that may be ticked. */
+	readonly atMost?: number;
+	/** Of `choices`: whether a level's ε protects the whole set of labels, not each label. */
+	readonly whole?: boolean;
 }
 
 /** A number in public bounds, which are decimal text as in the file. */

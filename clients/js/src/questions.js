@@ -25,13 +25,15 @@ export const questionOf = async (entry, known, tracked) => {
 		const stages = stagesOf && stagesOf(where, mechanism, size, perLevel("stages"));
 		const fit = !stages || canonical(new Map(stages.together)) === canonical(weights);
 		check(fit, where, "weights must be those that both stages make together");
+		const channel = channelOf(where, module.takes, mechanism, size, weights, bounds);
+		check(!module.fits || module.fits(channel, shown, micro, stages), where, "weights must fit the question");
 		return {
 			...promise,
 			micro,
 			charge: module.chargeOf?.(bounds) ?? micro,
 			unprotected: bounds.includes(Infinity),
 			weights,
-			channel: channelOf(where, module.takes, mechanism, size, weights, bounds),
+			channel,
 			...(stages && { stages: { ...stages, prices: stages.channels.map(price) } }),
 		};
 	});

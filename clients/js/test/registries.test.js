@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { KINDS } from "../src/kinds/registry.js";
 import { MECHANISMS } from "../src/mechanisms/registry.js";
 
-/** Every module that a kind can load; a choice has another one if its labels have budgets. */
-const modules = (kind) => Promise.all([new Map(), new Map([["budgets", new Map()]])].map(KINDS.get(kind)));
+/** Every module that a kind can load; there is another one if labels have budgets, or a whole set of them has one. */
+const modules = (kind) => Promise.all([[], [["budgets", new Map()]], [["budget", "set"]]].map((keys) => KINDS.get(kind)(new Map(keys))));
 
 test("every kind has all that a question asks of it", async () => {
 	for (const kind of KINDS.keys()) {

@@ -57,9 +57,17 @@ def exact_epsilon(mechanism: str, size: int, weights: Mapping[str, Any]) -> Micr
 
 
 def audit_channel(
-    mechanism: str, size: int, weights: Mapping[str, Any], claimed: int, budgets: Sequence[Micro] = ()
+    mechanism: str,
+    size: int,
+    weights: Mapping[str, Any],
+    claimed: int,
+    budgets: Sequence[Micro] = (),
+    *,
+    whole: bool = False,
 ) -> Exact:
     """Compare what published weights keep with the ε of their level and the budgets of values or items.
+
+    Bits of items are compared item by item, unless the level's ε is that of the `whole` set.
 
     >>> from pldp.mechanisms import build
     >>> audit_channel("krr", 4, build("krr", 4, 1_000_400).weights(), 1_000_000).broken
@@ -71,9 +79,10 @@ def audit_channel(
         return Exact(claimed, math.inf, math.inf, (), (), (), (wrong,))
     plain = micro_of(table.plain())
     bounds = list(budgets) or [claimed] * size
+    by_item = isinstance(table, Sets) and not whole
     if isinstance(table, Sets):
         by_value = [micro_of([table.item_odds(item)]) for item in range(size)]
-        kept, what = by_value, "about item number"
+        kept, what = (by_value, "about item number") if by_item else ([plain], "")
     elif budgets and table.by_output and isinstance(table, Direct):
         by_value = [micro_of([table.column(output)]) for output in range(size)]
         kept, what = by_value, "as output number"
@@ -86,7 +95,7 @@ def audit_channel(
         for place, (found, bound) in enumerate(zip(kept, bounds if what else [claimed], strict=True))
         if found > bound
     ]
-    if isinstance(table, Sets) and math.inf not in bounds:
+    if by_item and math.inf not in bounds:
         charge = sum(bounds)
         if plain > charge:
             broken.append(f"a report tells {epsilon_text(plain)} about the set, above the sum {epsilon_text(charge)}")

@@ -8,7 +8,9 @@ published weight is confirmed on both sides of its threshold, and between thresh
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable
+from math import comb
 
+from pldp.auditing.set_tables import Meeting, rank_bytes
 from pldp.auditing.tables import BIT, INDEX, NUMBER, Bits, Blocks, Direct, Hashed, Subset, Table
 from pldp.mechanisms import Output, RandomBytes, as_int
 
@@ -47,6 +49,9 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
             _check_hashes(draw, table)
         elif isinstance(table, Blocks):
             _check_blocks(draw, table)
+        elif isinstance(table, Meeting):
+            for value in {0, 1, (1 << table.at_most) - 1}:
+                _check_subsets(draw, value, table)
         elif isinstance(table, Bits):
             _check_bits(draw, table, [0, (1 << table.size) - 1] if sets else table.kinds, sets=sets)
     except Wrong as wrong:
@@ -118,12 +123,12 @@ def _check_hashes(draw: Draw, table: Hashed) -> None:
     buckets = table.buckets.size
     for place in (0, 1, 2, 0x80, 0xFF):
         for value in table.kinds:
-            drawn = _by_number(draw, value, bytes([place]) * 16)
+            drawn = _by_number(draw, value, bytes([place]) * table.index_bytes)
             counted: Counter[int] = Counter()
             start = 0
             while start < NUMBER and len(counted) <= buckets:
                 output = as_int(drawn(start))
-                end = _end(drawn, start, output, 0)
+                end = _end(drawn, start, output, table.buckets.other[0])
                 counted[output] += end - start
                 start = end
             weights = sorted(counted.values())
@@ -183,6 +188,25 @@ def _check_blocks(draw: Draw, table: Blocks) -> None:
                 raise Wrong(f"value number {value}: blocks do not contain it for exactly {table.truth} of 2^53 numbers")
             if any(len(run) > 1 for run in found) or len(outputs) < len(runs):
                 raise Wrong(f"value number {value}: blocks of one kind do not have the same number of random numbers")
+
+
+def _check_subsets(draw: Draw, value: int, table: Meeting) -> None:
+    """The class of a subset changes exactly at its weight, and every subset of a class has one rank."""
+    filled = value | (1 << table.at_most - value.bit_count()) - 1 << table.size
+    length = rank_bytes(comb(table.size + table.at_most, table.chosen))
+    for number, count, meets in ((table.meets - 1, table.meeting, True), (table.meets, table.missing, False)):
+        first = (number << SPARE_BITS).to_bytes(7, "little")
+        ranks = range(count) if count <= MOST_PIECES else [count * part // MOST_PIECES for part in range(MOST_PIECES)]
+        seen = set()
+        for rank in ranks:
+            noise = (-(-rank * 256**length // count)).to_bytes(length, "little")
+            subset = as_int(draw(value, _exactly(first, noise)))
+            if subset.bit_count() != table.chosen or bool(subset & filled) != meets:
+                words = f"a subset of {table.chosen} places does not meet it for exactly {table.meets} of 2^53 numbers"
+                raise Wrong(f"value number {value}: {words}")
+            seen.add(subset)
+        if len(seen) < len(ranks):
+            raise Wrong(f"value number {value}: {len(ranks)} ranks give only {len(seen)} different subsets")
 
 
 def _check_bits(draw: Draw, table: Bits, values: Iterable[int], *, sets: bool) -> None:

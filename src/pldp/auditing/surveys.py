@@ -89,7 +89,8 @@ def audit_document(document: Mapping[str, Any]) -> Iterator[Row]:
             for level, weights in question["weights"].items():
                 claimed = read_micro(question["levels"][level])
                 budgets = [read_micro(text) for text in question.get("budgets", {}).get(level, [])]
-                exact = audit_channel(question["mechanism"][level], size, weights, int(claimed), budgets)
+                whole = BY_KIND[question.get("kind", "choice")].whole(question)
+                exact = audit_channel(question["mechanism"][level], size, weights, int(claimed), budgets, whole=whole)
                 yield _row(question["mechanism"][level], question["name"], level, "document", exact)
     except (KeyError, TypeError, AttributeError) as error:
         rule = "survey must be spelled out with weights, as `pldp survey compile` writes it"
@@ -118,7 +119,8 @@ def _level_rows(survey: Survey, question: Question, level: int, samples: int, se
     channel, own = question.channels[level], question.levels[level]
     published = (channel.mechanism, channel.size, channel.weights())
     promises = question.promises(level)
-    exact = audit_channel(*published, own.micro_epsilon, promises if len(promises) > 1 else ())
+    budgets = promises if len(promises) > 1 else ()
+    exact = audit_channel(*published, own.micro_epsilon, budgets, whole=not budgets)
     words = [sampler_fault(channel.draw, read_table(*published), sets=channel.domain == "sets")]
     alone = only(survey, question)
     answers, claims, timed = BY_KIND[question.kind].compare(question, level)

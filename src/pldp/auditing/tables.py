@@ -54,7 +54,7 @@ class Table(ABC):
     def plain(self) -> list[Ratio]:
         """The most that a report tells between any two values, as factors."""
         pairs = product(self.values(), repeat=2)
-        return [reduce(_larger, (self.odds(one, self, two)[0] for one, two in pairs if one != two))]
+        return [reduce(larger, (self.odds(one, self, two)[0] for one, two in pairs if one != two))]
 
     def check(self) -> str | None:
         """Say what is wrong with the integers themselves, if anything: probabilities that do not sum to 1."""
@@ -81,7 +81,7 @@ class Direct(Table):
         assert isinstance(other, Direct)  # noqa: S101 - tables of one question and form
         outputs = self.telling((one, two))
         ratios = ((self.weight(one, output), other.weight(two, output), 1) for output in outputs)
-        return [reduce(_larger, ratios, (1, 1, 1))]
+        return [reduce(larger, ratios, (1, 1, 1))]
 
     def column(self, output: int) -> Ratio:
         """What seeing one output tells between the values that are most and least likely to give it."""
@@ -90,7 +90,7 @@ class Direct(Table):
 
     def plain(self) -> list[Ratio]:
         """Look at the outputs one by one."""
-        return [reduce(_larger, map(self.column, self.telling(self.values())))]
+        return [reduce(larger, map(self.column, self.telling(self.values())))]
 
     def _in_column(self, output: int) -> Iterable[int]:
         return self.values() if self.size <= FEW else {*self.kinds, min(output, self.size - 1)}
@@ -253,7 +253,7 @@ class Sets(Bits):
 
     def item_odds(self, item: int) -> Ratio:
         """What a report tells about the presence of one item of a set, for it and against it, the larger."""
-        return _larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))
+        return larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))
 
     def plain(self) -> list[Ratio]:
         """What a report tells between a set and the set of all other items."""
@@ -288,7 +288,7 @@ class Subset(Table):
         same = [pairs[0], pairs[3]]
         ratios = ((a * d, b * c, 1) for (a, b), (c, d) in (same if one == two else pairs))
         least = NUMBER // (self.size - 1)  # random numbers of one of the other values; of another, one more
-        return [reduce(_larger, ratios), (least + 2 * self.chosen, least, 1)]
+        return [reduce(larger, ratios), (least + 2 * self.chosen, least, 1)]
 
     def plain(self) -> list[Ratio]:
         """Any two values are like any other two."""
@@ -308,6 +308,11 @@ class Hashed(Table):
     buckets: Response
 
     @property
+    def index_bytes(self) -> int:
+        """Random bytes that pick the function."""
+        return 16
+
+    @property
     def kinds(self) -> list[int]:
         """Any two values: some function tells them apart."""
         return [0, self.size - 1]
@@ -321,7 +326,7 @@ class Hashed(Table):
         assert isinstance(other, Hashed)  # noqa: S101
         count = range(self.buckets.size)
         pairs = [(a, b) for a, b in product(count, count) if a == b or one != two]
-        return [reduce(_larger, (self.buckets.odds(a, other.buckets, b)[0] for a, b in pairs))]
+        return [reduce(larger, (self.buckets.odds(a, other.buckets, b)[0] for a, b in pairs))]
 
 
 @dataclass(frozen=True)
@@ -347,7 +352,7 @@ class Blocks(Table):
         """A block that contains one value and not the other; of one value, any block, which has one number in both."""
         assert isinstance(other, Blocks)  # noqa: S101
         if one == two:
-            return [_larger((self.truth, other.truth, 1), (NUMBER - self.truth, NUMBER - other.truth, 1))]
+            return [larger((self.truth, other.truth, 1), (NUMBER - self.truth, NUMBER - other.truth, 1))]
         most = self.truth * -(-INDEX // self.own)
         return [(most, (NUMBER - other.truth) * (INDEX // (other.blocks - other.own)), 1)]
 
@@ -360,10 +365,11 @@ class Blocks(Table):
 
 def bit_odds(one: int, two: int) -> Ratio:
     """The larger ratio of a bit that is 1 with these two weights."""
-    return _larger((one, two, 1), (BIT - one, BIT - two, 1))
+    return larger((one, two, 1), (BIT - one, BIT - two, 1))
 
 
-def _larger(first: Ratio, second: Ratio) -> Ratio:
+def larger(first: Ratio, second: Ratio) -> Ratio:
+    """The larger of two ratios."""
     return first if first[0] * second[1] >= second[0] * first[1] else second
 
 
@@ -433,6 +439,12 @@ def _intervals(size: int, weights: Mapping[str, Any]) -> Intervals:
     return Intervals(size, 2 * len(start) + 1, start, stop, inside, outside)
 
 
+def _set_tables() -> Any:
+    from pldp.auditing import set_tables  # noqa: PLC0415 - its tables are built on these
+
+    return set_tables
+
+
 MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "krr": _krr,
     "sue": _unary,
@@ -446,6 +458,8 @@ MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "aprr": _aprr,
     "prr": _aprr,
     "item_set": lambda size, weights: Sets(size, tuple(weights["kept"]), tuple(weights["raised"])),
+    "boxes": lambda size, weights: _set_tables().picked(size, _krr(1 << weights["boxes"], weights), weights),
+    "privset": lambda size, weights: _set_tables().meeting(size, weights),
     "laplace": _laplace,
     "sr": lambda size, weights: Number(size, 2, first=weights["first"], step=weights["step"]),
     "pm": _window,

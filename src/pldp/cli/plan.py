@@ -59,6 +59,9 @@ def _show(console: Console, planned: Plan, args: argparse.Namespace, needed: Any
     if len(planned.designs) > 1:
         console.print(_designs_table(planned))
     show_prices(console, planned.survey)
+    for each in planned.questions:
+        if each.advice is not None:
+            console.print(f"{each.question}: {each.advice}.")
     console.print(_advice(planned))
 
 

@@ -1,5 +1,6 @@
 """What readers must know: assumptions, which every estimate names, and notes, each with a code that stays the same."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -101,11 +102,31 @@ def no_convergence(gap: float, steps: int) -> Note:
 
 def search_ended_early(size: int, uncounted: int, error: float) -> Note:
     """Say that sets of this size would have been too uncertain to count."""
-    text = (
-        f"no set of {size} items could be reported: {uncounted:,} were left uncounted, as their supports would have "
-        f"standard errors up to {error:.2g}"
+    reason = (
+        f"their supports would have standard errors up to {error:.2g}"
+        if math.isfinite(error)
+        else 'reports of some level tell nothing about so many items together (pool = "precision" does without them)'
     )
+    text = f"no set of {size} items could be reported: {uncounted:,} were left uncounted, as {reason}"
     return Note("search-ended-early", text, "info")
+
+
+def sets_not_told(largest: int) -> Note:
+    """Say that larger sets cannot be estimated, whatever the number of reports."""
+    text = (
+        f"reports tell about at most {largest} {'item' if largest == 1 else 'items'} together: supports of larger "
+        "sets, and rules among their items, cannot be estimated"
+    )
+    return Note("sets-not-told", text, "info")
+
+
+def untold_items(items: Sequence[str]) -> Note:
+    """Name the items that no report of some level tells about."""
+    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+    about = f"{', '.join(items[:3])}{more}"
+    return Note(
+        "few-reports", f"too few reports: those of some level say nothing about {about}; other levels count alone"
+    )
 
 
 def uncertain_items(error: float) -> Note:

@@ -15,6 +15,7 @@ from pldp.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from pldp.epsilon import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, Micro, epsilon_text, micro_epsilon
+    from pldp.mechanisms.boxes.channel import SampledBoxes
     from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel, SupportChannel, pure
     from pldp.mechanisms.hashing.channel import LinearHashing
     from pldp.mechanisms.hybrid.channel import HybridMechanism
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.minimax.channel import Minimax, enough_points
     from pldp.mechanisms.number import Grid, NumberChannel, position, round_at_random
     from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
+    from pldp.mechanisms.privset.channel import PrivSet
     from pldp.mechanisms.projective.blocks import BlockChannel
     from pldp.mechanisms.projective.channel import ProjectiveResponse
     from pldp.mechanisms.projective.pairs import HashedPairs
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.response.channel import RandomizedResponse
     from pldp.mechanisms.response.values import ItemResponse, ValueResponse, WeightedResponse
     from pldp.mechanisms.rounding.channel import StochasticRounding
+    from pldp.mechanisms.set_channel import SetChannel, build_whole_set, planned_share
     from pldp.mechanisms.sets.channel import ItemEpsilon, ItemSet, item_places, places_of, set_of
     from pldp.mechanisms.subset.channel import SubsetSelection
     from pldp.mechanisms.tracking.stages import KeptBytes, Stages, build_stages, read_stages
@@ -56,19 +59,21 @@ __all__ = [
     "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form",
     "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet",
     "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax", "NumberChannel", "OptimisedUnaryEncoding",
-    "Output", "PiecewiseMechanism", "Places", "ProjectiveResponse", "PureChannel", "RandomBytes",
-    "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel",
-    "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int",
-    "build", "build_stages", "enough_points", "epsilon_text", "family", "hideable", "idue_error", "idue_optimum",
-    "item_places", "label_promises", "level_leak", "micro_epsilon", "most_accurate", "names", "places_of", "position",
-    "pure", "read", "read_stages", "report_promise", "round_at_random", "set_of", "suitable",
-    "value_and_level_epsilon", "value_promise",
+    "Output", "PiecewiseMechanism", "Places", "PrivSet", "ProjectiveResponse", "PureChannel", "RandomBytes",
+    "RandomizedResponse", "SampledBoxes", "SetChannel", "SquareWave", "Stages", "StochasticRounding",
+    "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse",
+    "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages", "build_whole_set", "enough_points",
+    "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak",
+    "micro_epsilon", "most_accurate", "names", "places_of", "planned_share", "position", "pure", "read",
+    "read_stages", "report_promise", "round_at_random", "set_of", "suitable", "value_and_level_epsilon",
+    "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
     __name__,
     {
         "pldp.epsilon": ("LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "Micro", "epsilon_text", "micro_epsilon"),
+        "pldp.mechanisms.boxes.channel": ("SampledBoxes",),
         "pldp.mechanisms.channel": ("CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel", "pure"),
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
@@ -87,6 +92,7 @@ __getattr__, __dir__ = lazy_exports(
             "RandomBytes",
             "as_int",
         ),
+        "pldp.mechanisms.privset.channel": ("PrivSet",),
         "pldp.mechanisms.projective.blocks": ("BlockChannel",),
         "pldp.mechanisms.projective.channel": ("ProjectiveResponse",),
         "pldp.mechanisms.projective.pairs": ("HashedPairs",),
@@ -107,6 +113,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),
         "pldp.mechanisms.response.values": ("ItemResponse", "ValueResponse", "WeightedResponse"),
         "pldp.mechanisms.rounding.channel": ("StochasticRounding",),
+        "pldp.mechanisms.set_channel": ("SetChannel", "build_whole_set", "planned_share"),
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
         "pldp.mechanisms.subset.channel": ("SubsetSelection",),
         "pldp.mechanisms.tracking.stages": ("KeptBytes", "Stages", "build_stages", "read_stages"),

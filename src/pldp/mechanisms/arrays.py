@@ -32,10 +32,12 @@ from pldp.mechanisms.registry import build, names
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
 if TYPE_CHECKING:
-    from pldp.mechanisms.sets.arrays import SetArrays, bit_columns
+    from pldp.mechanisms.sets.arrays import SetArrays, bit_columns, joint_of, patterns_of
     from pldp.mechanisms.tracking.stages import Stages
 
-__getattr__ = lazy_exports(__name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns")})[0]
+__getattr__ = lazy_exports(
+    __name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns", "joint_of", "patterns_of")}
+)[0]
 
 Values = npt.NDArray[Any]
 Outputs = npt.NDArray[Any]

@@ -159,10 +159,6 @@ class Channel(Brief, ABC):
         """What a budget of this value bounds: ε of the channel, unless the mechanism has a promise for each value."""
         return self.micro_epsilon
 
-    def item_chances(self, item: int) -> tuple[Fraction, Fraction]:  # noqa: ARG002 - sets have an answer
-        """Return how often an item is in the report of a person whose set has it, and of one whose set has not."""
-        raise EpsilonError(f"{self.mechanism} does not report items one by one")
-
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:  # noqa: ARG002 - others have an answer
         """Return the largest Q(y|x)/Q'(y|x') of two channels of one form, x' being x or any other value."""
         raise EpsilonError(f"what outputs of {self.mechanism} tell about the level is not known")

@@ -30,6 +30,8 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "aprr": ("labels", "response.values", "ValueResponse"),
     "prr": ("labels", "response.values", "WeightedResponse"),
     "item_set": ("sets", "sets.channel", "ItemSet"),
+    "boxes": ("sets", "boxes.channel", "SampledBoxes"),
+    "privset": ("sets", "privset.channel", "PrivSet"),
     "laplace": ("numbers", "laplace.channel", "DiscreteLaplace"),
     "sr": ("numbers", "rounding.channel", "StochasticRounding"),
     "pm": ("numbers", "window.channel", "PiecewiseMechanism"),

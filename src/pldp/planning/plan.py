@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, RandomizedResponse, build, build_stages
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, RandomizedResponse, build_stages
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.kinds import BY_KIND
@@ -64,6 +64,7 @@ class QuestionPlan(Record):
     hiding_cost: float  # how many times larger errors (root mean square) are than with labels that tell the level
     manipulation: float  # people that one forged report can count as; of a mean, the largest true number, so many times
     levels: tuple[LevelPlan, ...]
+    advice: str | None = None  # what would be better, in words
 
     def interval_width(self, confidence: float = 0.95) -> FloatArray:
         """Return the expected width of each interval (both sides together)."""
@@ -97,7 +98,7 @@ class QuestionPlan(Record):
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return plain data."""
         widths = self.interval_width(confidence)
-        names = ("question", "kind", "unit", "reports", "hiding_cost", "manipulation")
+        names = ("question", "kind", "unit", "reports", "hiding_cost", "manipulation", "advice")
         of_level = ("level", "epsilon", "mechanism", "best", "reports", "standard_error", "mechanisms")
         return {
             **{name: getattr(self, name) for name in names},
@@ -254,6 +255,7 @@ def _question_plan(
     reports = people * (survey.ask or len(survey.questions)) / len(survey.questions)
     shares = kind.shares(question, given)
     chosen = [place for place, share in enumerate(mix) if share > 0]
+    levels = tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen)
     cost = 1.0
     variance, manipulation = pool_levels(question, question.channels, reports * mix, shares)
     if survey.level_channel is not None:
@@ -273,7 +275,8 @@ def _question_plan(
         standard_error=np.sqrt(variance),
         hiding_cost=cost,
         manipulation=manipulation,
-        levels=tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen),
+        levels=levels,
+        advice=kind.advice(question, [level.mechanisms for level in levels]),
     )
 
 
@@ -317,12 +320,12 @@ def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict
 def _level_plan(question: Question, place: int, reports: float, shares: FloatArray) -> LevelPlan:
     kind, level, own = BY_KIND[question.kind], question.levels[place], question.channels[place]
     channels = {own.mechanism: own}
-    for name in kind.rivals(own):
+    for name in (each for each in kind.rivals(question, own) if each != own.mechanism):
         with suppress(EpsilonError):  # integer weights of this mechanism cannot keep so small or so large an ε
             channels[name] = (
                 build_stages(name, own.size, level.micro_epsilon, domain=own.domain).channel
                 if question.stages  # others cannot be tracked
-                else build(name, own.size, level.micro_epsilon)
+                else kind.rival(question, name, place)
             )
     variances = {name: kind.one_report(question, each, shares).pooled_by for name, each in channels.items()}
     errors = {name: math.sqrt(float(np.mean(variance)) / reports) for name, variance in variances.items()}

@@ -52,10 +52,21 @@ class LabelQuestion(Question):
     def read(cls, entry: Entry) -> Self:
         """Build the question."""
         values = read_labels(entry)
-        budgets = read_budgets(entry, values)
+        extras = cls.read_extras(entry, len(values))
+        budgets = cls.read_budgets(entry, values)
         stages = cls.read_stages(entry, len(values), budgets)
         channels = tuple(each.channel for each in stages) or cls.read_channels(entry, len(values), budgets)
-        return cls(entry.name, entry.text, entry.levels, channels, values, budgets, stages=stages)
+        return cls(entry.name, entry.text, entry.levels, channels, values, budgets, stages=stages, **extras)
+
+    @classmethod
+    def read_extras(cls, entry: Entry, size: int) -> dict[str, Any]:  # noqa: ARG003 - others have some
+        """Read what only this kind has, as fields of the question."""
+        return {}
+
+    @classmethod
+    def read_budgets(cls, entry: Entry, values: tuple[str, ...]) -> tuple[Budgets, ...]:
+        """Return a budget per value for each level, or nothing if all values share the level's ε."""
+        return read_budgets(entry, values)
 
     @property
     def scale(self) -> tuple[str, ...]:

@@ -131,18 +131,27 @@ class Question(ABC):
         for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
             where = f"{entry.key}, level {level.name}"
             mechanism, published = mechanisms[level.name], weights[level.name]
-            per_value = isinstance(budget, tuple) if cls.domain == "labels" else None  # only labels have both sorts
             if mechanism == AUTO and published is not None:
                 fail(f"{where}: weights", "must come with a named mechanism", mechanism)
             with naming(where):
                 if mechanism != AUTO:
-                    family(mechanism, cls.domain, per_value=per_value)
+                    family(mechanism, cls.domain, per_value=cls.per_value(entry, budget))
                 channels.append(
-                    build(mechanism, size, budget, domain=cls.domain, answer_bytes=entry.answer_bytes)
+                    cls.build_channel(entry, mechanism, size, budget)
                     if published is None
                     else read(mechanism, size, published)
                 )
         return tuple(channels)
+
+    @classmethod
+    def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:
+        """Build the channel of a level with one budget, or with one per value."""
+        return build(mechanism, size, budget, domain=cls.domain, answer_bytes=entry.answer_bytes)
+
+    @classmethod
+    def per_value(cls, entry: Entry, budget: Micro | Budgets) -> bool | None:  # noqa: ARG003 - others depend on it
+        """Tell whether a level's mechanism must take a budget per value, or must not; `None` if it may be either."""
+        return isinstance(budget, tuple) if cls.domain == "labels" else None  # only labels have both sorts
 
     @classmethod
     def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Stages, ...]:

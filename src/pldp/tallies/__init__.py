@@ -4,10 +4,11 @@ from pldp.tallies.counts import BitCounts, Counts, OutputCounts, Pair, PairCount
 from pldp.tallies.fusion import ABSENT, Fused, Service, Source, fused_of
 from pldp.tallies.joining import fuse
 from pldp.tallies.kernel import tally
-from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, patterns_of
+from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, OutputColumns, columns_of, joint_counts
 from pldp.tallies.tally import Tally, unreadable_reports
 
 __all__ = [
-    "ABSENT", "LARGEST_SET", "BitCounts", "Columns", "Counts", "Fused", "ItemColumns", "OutputCounts", "Pair",
-    "PairCounts", "Service", "Source", "Tally", "fuse", "fused_of", "patterns_of", "tally", "unreadable_reports",
+    "ABSENT", "LARGEST_SET", "BitCounts", "Columns", "Counts", "Fused", "ItemColumns", "OutputColumns", "OutputCounts",
+    "Pair", "PairCounts", "Service", "Source", "Tally", "columns_of", "fuse", "fused_of", "joint_counts",
+    "tally", "unreadable_reports",
 ]  # fmt: skip

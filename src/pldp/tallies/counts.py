@@ -186,7 +186,7 @@ def counts_from_arrays(channel: Channel, arrays: Mapping[str, npt.NDArray[Any]])
     """Rebuild stored counts and refuse what does not fit the channel."""
     if isinstance(channel.form, Bits):
         ones, reports = arrays["ones"].astype(np.int64), int(arrays["reports"])
-        _require(ones.shape == (channel.size,) and bool((ones >= 0).all() and (ones <= reports).all()))
+        _require(ones.shape == (channel.form.length,) and bool((ones >= 0).all() and (ones <= reports).all()))
         rows, row_counts = arrays.get("patterns"), arrays.get("pattern_counts")
         if rows is None or row_counts is None:
             return BitCounts(reports, ones)

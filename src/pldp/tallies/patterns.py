@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import TallyError
-from pldp.mechanisms.arrays import ByteArray, IntArray, WordArray, bit_columns
+from pldp.mechanisms import Bits, Channel
+from pldp.mechanisms.arrays import ByteArray, IntArray, SetArrays, WordArray, arrays, bit_columns, joint_of, patterns_of
 from pldp.records import Record
 
 LARGEST_SET = 16  #: Items of one set at most: its patterns are a table of 2^m counts.
@@ -35,6 +36,10 @@ class Columns(Protocol):
     def size(self) -> int:
         """Number of items."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether every report tells about every item, so that the counts of a set's parts are those of its subsets."""
+
     def joint_counts(self, sets: IntArray) -> IntArray:
         """Return how many reports have all items of each set (sets × items)."""
 
@@ -48,6 +53,8 @@ class ItemColumns(Record):
 
     reports: int
     bits: WordArray  #: Items × words of 64 reports; unused bits of the last word are 0.
+
+    whole: ClassVar[bool] = True
 
     @classmethod
     def of_rows(cls, rows: ByteArray, size: int) -> ItemColumns:
@@ -108,20 +115,52 @@ _ONES_OF_HALF = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8)
 _ones: Callable[[WordArray], IntArray] = _ones_by_processor if hasattr(np, "bitwise_count") else _ones_by_table
 
 
-def patterns_of(joint: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Turn counts of "at least these items" into counts of "exactly these items" (Möbius inversion).
+@dataclass(frozen=True, eq=False, repr=False)
+class OutputColumns(Record):
+    """Reports of sets whose outputs are integers, by their counts: each tells about some of the items."""
 
-    Columns are subsets: bit j of the column is item j of the set.
+    channel: Channel
+    counts: IntArray
 
-    >>> patterns_of(np.array([[10, 6, 5, 2]])).tolist()              # none, first, second, both
-    [[1, 4, 3, 2]]
+    whole: ClassVar[bool] = False
+
+    @property
+    def reports(self) -> int:
+        """Number of reports."""
+        return int(self.counts.sum())
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        return self.channel.size
+
+    def joint_counts(self, sets: IntArray) -> IntArray:
+        """Return how many reports have all items of each set (sets × items)."""
+        return np.asarray(self.pattern_counts(sets)[:, -1])
+
+    def pattern_counts(self, sets: Sequence[Sequence[int]] | IntArray) -> IntArray:
+        """Return how often reports that tell about the items of each set show each pattern: sets × 2^items."""
+        form: SetArrays = arrays(self.channel)
+        return form.pattern_counts(self.counts, checked_sets(sets, self.size))
+
+
+def columns_of(channel: Channel, outputs: npt.NDArray[Any]) -> Columns:
+    """Return what counts the patterns of a channel's outputs: packed rows of bits, or counts of integers.
+
+    Bits beyond those of the items stand for nothing that could be counted.
     """
-    patterns = joint.copy()
-    size = joint.shape[1].bit_length() - 1
-    for item in range(size):
-        table = patterns.reshape(len(joint), 1 << size - 1 - item, 2, 1 << item)
-        table[:, :, 0] -= table[:, :, 1]
-    return patterns
+    form = channel.form
+    if not isinstance(form, Bits):
+        return OutputColumns(channel, outputs)
+    return ItemColumns(len(outputs), bit_columns(outputs, form.length)[: channel.size])
+
+
+def joint_counts(columns: Columns, sets: IntArray) -> IntArray:
+    """Return, for every part of each set, how many of the reports that tell about the set have all items of the part.
+
+    Bit j of a column is item j of the set: the first column counts the reports that tell, the last those with the set.
+    """
+    return np.asarray(joint_of(columns.pattern_counts(sets)))
 
 
 def checked_sets(sets: Sequence[Sequence[int]] | IntArray, size: int) -> IntArray:

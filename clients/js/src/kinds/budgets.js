@@ -36,5 +36,5 @@ const valuePromise = (values, { evidence, promised, pair }, value) => {
 
 export const explain = ({ values }, { channel }) => {
 	const promise = channel.rulesOut ? reportPromise : valuePromise;
-	return firstLines(values, (value) => promise(values, channel, value), "answers");
+	return firstLines(values, (value) => promise(values, channel, value), "more answers");
 };

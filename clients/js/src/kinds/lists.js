@@ -18,5 +18,5 @@ export const boundsOf = ({ budgets, levels, values }, level, micro, key) => {
 export const firstLines = (labels, say, what) => {
 	const rest = labels.length - MOST_LINES;
 	const lines = labels.slice(0, MOST_LINES).map((_, place) => say(place));
-	return rest > 0 ? [...lines, `(${rest} more ${what} are protected in the same way.)`] : lines;
+	return rest > 0 ? [...lines, `(${rest} ${what} are protected in the same way.)`] : lines;
 };

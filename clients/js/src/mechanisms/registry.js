@@ -26,6 +26,8 @@ export const MECHANISMS = new Map([
 	["aprr", ["budgeted label", list, budgets, "other"]],
 	["prr", ["budgeted label", list, budgets, "other"]],
 	["item_set", ["set", list, () => import("./sets.js"), "kept", "raised"]],
+	["boxes", ["set", one, () => import("./boxes.js"), "boxes", "other", "picks"]],
+	["privset", ["set", one, () => import("./privset.js"), "at_most", "chosen", "meets"]],
 	["laplace", ["number", one, () => import("./laplace.js"), "decay", "peak"]],
 	["sr", ["number", one, () => import("./rounding.js"), "first", "step"]],
 	["pm", ["number", one, window, "width", "inside", "outside"]],

@@ -1,6 +1,7 @@
 /** Any number of values, each a bit of its own. */
 import { BIT_TOTAL, bits, drawBits } from "./bits.js";
 import { chancesOf, promise } from "./draws.js";
+import { largest, microOfPowers } from "../epsilon.js";
 
 export const item_set = (sure, size, kept, raised) => {
 	const total = BIT_TOTAL;
@@ -13,6 +14,13 @@ export const item_set = (sure, size, kept, raised) => {
 		...bits(size, 0, bitsOf),
 		kept,
 		raised,
+		byItem: true,
+		largestSet: Number(size),
+		preface: "",
+		whole: () => {
+			const odds = kept.map((weight, place) => largest([weight, raised[place], 1n], [total - raised[place], total - weight, 1n]));
+			return odds.every(([, less]) => less) ? microOfPowers(odds) : Infinity;
+		},
 		promised: (place) => promise([kept[place], raised[place]], [total - raised[place], total - kept[place]])(),
 		chances: (place) => chancesOf(total, kept[place], raised[place])(),
 	};

@@ -35,6 +35,10 @@ class AuditedKind(ABC, Generic[Q]):
         """Return the number of values of a question's channels, from its table in a survey document."""
         return len(document["values"])
 
+    def whole(self, document: Mapping[str, Any]) -> bool:  # noqa: ARG002 - sets of labels have a choice
+        """Tell whether a question's budget is that of the whole answer, not of its parts; from its table."""
+        return True
+
     @abstractmethod
     def example(self, mechanism: str) -> dict[str, Any]:
         """Return a small question that uses this mechanism, as a survey file has it."""

@@ -33,7 +33,7 @@ const costOf = ({ repeat, hiding }, answers, cap) => {
 };
 
 const wordsOf = (survey, answers, most, cap) => {
-	const promised = new Set(["an answer", ...answers.map(({ question }) => KINDS[question.kind].protects)]);
+	const promised = new Set(["an answer", ...answers.map(({ question }) => KINDS[question.kind].protects(question))]);
 	const bare = answers.some(({ level }) => level.unprotected);
 	return [
 		`ε = ${epsilonText(most)} for ${[...promised].join(" or ")}.`,

@@ -1,9 +1,9 @@
-"""Any number of labels on the device, each a bit of its own."""
+"""Any number of labels on the device: a set, whose labels are protected one by one or all together."""
 
 import math
 from collections.abc import Iterable
 
-from pldp.device.wording import MOST_LINES, of_hundred, with_rest
+from pldp.device.wording import MOST_LINES, of_hundred, times, with_rest
 from pldp.errors import AnswerError
 from pldp.mechanisms import MICRO, epsilon_text
 from pldp.survey import Choices
@@ -20,22 +20,43 @@ def encode(question: Choices, value: object) -> int:
             f"value must be different labels among the {len(question.values)} of question {question.name!r}; "
             "some are not"
         )
+    if question.at_most is not None and len(places) > question.at_most:
+        raise AnswerError(
+            f"value must be at most {question.at_most} labels of question {question.name!r}; there are more"
+        )
     return sum(1 << place for place in places if place is not None)
 
 
 def explain(question: Choices, level: int) -> list[str]:
     """Say for each label how often reports have it ticked, and what all labels cost together."""
-    lines = [_explain_item(question, level, item) for item in range(len(question.values))[:MOST_LINES]]
+    if question.whole:
+        return _explain_whole(question, level)
+    lines = [
+        f"{_chances(question, level, item)} ({_odds(question, level, item)})."
+        for item in range(len(question.values))[:MOST_LINES]
+    ]
     cost = epsilon_text(question.charge(level))
     return [*with_rest(lines, len(question.values), "boxes"), f"All boxes together cost ε = {cost}."]
 
 
-def _explain_item(question: Choices, level: int, item: int) -> str:
+def _explain_whole(question: Choices, level: int) -> list[str]:
+    """Say what a report is about, how often it has the first label ticked, and what it tells between any two sets."""
     channel = question.channels[level]
-    kept, raised = map(of_hundred, channel.item_chances(item))
-    micro = channel.promised(item)
+    return [
+        *filter(None, [channel.preface]),
+        f"{_chances(question, level, 0)}, and so for every box.",
+        f"Whatever your report says, it changes the odds between any two sets of boxes at most "
+        f"{times(channel.micro_epsilon)}.",
+    ]
+
+
+def _chances(question: Choices, level: int, item: int) -> str:
+    kept, raised = map(of_hundred, question.channels[level].item_chances(item))
+    label = question.values[item]
+    return f'of 100 people who tick "{label}", about {kept} reports have it ticked; of 100 who do not, about {raised}'
+
+
+def _odds(question: Choices, level: int, item: int) -> str:
+    micro = question.channels[level].promised(item)
     odds = "" if micro == math.inf else f"odds change at most {math.exp(micro / MICRO):.3g} times, "
-    return (
-        f'of 100 people who tick "{question.values[item]}", about {kept} reports have it ticked; of 100 who do not, '
-        f"about {raised} ({odds}ε = {epsilon_text(micro)})."
-    )
+    return f"{odds}ε = {epsilon_text(micro)}"

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from pldp.estimates.notes import uncertain_items
+from pldp.estimates.notes import uncertain_items, untold_items
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports, PersonWeights, Result
 from pldp.estimates.sets.groups import ItemGroups
@@ -62,6 +62,7 @@ class Sets(Result):
             "rules": [asdict(rule) for rule in self.rules()],
             "min_support": self.sets.min_support,
             "promise": self.sets.promise,
+            "largest": self.sets.largest,
         }
         if self.by_size is not None:
             rows = [row._asdict() for row in self.by_size.rows(confidence)]
@@ -99,7 +100,11 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
         ),
         homogeneity=found.homogeneity,
         assumptions=found.assumptions,
-        notes=(*frequent.notes, *((uncertain_items(worst),) if worst > HOPELESS else ())),
+        notes=(
+            *frequent.notes,
+            *((untold_items([items[place] for place in together.untold]),) if together.untold else ()),
+            *((uncertain_items(worst),) if worst > HOPELESS else ()),
+        ),
         manipulation=found.manipulation,
         confidence=options.confidence,
     )

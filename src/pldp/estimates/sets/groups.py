@@ -1,10 +1,10 @@
-"""Supports of sets of items from perturbed patterns: inversion item by item, variances, pooling over groups.
+"""Supports of sets of items from perturbed patterns: means of unbiased weights, variances, pooling over groups.
 
-Item i has p_i = Pr(1|present) and q_i = Pr(1|absent). The report's bit y turns into the weight
-w_i(y) = (y − q_i)/(p_i − q_i), whose mean is 1 for a present and 0 for an absent item. Items are perturbed
-independently, so the mean over reports of Π_i w_i(y_i) is the support of a set, without bias: this is the inverse of
-the Kronecker product of the items' 2 × 2 channels, applied one factor at a time to the counts of the 2^m patterns. The
-second moment needs the same contraction with w² in the place of w.
+The reports that tell about the items of a set show a pattern of them each, and the form of their channel says how much
+a pattern counts for the support of the set or of a part of it (`pldp.mechanisms.sets.arrays`). Where every item has a
+bit of its own, w_i(y) = (y − q_i)/(p_i − q_i) and a pattern counts Π_i w_i(y_i): the inverse of the Kronecker product
+of the items' 2 × 2 channels, applied one factor at a time to the counts of the 2^m patterns. Variances need products of
+weights.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.result import Homogeneity
-from pldp.mechanisms import ItemSet
-from pldp.mechanisms.arrays import ByteArray, FloatArray, IntArray, SetArrays
+from pldp.mechanisms import Channel
+from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, arrays, patterns_of
 from pldp.records import Record
-from pldp.tallies import Columns, ItemColumns
+from pldp.tallies import Columns, columns_of, joint_counts
 
 Arrays = Sequence[npt.NDArray[Any]]
 Places = Sequence[int]
@@ -33,29 +33,35 @@ Places = Sequence[int]
 class ItemGroup(Record):
     """People who used one channel, and how many they are."""
 
-    channel: ItemSet
+    channel: Channel
     reports: int
 
     @cached_property
     def arrays(self) -> SetArrays:
         """The array form of the channel."""
-        return SetArrays(self.channel)
+        form: SetArrays = arrays(self.channel)
+        return form
 
-    def moment(self, sets: IntArray, patterns: npt.NDArray[Any], powers: Sequence[int]) -> FloatArray:
-        """Return the mean over reports of Π_j w_j^power_j for each set; powers are those of the set's items."""
-        table = patterns / self.reports
-        for item in reversed(range(len(powers))):
-            weights = self.arrays.bit_weights[sets[:, item]] ** powers[item]
-            half = table.shape[1] // 2
-            table = weights[:, :1] * table[:, :half] + weights[:, 1:] * table[:, half:]
-        return np.asarray(table[:, 0])
+    def telling(self, patterns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return how many reports tell about each set, given the counts of its patterns (sets × 2^items)."""
+        return np.asarray(patterns.sum(axis=1) * (patterns.shape[1] <= 1 << self.arrays.largest))
+
+    def moment(self, sets: IntArray, patterns: npt.NDArray[Any], one: int, two: int = 0) -> FloatArray:
+        """Return the mean over the reports that tell of W_one·W_two for each set; 0 where none tells."""
+        if sets.shape[1] > self.arrays.largest:
+            return np.zeros(len(sets))
+        return self.arrays.moment(sets, patterns / np.maximum(self.telling(patterns), 1)[:, None], one, two)
 
     def expected_variance(self, sets: IntArray, item_supports: FloatArray, target: Target) -> FloatArray:
         """Return the variance of the support of each set, were items independent with the given supports."""
-        squares = self.arrays.second_moment(item_supports)
-        support = item_supports[sets].prod(axis=1)
-        known = support**2 if target == "population" else support
-        return np.asarray(np.maximum(squares[sets].prod(axis=1) - known, 0) / self.reports)
+        items = sets.shape[1]
+        if items > self.arrays.largest:
+            return np.full(len(sets), np.inf)
+        squares = self.arrays.second_moment(sets, item_supports)
+        support, told = item_supports[sets].prod(axis=1), self.arrays.telling(items)
+        # Of the respondents, those whose reports tell are a random part: only their own spread is known.
+        known = support**2 if target == "population" else support - (1 - told) * (support - support**2)
+        return np.asarray(np.maximum(squares - known, 0) / (self.reports * told))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +70,8 @@ class ItemGroups(Record):
 
     Weights by `precision` are inverse variances at the pooled supports of the items, items taken as independent, so
     that a set's weights hardly depend on its own noise. `own_supports` are unbiased, of every item (columns) in every
-    group (rows); `columns` are the reports of each group, for counting: no estimate from counts needs them.
+    group (rows); `columns` are the reports of each group, for counting: no estimate from counts needs them. `untold`
+    are the items that no report of some group tells about.
     """
 
     groups: tuple[ItemGroup, ...]
@@ -72,27 +79,31 @@ class ItemGroups(Record):
     target: Target
     own_supports: FloatArray
     columns: tuple[Columns, ...]
+    untold: tuple[int, ...] = ()
 
     @classmethod
     def of(
-        cls, groups: Sequence[tuple[ItemSet, ByteArray | Columns]], size: int, pool: Pool, target: Target
+        cls, groups: Sequence[tuple[Channel, npt.NDArray[Any] | Columns]], size: int, pool: Pool, target: Target
     ) -> ItemGroups:
         """Pair channels with columns; groups without reports are left out."""
         check_pooling(pool, target)
         for channel, _ in groups:
             if channel.size != size:
-                raise EstimateError(f"items must be as many as the channel has bits ({channel.size}), not {size}")
-        every = [ItemColumns.of_rows(rows, size) if isinstance(rows, np.ndarray) else rows for _, rows in groups]
+                raise EstimateError(f"items must be as many as the channel has ({channel.size}), not {size}")
+        every = [columns_of(channel, own) if isinstance(own, np.ndarray) else own for channel, own in groups]
         pairs = zip((channel for channel, _ in groups), every, strict=True)
         made = tuple(ItemGroup(channel, own.reports) for channel, own in pairs if own.reports)
         if not made:
             raise EstimateError("groups must hold at least one report, not none")
         columns = tuple(own for own in every if own.reports)
         singles = np.arange(size)[:, None]
-        ones = [own.joint_counts(singles) for own in columns]
-        counts = [np.stack([own.reports - one, one], axis=1) for own, one in zip(made, ones, strict=True)]
-        supports = [own.moment(singles, count, [1]) for own, count in zip(made, counts, strict=True)]
-        return cls(made, pool, target, np.array(supports), columns)
+        counts = [patterns_of(joint_counts(own, singles)) for own in columns]
+        supports = np.array([own.moment(singles, count, 1) for own, count in zip(made, counts, strict=True)])
+        untold = np.array([own.telling(count) == 0 for own, count in zip(made, counts, strict=True)])
+        if untold.any():  # an item that no report of a group tells about is had there as often as in the others
+            others = np.average(supports, axis=0, weights=np.where(untold, 1e-300, [[own.reports] for own in made]))
+            supports = np.where(untold, others, supports)
+        return cls(made, pool, target, supports, columns, tuple(np.flatnonzero(untold.any(axis=0)).tolist()))
 
     @cached_property
     def reports(self) -> int:
@@ -112,41 +123,62 @@ class ItemGroups(Record):
     @cached_property
     def growth(self) -> float:
         """The least factor, at most 1, by which one more item changes an expected standard error."""
-        least = min(group.arrays.second_moment(self.item_supports).min() for group in self.groups)
-        return min(1.0, float(np.sqrt(least)))
+        return min(group.arrays.growth(self.item_supports) for group in self.groups)
 
     def weights(self, sets: IntArray) -> FloatArray:
         """Return the weight of every group (rows) in the support of every set; they sum to 1 over the groups."""
         if self.pool == "size" or len(self.groups) == 1:
             return np.repeat(self.sizes[:, None], len(sets), axis=1)
         precisions = self._precisions(sets)
-        return np.asarray(precisions / np.sum(precisions, axis=0))
+        return _normalised(precisions, self.sizes)
 
     def _precisions(self, sets: IntArray) -> FloatArray:
         return np.array([1 / own.expected_variance(sets, self.item_supports, "population") for own in self.groups])
 
     @property
     def manipulation(self) -> float:
-        """People that one forged report can count as in an item's support: the largest weight·n/n_g·(1−q)/(p−q)."""
+        """People that one forged report can count as in an item's support: the largest weight·n/n_g·(its weight)."""
         weights = self.weights(np.arange(self.groups[0].channel.size)[:, None])
-        ones = np.array([group.arrays.bit_weights[:, 1] for group in self.groups])
-        return float((weights / self.sizes[:, None] * ones).max())
+        forged = np.array([group.arrays.forged for group in self.groups])
+        return float((weights / self.sizes[:, None] * forged).max())
 
     def expected_error(self, sets: IntArray) -> FloatArray:
         """Return the standard error to expect for each set before it is counted, items taken as independent."""
         parts = [group.expected_variance(sets, self.item_supports, self.target) for group in self.groups]
-        return np.asarray(np.sqrt(np.sum(self.weights(sets) ** 2 * parts, axis=0)))
+        weights = self.weights(sets)
+        with np.errstate(invalid="ignore"):  # a group that tells nothing has an infinite variance and no weight
+            return np.asarray(np.sqrt(np.sum(np.where(weights > 0, weights**2 * parts, 0), axis=0)))
 
     def estimate(self, sets: IntArray, patterns: Arrays) -> tuple[FloatArray, FloatArray]:
         """Return supports and standard errors of sets of one size from the groups' pattern counts."""
-        weights, every = self.weights(sets), range(sets.shape[1])
-        support = self.mean(weights, sets, patterns, [1 for _ in every])
+        weights, every = self.told_weights(sets, patterns), range(sets.shape[1])
+        support = self.mean(weights, sets, patterns, every)
         variance = self.covariance(weights, sets, patterns, every, every, (support, support, support))
-        return support, np.sqrt(np.maximum(variance, 0))
+        variance = np.maximum(variance, self._least_variance(weights, patterns))
+        untold = ~self._told(patterns).any(axis=0)
+        support[untold], variance[untold] = np.nan, np.inf
+        return support, np.sqrt(variance)
 
-    def mean(self, weights: FloatArray, sets: IntArray, patterns: Arrays, powers: Places) -> FloatArray:
-        """Return the pooled mean of Π w^power."""
-        parts = [group.moment(sets, own, powers) for group, own in zip(self.groups, patterns, strict=True)]
+    def told_weights(self, sets: IntArray, patterns: Arrays) -> FloatArray:
+        """Return `weights`, but none for a group that has no report which tells about a set."""
+        told, weights = self._told(patterns), self.weights(sets)
+        return weights if told.all() else _normalised(weights * told, self.sizes)
+
+    def _least_variance(self, weights: FloatArray, patterns: Arrays) -> FloatArray:
+        """Return what noise alone adds to a variance: the few reports that tell may all say the same by chance."""
+        items, total = patterns[0].shape[1].bit_length() - 1, np.zeros(weights.shape[1])
+        for group, own, weight in zip(self.groups, patterns, weights, strict=True):
+            told = group.telling(own)
+            total += weight**2 * group.arrays.least_noise(items) * (told > 0) / np.maximum(told, 1)
+        return total
+
+    def _told(self, patterns: Arrays) -> npt.NDArray[np.bool_]:
+        """Return whether each group (rows) has a report that tells about each set."""
+        return np.array([group.telling(own) > 0 for group, own in zip(self.groups, patterns, strict=True)])
+
+    def mean(self, weights: FloatArray, sets: IntArray, patterns: Arrays, part: Places) -> FloatArray:
+        """Return the pooled support of a part of each set (places of its items)."""
+        parts = [group.moment(sets, own, _mask(part)) for group, own in zip(self.groups, patterns, strict=True)]
         return np.asarray(np.sum(weights * parts, axis=0))
 
     def covariance(
@@ -154,26 +186,30 @@ class ItemGroups(Record):
     ) -> FloatArray:
         """Return the covariance of the supports of two parts of each set (places of their items).
 
-        For a sample of the population a group's covariance is (mean of w_one·w_two − f_one·f_two)/n. For the
-        respondents themselves f of the union takes the place of the product, as only the perturbation is random. Where
-        groups are pooled by precision, who of the respondents is in which group is random as well: that adds
-        Cov(one, two)·(Σ weight²/n_g − 1/n). `pooled` are the pooled supports of one, of two and of their union.
+        For a sample of the population a group's covariance is (mean of W_one·W_two − f_one·f_two)/n over the n reports
+        that tell. For the respondents themselves f of the union takes the place of the product, as only the
+        perturbation is random, and who is asked: where n of the group's N reports tell, that adds
+        Cov(one, two)·(1/n − 1/N).
+        Where groups are pooled by precision, who of the respondents is in which group is random as well: that adds
+        Cov(one, two)·(Σ weight²/N_g − 1/N). `pooled` are the pooled supports of one, of two and of their union.
         """
-        every = range(sets.shape[1])
-        in_one, in_two = ([int(place in part) for place in every] for part in (one, two))
-        both = [first + second for first, second in zip(in_one, in_two, strict=True)]
+        first, second = _mask(one), _mask(two)
         total = np.zeros(len(sets))
         for group, own, weight in zip(self.groups, patterns, weights, strict=True):
-            product = group.moment(sets, own, both)
-            if self.target == "respondents":
-                known = group.moment(sets, own, [min(power, 1) for power in both])
+            told = np.maximum(group.telling(own), 1)
+            product = group.moment(sets, own, first, second)
+            if self.target == "population":
+                known = group.moment(sets, own, first) * group.moment(sets, own, second)
             else:
-                known = group.moment(sets, own, in_one) * group.moment(sets, own, in_two)
-            total += weight**2 * (product - known) / group.reports
+                known = group.moment(sets, own, first | second)
+                if group.arrays.telling(1) < 1:
+                    apart = group.moment(sets, own, first) * group.moment(sets, own, second)
+                    known = apart + told / group.reports * (known - apart)
+            total += weight**2 * (product - known) / told
         if self.target == "respondents" and self.pool == "precision" and len(self.groups) > 1:
-            first, second, union = (np.clip(support, 0, 1) for support in pooled)
+            f_one, f_two, union = (np.clip(support, 0, 1) for support in pooled)
             sizes = np.array([group.reports for group in self.groups])[:, None]
-            total += (union - first * second) * ((weights**2 / sizes).sum(axis=0) - 1 / self.reports)
+            total += (union - f_one * f_two) * ((weights**2 / sizes).sum(axis=0) - 1 / self.reports)
         return total
 
     def homogeneity(self) -> Homogeneity | None:
@@ -190,3 +226,13 @@ class ItemGroups(Record):
         mean = (precisions * shares).sum(axis=0) / precisions.sum(axis=0)
         statistics = (precisions * (shares - mean) ** 2).sum(axis=0)
         return Homogeneity.of(float(statistics.max()), len(self.groups) - 1, len(singles))
+
+
+def _mask(part: Places) -> int:
+    return sum(1 << place for place in part)
+
+
+def _normalised(weights: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Let the weights of each set sum to 1; where no group tells anything, weigh them by size."""
+    total = weights.sum(axis=0)
+    return np.asarray(np.where(total > 0, weights, sizes[:, None]) / np.where(total > 0, total, 1))

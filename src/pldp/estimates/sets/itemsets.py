@@ -10,14 +10,15 @@ from typing import Literal
 import numpy as np
 
 from pldp.errors import EstimateError
+from pldp.estimates.notes import sets_not_told
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.search import Search, SetPart
 from pldp.estimates.sets.supports import Baskets, SetSupports, circumstances
 from pldp.mechanisms import item_places
-from pldp.mechanisms.arrays import FloatArray
+from pldp.mechanisms.arrays import FloatArray, patterns_of
 from pldp.records import Brief
-from pldp.tallies import LARGEST_SET, patterns_of
+from pldp.tallies import LARGEST_SET
 
 Control = Literal["any", "each"]
 
@@ -86,12 +87,15 @@ class Rule(Brief):
 class Itemsets(SetSupports):
     """The sets that a search reports with at least `min_support`, and how many sets of each size it examined.
 
+    `largest` is the size of the largest sets that were looked for and that reports tell about.
+
     `promise` says which error is controlled; `items`, `parts` (counts by size) and `together` are what rules need.
     """
 
     min_support: float
     promise: str
     examined: Mapping[int, int]
+    largest: int
     items: tuple[str, ...] = field(repr=False)
     parts: tuple[SetPart, ...] = field(repr=False)
     together: ItemGroups = field(repr=False)
@@ -164,11 +168,12 @@ def search_sets(
         raise EstimateError(f"min_support must be above 0 and at most 1, not {min_support}")
     if not 1 <= largest <= LARGEST_SET:
         raise EstimateError(f"largest must be from 1 to {LARGEST_SET} items, not {largest}")
-    largest = min(largest, len(items))
+    asked = min(largest, len(items))
+    largest = min(asked, max(group.arrays.largest for group in together.groups))
     thresholds, follow = rates.thresholds(len(items), largest), -NormalDist().inv_cdf(rates.miss)
     parts, examined, notes = Search(together, min_support, thresholds, follow).run()
     about = circumstances(together)
-    about["notes"] += notes
+    about["notes"] += (*notes, *((sets_not_told(largest),) if largest < asked else ()))
     return Itemsets(
         sets=tuple(tuple(items[place] for place in one) for part in parts for one in part.sets),
         support=np.concatenate([part.support for part in parts]),
@@ -176,6 +181,7 @@ def search_sets(
         min_support=min_support,
         promise=rates.promise,
         examined=examined,
+        largest=largest,
         items=tuple(items),
         parts=tuple(parts),
         together=replace(together, columns=()),
@@ -188,11 +194,11 @@ def _rules_within(together: ItemGroups, part: SetPart, items: Sequence[str]) -> 
     sets, size = part.sets, part.sets.shape[1]
     if size < 2 or not len(sets):
         return
-    weights = together.weights(sets)
     patterns = [patterns_of(own) for own in part.joint]
+    weights = together.told_weights(sets, patterns)
 
     def mean(places: Sequence[int]) -> FloatArray:
-        return together.mean(weights, sets, patterns, [int(place in places) for place in range(size)])
+        return together.mean(weights, sets, patterns, places)
 
     whole = tuple(range(size))
     both = mean(whole)

@@ -12,9 +12,9 @@ from pldp.errors import EstimateError
 from pldp.estimates.notes import search_ended_early
 from pldp.estimates.result import Note
 from pldp.estimates.sets.groups import ItemGroups
-from pldp.mechanisms.arrays import FloatArray, IntArray
+from pldp.mechanisms.arrays import FloatArray, IntArray, patterns_of
 from pldp.records import Record
-from pldp.tallies import patterns_of
+from pldp.tallies import joint_counts
 
 MOST_CANDIDATES = 5_000_000
 """Sets of one size that a search counts at most."""
@@ -67,7 +67,7 @@ class Search:
         """Return the reported sets by size, how many were examined, and where the search stopped early."""
         columns = self.together.columns
         singles = np.arange(columns[0].size)[:, None]
-        joint = [np.stack([np.full(own.size, own.reports), own.joint_counts(singles)], axis=1) for own in columns]
+        joint = [joint_counts(own, singles) for own in columns]
         kept, reported = self._judge(singles, joint)
         found, examined = [reported], {1: len(singles)}
         for size in range(2, len(self.report) + 1):
@@ -78,7 +78,9 @@ class Search:
             for sets, parents in self._candidates(kept):
                 upper = kept.support + self.follow * kept.error
                 expected = self.together.expected_error(sets)
-                hope = upper[parents].min(axis=1) >= self.min_support + self._reach(size) * expected
+                known = np.isfinite(expected)
+                needed = self.min_support + self._reach(size) * np.where(known, expected, 0)
+                hope = known & (upper[parents].min(axis=1) >= needed)
                 hopeless += int((~hope).sum())
                 error = max(error, float(expected[~hope].max(initial=0)))
                 examined[size] += int(hope.sum())
@@ -152,11 +154,14 @@ class Search:
                 yield sets[complete], parents[complete]
 
     def _joint(self, kept: SetPart, sets: IntArray, parents: IntArray) -> list[IntArray]:
-        """Take the joint counts of proper subsets from the kept sets; count only the whole sets."""
+        """Take the joint counts of proper subsets from the kept sets, where these are the same; count only the rest."""
         size = sets.shape[1]
         whole = (1 << size) - 1
         joint = []
         for columns, known in zip(self.together.columns, kept.joint, strict=True):
+            if not columns.whole:
+                joint.append(joint_counts(columns, sets) if len(sets) else np.zeros((0, whole + 1), np.int64))
+                continue
             table = np.empty((len(sets), whole + 1), np.int64)
             for subset in range(whole):
                 missing = (~subset & subset + 1).bit_length() - 1

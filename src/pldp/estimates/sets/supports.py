@@ -6,20 +6,24 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.notes import BY_SIZE, NORMAL, SAME_SUPPORTS, assume, levels_disagree
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, make_rows, normal_interval
 from pldp.estimates.sets.groups import ItemGroups
-from pldp.mechanisms import ItemSet, item_places
-from pldp.mechanisms.arrays import ByteArray, FloatArray
+from pldp.mechanisms import Channel, item_places
+from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 from pldp.survey import Choices
 from pldp.tallies import LARGEST_SET, BitCounts, Columns, Tally
 
-Baskets = Sequence[tuple[ItemSet, ByteArray | Columns]]
-"""Groups of reports: the channel and the packed rows of each, or whatever counts them (`pldp.tallies.spark`)."""
+Outputs = npt.NDArray[Any]
+"""Packed rows of bits, one per report, or how often each integer came."""
+
+Baskets = Sequence[tuple[Channel, Outputs | Columns]]
+"""Groups of reports: the channel and the outputs of each, or whatever counts them (`pldp.tallies.spark`)."""
 
 HOPELESS: Final = 0.5
 """A support with a larger standard error than this says nothing."""
@@ -56,7 +60,7 @@ class SetSupports(Record):
         return make_rows(self.sets, self.support, self.standard_error, self.interval(confidence))
 
 
-def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[ItemSet, ByteArray]], tuple[str, ...]]:
+def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[Channel, Outputs]], tuple[str, ...]]:
     """Return what `itemsets` and `supports` take from the tally of a question of kind `choices`: groups and items.
 
     >>> from pldp import Survey, tally
@@ -71,11 +75,11 @@ def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[ItemSet, ByteArr
     asked = cast("Choices", tally.survey.question(question))  # or another kind whose answer is a set
     if asked.domain != "sets":
         raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
-    groups = []
+    groups: list[tuple[Channel, Outputs]] = []
     for level, channel in zip(asked.levels, asked.channels, strict=True):
         counts = tally.counts[question, level.name]
         if counts.reports:
-            groups.append((cast("ItemSet", channel), cast("BitCounts", counts).rows()))
+            groups.append((channel, counts.rows() if isinstance(counts, BitCounts) else counts.counts))
     if not groups:
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     return groups, asked.values
@@ -102,6 +106,7 @@ def supports(
 
     Examples
     --------
+    >>> from pldp.mechanisms import ItemSet
     >>> from pldp.simulate import pack_baskets, perturb_item_sets
     >>> items = ["beer", "bread", "milk"]
     >>> truth = pack_baskets([["beer", "bread"]] * 4000 + [["milk"]] * 6000, items)
@@ -133,6 +138,11 @@ def _supports(
         chosen = [number for number, one in enumerate(wanted) if len(one) == size]
         sets = np.array([wanted[number] for number in chosen], np.int64)
         worst = float(together.expected_error(sets).max())
+        if math.isinf(worst):
+            raise EstimateError(
+                f"a set of {size} items is too large for these channels: reports of some level tell about at most "
+                f"{min(group.arrays.largest for group in together.groups)} items together; ask for smaller sets"
+            )
         if worst > largest_error:
             raise EstimateError(
                 f"a set of {size} items is too large for these channels: with {together.reports:,} reports its "

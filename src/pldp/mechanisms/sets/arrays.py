@@ -1,5 +1,17 @@
-"""Sets of items over arrays: packed rows of bits, one column of words per item where that is faster."""
+"""Channels for sets of items over arrays: how often reports show each pattern of a few items, and what it counts.
 
+Estimates look at a few items at a time. The reports that *tell* about these items show a *pattern* of them each: bit j
+of its number is whether the report has item j of the set. Every form of a channel knows how much a pattern counts for
+the support of a part of the set, the share of people who have all items of the part: a weight W with
+
+    mean of W over outputs = 1 for a person who has all of them, 0 for any other,
+
+so that the mean weight over the reports that tell is the support, without bias. Second moments give its variance.
+
+Packed rows of bits are turned into one column of words per item where that is faster.
+"""
+
+from abc import abstractmethod
 from functools import cached_property
 from typing import Any, Final
 
@@ -7,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import TallyError
-from pldp.mechanisms.arrays import ByteArray, ChannelArrays, FloatArray, Outputs, WordArray
+from pldp.mechanisms.arrays import ByteArray, ChannelArrays, FloatArray, IntArray, Outputs, Values, WordArray
 from pldp.mechanisms.output import BIT_TOTAL
+from pldp.mechanisms.set_channel import SetChannel
 from pldp.mechanisms.sets.channel import ItemSet
 from pldp.mechanisms.unary.arrays import DigitMask, bernoulli_words, word_weights
 
@@ -16,6 +29,116 @@ _BLOCK: Final = 1 << 15
 """Words drawn at a time: temporaries stay in the processor's cache."""
 
 _SWAPS: Final = ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0))
+
+
+class SetArrays(ChannelArrays):
+    """A channel for sets over arrays; `sets` are matrices of item numbers, one row per set, items rising."""
+
+    channel: SetChannel
+
+    @property
+    def largest(self) -> int:
+        """Items of the largest sets that reports tell about."""
+        return self.channel.size
+
+    def telling(self, items: int) -> float:
+        """Return the share of the reports that tell about all of so many given items."""
+        return 1.0
+
+    @abstractmethod
+    def pattern_weights(self, sets: IntArray, part: int) -> FloatArray:
+        """Return W of every pattern for a part of each set (bit j of `part` for item j): sets × 2^items, or 1 row."""
+
+    @abstractmethod
+    def pattern_chances(self, sets: IntArray, supports: FloatArray) -> FloatArray:
+        """Return how often reports that tell show each pattern, were items independent with these supports."""
+
+    def pattern_counts(self, counts: IntArray, sets: IntArray) -> IntArray:
+        """Return how often each pattern came, given the counts of integer outputs; bits are counted elsewhere."""
+        raise NotImplementedError
+
+    def moment(self, sets: IntArray, table: FloatArray, one: int, two: int = 0) -> FloatArray:
+        """Return the mean of W_one·W_two for each set, given the shares of its patterns; W of no items is 1."""
+        weights = self.pattern_weights(sets, one)
+        if two:
+            weights = weights * self.pattern_weights(sets, two)
+        return np.asarray((table * weights).sum(axis=1))
+
+    def second_moment(self, sets: IntArray, supports: FloatArray) -> FloatArray:
+        """Return the mean of the squared weight of each set, were items independent with these supports."""
+        whole = (1 << sets.shape[1]) - 1
+        return self.moment(sets, self.pattern_chances(sets, supports), whole, whole)
+
+    def least_noise(self, items: int) -> float:
+        """Return the least variance of the weight of a set of so many items from any one person, all items alike."""
+        if items > self.largest:
+            return 0.0
+        there = (np.arange(items) < np.arange(items + 1)[:, None]).astype(np.float64)
+        sets = np.arange(items)[None, :]
+        return float(min(self.second_moment(sets, own)[0] - own.prod() for own in there))
+
+    def growth(self, supports: FloatArray) -> float:
+        """Return the least factor, at most 1, by which one more item changes an expected standard error."""
+        return 0.0
+
+    def variance(self, shares: FloatArray) -> FloatArray:
+        """Return the variance of the unbiased share of each item from one report, if these shares are true."""
+        moments = self.second_moment(np.arange(len(shares))[:, None], shares)
+        return np.asarray((moments - shares**2) / self.telling(1))
+
+    @property
+    def forged(self) -> FloatArray:
+        """People that one forged report can count as in the share of each item."""
+        singles = np.arange(self.channel.size)[:, None]
+        most = self.pattern_weights(singles, 1).max(axis=1) / self.telling(1)
+        return np.broadcast_to(most, self.channel.size)
+
+    def checked_values(self, values: npt.ArrayLike) -> Values:
+        """Values are rows of packed bits."""
+        return np.asarray(values)
+
+
+def pattern_bits(items: int) -> npt.NDArray[np.bool_]:
+    """Return which items each pattern has, patterns × items."""
+    return (np.arange(1 << items)[:, None] >> np.arange(items) & 1).astype(bool)
+
+
+def independent_patterns(sets: IntArray, supports: FloatArray) -> FloatArray:
+    """Return how often people have each pattern of the items of each set, were items independent."""
+    table = np.ones((len(sets), 1))
+    for column in sets.T:  # item j is bit j, so later items are higher bits
+        own = supports[column][:, None]
+        table = np.concatenate([table * (1 - own), table * own], axis=1)
+    return table
+
+
+def patterns_of(joint: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Turn counts of "at least these items" into counts of "exactly these items" (Möbius inversion).
+
+    Columns are subsets: bit j of the column is item j of the set.
+
+    >>> patterns_of(np.array([[10, 6, 5, 2]])).tolist()              # none, first, second, both
+    [[1, 4, 3, 2]]
+    """
+    return _over_subsets(joint, -1)
+
+
+def joint_of(patterns: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Turn counts of "exactly these items" into counts of "at least these items": the inverse of `patterns_of`.
+
+    >>> joint_of(np.array([[1, 4, 3, 2]])).tolist()
+    [[10, 6, 5, 2]]
+    """
+    return _over_subsets(patterns, 1)
+
+
+def _over_subsets(table: npt.NDArray[Any], sign: int) -> npt.NDArray[Any]:
+    found = table.copy()
+    size = table.shape[1].bit_length() - 1
+    for item in range(size):
+        halves = found.reshape(len(table), 1 << size - 1 - item, 2, 1 << item)
+        halves[:, :, 0] += sign * halves[:, :, 1]
+    return found
 
 
 def transpose_bits(rows: ByteArray) -> ByteArray:
@@ -55,8 +178,8 @@ def bit_columns(rows: ByteArray, size: int) -> WordArray:
     return padded.view("<u8")
 
 
-class SetArrays(ChannelArrays):
-    """One bit per item, each with its own p and q."""
+class ItemSetArrays(SetArrays):
+    """One bit per item, each with its own p and q: patterns factor, one item at a time."""
 
     channel: ItemSet
 
@@ -76,15 +199,44 @@ class SetArrays(ChannelArrays):
         p, q = self.truth_support, self.other_support
         return np.stack([-q / (p - q), (1 - q) / (p - q)], axis=1)
 
-    def second_moment(self, shares: FloatArray) -> FloatArray:
-        """Return the mean of the squared weight of each item's bit if the items have these shares."""
+    def moment(self, sets: IntArray, table: FloatArray, one: int, two: int = 0) -> FloatArray:
+        """Contract one item after the other: Π_j w_j, squared where an item is in both parts."""
+        for item in reversed(range(sets.shape[1])):
+            weights = self.bit_weights[sets[:, item]] ** ((one >> item & 1) + (two >> item & 1))
+            half = table.shape[1] // 2
+            table = weights[:, :1] * table[:, :half] + weights[:, 1:] * table[:, half:]
+        return np.asarray(table[:, 0])
+
+    def pattern_weights(self, sets: IntArray, part: int) -> FloatArray:
+        """Π w over the items of the part."""
+        table = np.ones((len(sets), 1))
+        for item, column in enumerate(sets.T):
+            own = self.bit_weights[column] ** (part >> item & 1)
+            table = np.concatenate([table * own[:, :1], table * own[:, 1:]], axis=1)
+        return table
+
+    def pattern_chances(self, sets: IntArray, supports: FloatArray) -> FloatArray:
+        """Bits are independent where items are."""
+        p, q = self.truth_support, self.other_support
+        return independent_patterns(sets, q + supports * (p - q))
+
+    def _squares(self, supports: FloatArray) -> FloatArray:
+        """Mean of the squared weight of each item's bit."""
         p, q = self.truth_support, self.other_support
         present, absent = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
-        return np.asarray(shares * (1 + present) + (1 - shares) * absent)
+        return np.asarray(supports * (1 + present) + (1 - supports) * absent)
 
-    def checked_values(self, values: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Values are rows of packed bits."""
-        return np.asarray(values)
+    def second_moment(self, sets: IntArray, supports: FloatArray) -> FloatArray:
+        """Multiply over items."""
+        return np.asarray(self._squares(supports)[sets].prod(axis=1))
+
+    def least_noise(self, items: int) -> float:
+        """Items differ, and may have none."""
+        return 0.0
+
+    def growth(self, supports: FloatArray) -> float:
+        """One more item multiplies the second moment."""
+        return min(1.0, float(np.sqrt(self._squares(supports).min())))
 
     def draw_many(self, values: npt.NDArray[Any], generator: np.random.Generator) -> Outputs:
         """Draw one report per set: every bit with the weights that devices use."""
@@ -109,4 +261,4 @@ def _thresholds(true: WordArray, low: DigitMask, differ: DigitMask) -> DigitMask
     return lambda digit, place: low(digit, place) ^ (differ(digit, place) & true[place])
 
 
-FORMS: Final = {ItemSet: SetArrays}
+FORMS: Final = {ItemSet: ItemSetArrays}

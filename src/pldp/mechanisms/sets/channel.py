@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Domain
+from pldp.mechanisms.channel import too_small
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
+from pldp.mechanisms.set_channel import SetChannel
 
 Pair = tuple[Micro, Micro]
 """Budgets of one item in micro-ε: what a report may tell for "present" and for "absent"; `math.inf` sets no limit."""
@@ -33,7 +34,7 @@ class ItemEpsilon(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class ItemSet(Channel):
+class ItemSet(SetChannel):
     """A set of items as packed bits; the bit of item i is 1 with p_i if the set has the item, with q_i if not.
 
     Q(y|x) = Π_i p_i^{y_i}(1−p_i)^{1−y_i} over the items of the set x, with q_i in the place of p_i for the others.
@@ -54,8 +55,6 @@ class ItemSet(Channel):
     raised: tuple[int, ...]
 
     mechanism = "item_set"
-    domain: ClassVar[Domain] = "sets"
-    least = (1, "item")
     per_value = True
     in_bits = True
     keeps_rows = True  # no estimate of sets does without
@@ -78,6 +77,13 @@ class ItemSet(Channel):
     def of(cls, micro_epsilons: Sequence[Micro]) -> Self:
         """Build symmetric randomized response with a budget per item; `math.inf` leaves an item as it is."""
         return cls.of_pairs([(micro, micro) for micro in micro_epsilons])
+
+    @classmethod
+    def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:  # noqa: ARG003
+        """Give every item an equal part of the budget of the whole set."""
+        if micro_epsilon < size:
+            raise too_small(micro_epsilon, size, "items")
+        return cls.of([micro_epsilon // size] * size)
 
     @classmethod
     def of_pairs(cls, budgets: Sequence[Pair]) -> Self:
@@ -118,6 +124,12 @@ class ItemSet(Channel):
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """p and q of the item."""
         return Fraction(self.kept[item], BIT_TOTAL), Fraction(self.raised[item], BIT_TOTAL)
+
+    def item_variance(self, share: float) -> float:
+        """Mean over items of the noise of the bit, (share·p(1−p) + (1−share)·q(1−q))/(p−q)², and share·(1−share)."""
+        chances = [(kept / BIT_TOTAL, raised / BIT_TOTAL) for kept, raised in self._pairs]
+        noise = [(share * p * (1 - p) + (1 - share) * q * (1 - q)) / (p - q) ** 2 for p, q in chances]
+        return sum(noise) / self.size + share * (1 - share)
 
     def promised(self, value: int) -> Micro:
         """A budget bounds what a report tells about one item, present or absent."""

@@ -38,7 +38,7 @@ class PlannedChoice(PlannedKind[Choice]):
         """Budgets that differ between labels are special."""
         return "has a budget for each label" if question.budgets else None
 
-    def rivals(self, channel: Channel) -> tuple[str, ...]:
+    def rivals(self, question: Choice, channel: Channel) -> tuple[str, ...]:
         """Return the mechanisms with one budget for a channel with one."""
         return () if channel.per_value else names("labels", per_value=False)
 

@@ -1,9 +1,11 @@
 """Plan a choice of several labels: the share of people who have each label."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, build_whole_set, family, names, planned_share
 from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
 from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, order_shares
 from pldp.survey import Choices
@@ -13,9 +15,11 @@ class PlannedChoices(PlannedKind[Choices]):
     """A share per label, each pooled over levels by its own precision."""
 
     def shares(self, question: Choices, given: Given) -> FloatArray:
-        """Return the shares of people who have each label, one half by default."""
+        """Return the shares of people who have each label: by default one half, or less where few may be ticked."""
         size, ordered = len(question.values), order_shares(question, question.values, given)
-        shares = np.full(size, 0.5) if ordered is None else np.asarray(ordered, np.float64)
+        shares = (
+            np.full(size, planned_share(size, question.at_most)) if ordered is None else np.asarray(ordered, np.float64)
+        )
         if shares.shape != (size,) or not ((shares >= 0) & (shares <= 1)).all():
             raise PlanError(f"shares of {question.name} must be {size} numbers from 0 to 1, one for each label")
         return shares
@@ -27,9 +31,30 @@ class PlannedChoices(PlannedKind[Choices]):
     def one_report(self, question: Choices, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of the weight of each label's bit."""
         form: SetArrays = arrays(channel)
-        variance = form.second_moment(shares) - shares**2
-        return OneReport(variance, variance, form.bit_weights[:, 1])
+        variance = form.variance(shares)
+        return OneReport(variance, variance, form.forged)
 
     def special(self, question: Choices) -> str | None:
         """Its budget counts for each label."""
         return "is a choice of several labels"
+
+    def rivals(self, question: Choices, channel: Channel) -> tuple[str, ...]:
+        """Return all mechanisms for sets, unless labels have budgets of their own or are tracked."""
+        return () if question.budgets or question.stages else names(channel.domain)
+
+    def rival(self, question: Choices, name: str, level: int) -> Channel:
+        """Build another mechanism that costs no more: one budget for the whole set, as large as those of all labels."""
+        cost = min(question.charge(level), LARGEST_EPSILON * MICRO)
+        return build_whole_set(name, len(question.values), cost, question.at_most)
+
+    def advice(self, question: Choices, levels: Sequence[Mapping[str, float]]) -> str | None:
+        """Say how much more accurate one budget for the whole set is, where each label has one."""
+        if question.whole or not levels or len(levels[0]) < 2:
+            return None
+        own = [next(each[name] for name in each if family(name).per_value) for each in levels]
+        best = [min(each[name] for name in each if not family(name).per_value) for each in levels]
+        ratios = sorted(one / other for one, other in zip(best, own, strict=True))
+        if ratios[-1] >= 1:
+            return None
+        reach = f"{ratios[0]:.2f}" if len(ratios) == 1 else f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
+        return f'one budget for the whole set (budget = "set") that costs no more has {reach} times the standard error'

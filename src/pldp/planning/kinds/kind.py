@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, PureChannel
+from pldp.mechanisms import Channel, PureChannel, build
 from pldp.mechanisms.arrays import FloatArray, Numbers
 from pldp.survey import Question
 
@@ -49,9 +49,17 @@ class PlannedKind(ABC, Generic[Q]):
     def special(self, question: Q) -> str | None:
         """Say what is special about the question where other designs cannot be compared with it; `None` if they can."""
 
-    def rivals(self, channel: Channel) -> tuple[str, ...]:
+    def rivals(self, question: Q, channel: Channel) -> tuple[str, ...]:
         """Return the mechanisms that could take the place of this channel's."""
         return ()
+
+    def rival(self, question: Q, name: str, level: int) -> Channel:
+        """Build the channel of another mechanism for a level."""
+        return build(name, question.size, question.levels[level].micro_epsilon)
+
+    def advice(self, question: Q, levels: Sequence[Mapping[str, float]]) -> str | None:
+        """Say what would be better, given the standard error of each mechanism at every level; `None` if nothing is."""
+        return None
 
     def unit(self, question: Q) -> str:
         """Return what rows are measured in."""

@@ -50,7 +50,7 @@ class PlannedNumber(PlannedKind[Number]):
         """Its error is not one of shares."""
         return "is a number"
 
-    def rivals(self, channel: Channel) -> tuple[str, ...]:
+    def rivals(self, question: Number, channel: Channel) -> tuple[str, ...]:
         """Return all mechanisms for numbers."""
         return names(channel.domain)
 

@@ -18,7 +18,7 @@ class Choices(Choice):
 
     def _sets(self, result: Mapped) -> Table | None:
         """Return sets of two items and more; the first table has the single ones."""
-        if "min_support" not in result:
+        if "min_support" not in result or result.get("largest") == 1:
             return None
         sets = [{**row, "label": " + ".join(row["items"])} for row in result.get("sets") or () if len(row["items"]) > 1]
         floor = f"{brief(100 * result['min_support'])} %"

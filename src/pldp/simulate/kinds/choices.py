@@ -17,17 +17,37 @@ class SimulatedChoices(LabelKind[Choices]):
 
     def encode(self, question: Choices, answers: Sequence[Any]) -> Values:
         """Pack each set of labels."""
-        return pack_baskets(answers, question.values)
+        packed = pack_baskets(answers, question.values)
+        if question.at_most is not None and len(packed) and int(_sizes(packed).max()) > question.at_most:
+            raise SimulationError(
+                f"answers of {question.name} must be {question.at_most} labels at most; some are more"
+            )
+        return packed
 
     def draw(self, question: Choices, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
-        """Draw every label independently, with the share of people who have it."""
+        """Draw every label independently, with the share of people who have it.
+
+        Of those who would tick more labels than they may, each ticks as many as that, picked at random: shares get
+        smaller by this.
+        """
         size = len(question.values)
         chances = rank_weights(size) / 2 if shares is None else shares
         if chances.shape != (size,) or not ((chances >= 0) & (chances <= 1)).all():
             raise SimulationError(f"shares of {question.name} must be {size} numbers from 0 to 1")
-        return np.packbits(generator.random((people, size)) < chances, axis=1, bitorder="little")
+        ticked = generator.random((people, size)) < chances
+        if question.at_most is not None:
+            many = ticked.sum(axis=1) > question.at_most
+            order = generator.random((int(many.sum()), size)) + ~ticked[many]
+            last = np.partition(order, question.at_most - 1, axis=1)[:, question.at_most - 1]
+            ticked[many] = order <= last[:, None]
+        return np.packbits(ticked, axis=1, bitorder="little")
 
     def count(self, question: Choices, values: Values) -> IntArray:
         """Return how many people have each label."""
         bits = np.unpackbits(values, axis=1, count=len(question.values), bitorder="little")
         return np.asarray(bits.sum(axis=0, dtype=np.int64))
+
+
+def _sizes(packed: Values) -> Values:
+    """Return how many labels each set has."""
+    return np.asarray(np.unpackbits(packed, axis=1).sum(axis=1, dtype=np.int64))

@@ -1,36 +1,145 @@
 """A choice of any number of labels."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
 
 from pldp.budgets import compose
-from pldp.mechanisms import Channel, Domain
+from pldp.errors import SurveyError
+from pldp.mechanisms import Channel, Domain, Micro, SetChannel, build_whole_set
 from pldp.survey.labels import LabelQuestion
-from pldp.survey.question import Budgets
+from pldp.survey.question import Budgets, Entry, Schema
+from pldp.survey.reading import check_known, fail
+
+ITEM: Final = "item"
+SET: Final = "set"
 
 
 @dataclass(frozen=True, repr=False)
 class Choices(LabelQuestion):
-    """A question that is answered with a set of labels; a budget protects each label, ticked or not."""
+    """A question that is answered with a set of labels.
+
+    A level's ε protects each label, ticked or not (`budget` is `item`), or the whole set: no report tells any two sets
+    apart by more (`set`). `at_most` is the most labels that may be ticked, where there is a limit.
+    """
+
+    channels: tuple[SetChannel, ...]
+    budget: str = field(default=ITEM, kw_only=True)
+    at_most: int | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = "choices"
     domain: ClassVar[Domain] = "sets"
 
+    keys: ClassVar[Mapping[str, Schema]] = {
+        **LabelQuestion.keys,
+        "budget": {
+            "enum": [ITEM, SET],
+            "description": "what a level's ε protects: each label by itself (the default), or the whole set of labels",
+        },
+        "at_most": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "the most labels that may be ticked; reports of whole sets are then more accurate",
+        },
+    }
+
+    @classmethod
+    def read_extras(cls, entry: Entry, size: int) -> dict[str, Any]:
+        """Read `budget` and `at_most`."""
+        budget, at_most = entry.table.get("budget", ITEM), entry.table.get("at_most")
+        check_known(budget, f"{entry.key}.budget", (ITEM, SET))
+        if at_most is not None and (type(at_most) is not int or not 0 < at_most <= size):
+            fail(f"{entry.key}.at_most", f"must be a whole number from 1 to {size}, the number of labels", at_most)
+        if budget == SET and entry.tracked:
+            raise SurveyError(
+                f"{entry.key}.budget: whole sets cannot be tracked; "
+                f'let each label have its budget (budget = "{ITEM}"), or ask with repeat = "fresh"'
+            )
+        return {"budget": budget, "at_most": at_most}
+
+    @classmethod
+    def read_budgets(cls, entry: Entry, values: tuple[str, ...]) -> tuple[Budgets, ...]:
+        """Read budgets of labels; a whole set has one for all of them."""
+        budgets = super().read_budgets(entry, values)
+        if budgets and entry.table.get("budget") == SET:
+            raise SurveyError(
+                f"{entry.key}: labels cannot have budgets of their own where one protects the whole set; "
+                f'leave out fractions, unprotected and budgets, or set budget = "{ITEM}"'
+            )
+        return budgets
+
+    @classmethod
+    def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:
+        """Build the channel of a level for each label, or for the whole set."""
+        if entry.table.get("budget") != SET or isinstance(budget, Sequence):
+            return super().build_channel(entry, mechanism, size, budget)
+        at_most = entry.table.get("at_most")
+        return build_whole_set(mechanism, size, int(budget), at_most, answer_bytes=entry.answer_bytes)
+
+    @classmethod
+    def per_value(cls, entry: Entry, budget: Micro | Budgets) -> bool | None:  # noqa: ARG003 - labels differ by budget
+        """Whole sets may be protected by any mechanism, labels by one that has a budget for each."""
+        return None if entry.table.get("budget") == SET else True
+
+    def __post_init__(self) -> None:
+        """Refuse a channel that does not take every set that may be ticked."""
+        for level, channel in zip(self.levels, self.channels, strict=True):
+            if channel.largest_set < (self.at_most or len(self.values)):
+                raise SurveyError(
+                    f"question {self.name}, level {level.name}: weights must be those of a channel for sets of "
+                    f"{self.at_most or len(self.values)} labels, not of {channel.largest_set} at most"
+                )
+        super().__post_init__()
+
+    @property
+    def whole(self) -> bool:
+        """Whether one budget protects the whole set."""
+        return self.budget == SET
+
+    def describe(self) -> str:
+        """Count the labels."""
+        limit = "" if self.at_most is None else f", at most {self.at_most} ticked"
+        return f"{super().describe()}{limit}"
+
+    def answers_document(self) -> dict[str, Any]:
+        """Return `values`, and what else there is."""
+        document = super().answers_document()
+        if self.whole:
+            document["budget"] = self.budget
+        if self.at_most is not None:
+            document["at_most"] = self.at_most
+        return document
+
     def promises(self, level: int) -> Budgets:
-        """Return the budget of each label."""
-        return self.budgets[level] if self.budgets else (self.levels[level].micro_epsilon,) * len(self.values)
+        """Return the budget of each label, or that of the whole set."""
+        if self.budgets:
+            return self.budgets[level]
+        return (self.levels[level].micro_epsilon,) * (1 if self.whole else len(self.values))
 
     def true_epsilons(self, level: int) -> Budgets:
-        """Return what the channel really keeps for each label."""
-        return tuple(map(self.channels[level].promised, range(len(self.values))))
+        """Return what the channel really keeps, in the order of `promises`."""
+        channel = self.channels[level]
+        return (channel.micro_epsilon,) if self.whole else tuple(map(channel.promised, range(len(self.values))))
+
+    def between(self, level: int, differing: Iterable[int]) -> Micro:
+        """Return in micro-ε what a level promises between two sets that differ in these labels."""
+        places, promises = list(differing), self.promises(level)
+        if self.whole:
+            return promises[0] if places else 0
+        return sum(promises[place] for place in places)
 
     def charge(self, level: int) -> int:
-        """Return the sum over all labels; one without protection is not counted: what it reveals has no price."""
+        """Return the ε of the whole set, or the sum over all labels.
+
+        A label without protection is not counted: what it reveals has no price.
+        """
         return compose(int(budget) for budget in self.promises(level) if budget < math.inf)
 
     def price(self, channel: Channel) -> int:
-        """Return the sum over all labels that have a price."""
+        """Return the ε of the whole set, or the sum over all labels that have a price."""
+        if self.whole:
+            return super().price(channel)
         each = map(channel.promised, range(channel.size))
         return compose(int(micro) for micro in each if micro < math.inf)
 

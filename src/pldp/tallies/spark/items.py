@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pldp.errors import TallyError
-from pldp.mechanisms import ItemSet
+from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import IntArray, SetArrays, arrays
 from pldp.reports.columns import to_batch
 from pldp.survey import Survey
 from pldp.tallies.kernel import accepted_rows
-from pldp.tallies.patterns import ItemColumns, checked_sets
+from pldp.tallies.patterns import ItemColumns, checked_sets, columns_of
 from pldp.tallies.spark.cluster import summed
 from pldp.tallies.spark.narrow import narrowed, widened
 
@@ -27,7 +27,7 @@ ByLevel = dict[str, IntArray]
 
 def baskets(
     survey: Survey, frame: DataFrame, question: str
-) -> tuple[list[tuple[ItemSet, FrameColumns]], tuple[str, ...]]:
+) -> tuple[list[tuple[Channel, FrameColumns]], tuple[str, ...]]:
     """Return what `itemsets` and `supports` take for a question of kind `choices`: groups and items.
 
     Unlike a tally, which keeps every distinct row of such a question, this leaves the rows where they are: each size of
@@ -37,8 +37,11 @@ def baskets(
     forms = [arrays(channel) for channel in asked.channels]
     if not all(isinstance(form, SetArrays) for form in forms):
         raise TallyError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
+    if not all(isinstance(channel.form, Bits) for channel in asked.channels):
+        raise TallyError(f"reports of question {question!r} are integers: count them with tally, then call baskets_of")
     passes = _Passes(survey, narrowed(survey, frame), question, len(asked.values))
-    groups = [(form.channel, FrameColumns(passes, level.name)) for level, form in zip(asked.levels, forms, strict=True)]
+    levels = zip(asked.levels, asked.channels, strict=True)
+    groups = [(channel, FrameColumns(passes, level.name)) for level, channel in levels]
     return groups, asked.values
 
 
@@ -48,6 +51,8 @@ class FrameColumns:
 
     passes: _Passes
     level: str
+
+    whole: ClassVar[bool] = True
 
     @property
     def reports(self) -> int:
@@ -78,15 +83,17 @@ class _Passes:
     size: int
     known: dict[tuple[str, bytes, tuple[int, ...]], ByLevel] = field(default_factory=dict)
 
-    def counts(self, work: Callable[[ItemColumns, IntArray], IntArray], sets: IntArray) -> ByLevel:
+    def counts(self, work: Callable[[Any, IntArray], IntArray], sets: IntArray) -> ByLevel:
         key = (work.__name__, sets.tobytes(), sets.shape)
-        survey, question, size = self.survey, self.question, self.size
+        survey, question = self.survey, self.question
+        asked = survey.question(question)
+        channels = {level.name: channel for level, channel in zip(asked.levels, asked.channels, strict=True)}
 
         def count(batches: Iterator[pa.RecordBatch]) -> ByLevel:
             nobody = to_batch(survey, [])
             rows = (accepted_rows(survey, batch, question) for batch in chain([nobody], widened(survey, batches)))
             counted = (
-                {level: work(ItemColumns.of_rows(own, size), sets) for level, own in each.items()} for each in rows
+                {level: work(columns_of(channels[level], own), sets) for level, own in each.items()} for each in rows
             )
             return reduce(lambda one, two: _added([one, two]), counted)
 

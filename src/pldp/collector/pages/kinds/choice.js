@@ -5,7 +5,7 @@ export { says } from "./labels.js";
 
 const MOST_BUTTONS = 12;
 
-export const protects = "an answer";
+export const protects = () => "an answer";
 
 export const fields = (id, { values }) => {
 	if (values.length <= MOST_BUTTONS) {

@@ -13,10 +13,14 @@ export const buttons = (type, id, labels) =>
 
 export const skipping = (id) => option("radio", id, `${id}-skip`, SKIP, { value: "", checked: true });
 
-/** The labels that the report speaks for. */
-export const says = ({ values }, { verb, supports }, output) => {
-	const labels = values.filter((_, place) => supports(output, place)).map((label) => `“${label}”`);
+const listed = (labels) => {
 	const more = labels.length - MOST_LABELS;
-	const shown = labels.slice(0, MOST_LABELS).join(", ") || "nothing";
-	return `${verb} ${shown}${more > 0 ? ` and ${more} more` : ""}`;
+	const shown = labels.slice(0, MOST_LABELS).map((label) => `“${label}”`).join(", ") || "nothing";
+	return `${shown}${more > 0 ? ` and ${more} more` : ""}`;
+};
+
+/** The labels that the report speaks for; where it is about some labels only, those first. */
+export const says = ({ values }, { verb, supports, about }, output) => {
+	const words = `${verb} ${listed(values.filter((_, place) => supports(output, place)))}`;
+	return about ? `is about ${listed(about(output).map((place) => values[place]))} and ${words}` : words;
 };

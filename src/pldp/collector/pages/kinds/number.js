@@ -1,6 +1,6 @@
 import { make } from "../dom.js";
 
-export const protects = "an answer";
+export const protects = () => "an answer";
 
 export const fields = (id, { low, high, unit, outside }) => {
 	const field = make("input", { type: "number", id, step: "any", inputMode: "decimal" });

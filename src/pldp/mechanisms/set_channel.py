@@ -1,0 +1,87 @@
+"""What channels for sets of items have in common, and the choice among them where one budget protects a whole set.
+
+A budget is that of every *item*, so that what a report tells about the whole set is a sum over items, or that of the
+*set*: then no report tells any two sets apart by more than ε, however many items they differ in.
+"""
+
+from abc import abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Self
+
+from pldp.epsilon import Micro
+from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import Channel, Domain, too_small
+from pldp.mechanisms.registry import ANSWER_BYTES, AUTO, REGISTRY, family, names
+
+
+@dataclass(frozen=True, repr=False)
+class SetChannel(Channel):
+    """A channel whose values are sets of `size` items: bit i of the integer stands for item i."""
+
+    domain: ClassVar[Domain] = "sets"
+    least = (1, "item")
+
+    @classmethod
+    @abstractmethod
+    def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
+        """Build the most accurate channel with one budget for a whole set, of at most so many items."""
+
+    @property
+    def preface(self) -> str:
+        """What a person is told about reports before anything else; empty where there is nothing to say."""
+        return ""
+
+    @property
+    def largest_set(self) -> int:
+        """Items of the largest set that is a value."""
+        return self.size
+
+    @abstractmethod
+    def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
+        """Return how often an item is in the report of a person whose set has it, and of one whose set has not."""
+
+    @abstractmethod
+    def item_variance(self, share: float) -> float:
+        """Return the variance of the unbiased share of an item from one report: the mean over items."""
+
+    def promised(self, value: int) -> Micro:  # noqa: ARG002 - others have one promise per item
+        """A budget bounds what a report tells between any two sets."""
+        return self.micro_epsilon
+
+
+def planned_share(size: int, at_most: int | None) -> float:
+    """Return the share of an item at which variances are compared: a half, or less where fewer labels may be ticked.
+
+    >>> planned_share(20, None), planned_share(20, 2)
+    (0.5, 0.1)
+    """
+    return 0.5 if at_most is None else min(0.5, at_most / size)
+
+
+def build_whole_set(
+    name: str, size: int, micro_epsilon: int, at_most: int | None = None, *, answer_bytes: int = ANSWER_BYTES
+) -> Channel:
+    """Build the named mechanism with one budget for a whole set; `auto` takes the least variance of an item's share.
+
+    Variances are compared at `planned_share`, of mechanisms whose answers take so many bytes at most.
+
+    >>> build_whole_set("auto", 20, 1_000_000).mechanism, build_whole_set("auto", 20, 1_000_000, at_most=2).mechanism
+    ('boxes', 'privset')
+    """
+    if name != AUTO:
+        return _whole(family(name, "sets"), size, micro_epsilon, at_most)
+    built = []
+    for each in names("sets", per_value=False):  # parts of the budget for every item are never better
+        with suppress(EpsilonError):  # there are too many items for it, or its weights are too coarse for this ε
+            built.append(_whole(REGISTRY[each], size, micro_epsilon, at_most))
+    fit = [channel for channel in built if channel.form.bytes <= answer_bytes]
+    if not fit:
+        raise too_small(micro_epsilon, size, "items")
+    return min(fit, key=lambda channel: channel.item_variance(planned_share(size, at_most)))
+
+
+def _whole(cls: type[Channel], size: int, micro_epsilon: int, at_most: int | None) -> SetChannel:
+    assert issubclass(cls, SetChannel)  # noqa: S101 - the registry says so
+    return cls.of_whole(size, micro_epsilon, at_most)

@@ -1,0 +1,233 @@
+"""Supports from reports with one budget for a whole set: unbiased, with exact variances and intervals that cover."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from helpers.claims import mean_is, runs
+from pldp import estimate, tally
+from pldp.errors import EstimateError
+from pldp.estimates import itemsets, supports
+from pldp.estimates.sets.groups import ItemGroup
+from pldp.mechanisms import ItemSet, PrivSet, SampledBoxes, SetChannel
+from pldp.mechanisms.arrays import arrays
+from pldp.mechanisms.response.channel import RandomizedResponse
+from pldp.simulate import Population, perturb, simulate_reports
+from pldp.survey import loads
+from pldp.tallies import Columns, columns_of
+
+ITEMS = ["a", "b", "c", "d", "e"]
+MICRO = 1_000_000
+
+
+def boxes(size: int, count: int, micro: int = 2 * MICRO, picks: int | None = None) -> SampledBoxes:
+    weight = RandomizedResponse.of(1 << count, micro).other_weight
+    return SampledBoxes(size, count, weight, math.comb(size, count) if picks is None else picks)
+
+
+CHANNELS: list[SetChannel] = [
+    boxes(5, 1),
+    boxes(5, 2),
+    boxes(5, 3),
+    boxes(4, 4),
+    boxes(5, 3, picks=5),
+    PrivSet.of(5, 2 * MICRO, 2, 1),
+    PrivSet.of(5, 2 * MICRO, 2, 2),
+    PrivSet.of(5, 2 * MICRO, 3, 4),
+    ItemSet.of_whole(4, 2 * MICRO),
+]
+
+
+def exact_columns(channel: SetChannel, value: int) -> Columns:
+    """So many reports of each output as its probability says, of 10¹⁵; of rows of bits, as weights beside them."""
+    outputs = list(channel.outputs())
+    chances = [float(channel.probability(output, value)) for output in outputs]
+    if not isinstance(outputs[0], bytes):
+        return columns_of(channel, np.rint(np.array(chances) * 1e15).astype(np.int64))
+    return Weighted(channel, np.array([int.from_bytes(output, "little") for output in outputs]), np.array(chances))
+
+
+class Weighted:
+    """Patterns of rows of bits, each with its probability."""
+
+    def __init__(self, channel: SetChannel, rows: np.ndarray, chances: np.ndarray) -> None:
+        self.rows, self.chances, self.size = rows, chances, channel.size
+
+    def pattern_counts(self, sets: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(sets), 1 << sets.shape[1]))
+        for number, own in enumerate(sets):
+            patterns = np.sum([(self.rows >> item & 1) << j for j, item in enumerate(own)], axis=0)
+            np.add.at(found[number], patterns, self.chances * 1e15)
+        return found
+
+
+def told_sets(channel: SetChannel) -> Iterator[np.ndarray]:
+    for size in range(1, min(arrays(channel).largest, 3) + 1):
+        yield np.array(list(combinations(range(channel.size), size)))
+
+
+@pytest.mark.parametrize("channel", CHANNELS, ids=repr)
+def test_supports_are_unbiased_and_variances_exact_by_enumeration(channel: SetChannel) -> None:
+    """For every set that a person can have, over all outputs with their exact probabilities."""
+    group = ItemGroup(channel, 10**15)
+    for value in range(1 << channel.size):
+        if value.bit_count() > channel.largest_set:
+            continue
+        columns = exact_columns(channel, value)
+        truth = np.array([value >> item & 1 for item in range(channel.size)], float)
+        for sets in told_sets(channel):
+            patterns, whole = columns.pattern_counts(sets), (1 << sets.shape[1]) - 1
+            support = group.moment(sets, patterns, whole)
+            assert support == pytest.approx(truth[sets].prod(axis=1), abs=1e-9)
+            assert group.telling(patterns) / 1e15 == pytest.approx(group.arrays.telling(sets.shape[1]))
+            noise = group.moment(sets, patterns, whole, whole) - support**2
+            expected = group.expected_variance(sets, truth, "population") * group.telling(patterns)
+            assert noise == pytest.approx(expected, abs=1e-8)
+            assert (noise >= group.arrays.least_noise(sets.shape[1]) - 1e-8).all()
+
+
+def test_patterns_of_sampled_boxes_are_those_counted_one_by_one() -> None:
+    channel, generator = boxes(6, 3), np.random.default_rng(1)
+    outputs = generator.integers(0, channel.form.count, 5000)
+    columns = columns_of(channel, np.bincount(outputs, minlength=channel.form.count))
+    sets = np.array([[0, 3], [4, 5], [1, 2], [0, 3]])
+    expected = np.zeros((4, 4), np.int64)
+    for output in outputs.tolist():
+        places = channel.picked(output >> 3)
+        for number, (one, two) in enumerate(sets.tolist()):
+            if {one, two} <= set(places):
+                pattern = (output >> places.index(one) & 1) + 2 * (output >> places.index(two) & 1)
+                expected[number, pattern] += 1
+    assert (columns.pattern_counts(sets) == expected).all()
+    assert (columns.joint_counts(sets) == expected[:, 3]).all()
+    assert columns.reports == 5000
+
+
+def people(count: int, generator: np.random.Generator, at_most: int = 2) -> np.ndarray:
+    """Sets of at most so many of five items; the first two often come together."""
+    kind = generator.random((count, 1)) < 0.5
+    ticked = generator.random((count, 5)) < np.where(kind, [0.9, 0.8, 0.1, 0.1, 0.0], [0.1, 0.1, 0.3, 0.3, 0.2])
+    order = np.argsort(generator.random((count, 5)) + ~ticked, axis=1)
+    ticked[np.arange(count)[:, None], order[:, at_most:]] = False
+    return np.packbits(ticked, axis=1, bitorder="little")
+
+
+SETS = [["a"], ["c"], ["e"], ["a", "b"]]
+MASKS = np.array([0b00001, 0b00100, 0b10000, 0b00011])
+POPULATION = np.array(
+    [((people(400_000, np.random.default_rng(99))[:, 0] & mask) == mask).mean() for mask in MASKS.tolist()]
+)
+
+
+def covered(
+    target: str, pool: str, channels: list[SetChannel], *, short: int = 70, narrower: float = 1.0
+) -> np.ndarray:
+    """Whether the 95 % interval contains the truth, runs × sets."""
+    generator, found = np.random.default_rng(5), []
+    fixed = people(1800, generator)
+    of_fixed = np.array([((fixed[:, 0] & mask) == mask).mean() for mask in MASKS.tolist()])
+    for _ in range(runs(short, 4000)):
+        rows = generator.permutation(fixed) if target == "respondents" else people(len(fixed), generator)
+        groups = []
+        for channel, part in zip(channels, np.array_split(rows, len(channels)), strict=True):
+            outputs = perturb(channel, part, generator)
+            counted = np.bincount(outputs, minlength=channel.form.count) if outputs.ndim == 1 else outputs
+            groups.append((channel, counted))
+        result = supports(groups, ITEMS, SETS, target=target, pool=pool)
+        truth = of_fixed if target == "respondents" else POPULATION
+        found.append(np.abs(result.support - truth) <= narrower * (result.support - result.interval(0.95).low))
+    return np.array(found, float)
+
+
+CASES = [
+    ("population", "precision", [boxes(5, 2)]),
+    ("respondents", "precision", [boxes(5, 2), boxes(5, 3, 3 * MICRO)]),
+    ("respondents", "size", [boxes(5, 2, 3 * MICRO), PrivSet.of(5, 2 * MICRO, 2, 2)]),
+    ("population", "precision", [PrivSet.of(5, 2 * MICRO, 2, 2), PrivSet.of(5, 3 * MICRO, 2, 2)]),
+]
+
+
+@pytest.mark.parametrize(("target", "pool", "channels"), CASES)
+def test_intervals_of_items_and_pairs_cover_at_the_stated_level(target: str, pool: str, channels: list) -> None:
+    hits = covered(target, pool, channels)
+    assert mean_is(hits.mean(axis=1), 0.95)
+    if len(hits) >= 4000:
+        assert ((hits.mean(axis=0) >= 0.935) & (hits.mean(axis=0) <= 0.965)).all()
+
+
+def test_the_test_rejects_intervals_that_are_a_fifth_narrower() -> None:
+    target, pool, channels = CASES[0]
+    assert not mean_is(covered(target, pool, channels, short=200, narrower=0.8).mean(axis=1), 0.95)
+
+
+def survey_of(**question: object) -> str:
+    asked = {"name": "q", "text": "Which?", "kind": "choices", "values": ITEMS, "budget": "set", **question}
+    return json.dumps({"pldp": 1, "title": "t", "levels": {"strict": 1, "open": 4}, "questions": [asked]})
+
+
+def collected(people_count: int = 20_000, **question: object):
+    survey = loads(survey_of(**question))
+    more = survey.questions[0].size - 5
+    crowd = Population.of_shares(survey, people_count, {"q": [0.6, 0.5, 0.2, 0.1, 0.1, *[0.1] * more]}, seed=1)
+    return crowd, tally(survey, simulate_reports(survey, crowd, seed=2))
+
+
+def test_pairs_come_from_the_levels_whose_reports_tell_about_them() -> None:
+    crowd, counted = collected()
+    assert [channel.boxes for channel in counted.survey.questions[0].channels] == [1, 4]
+    found = estimate(counted, "q", min_support=0.2)
+    assert ("a", "b") in found.sets.sets
+    row = next(row for row in found.sets.rows() if row.label == ("a", "b"))
+    truth = ((crowd.values["q"][:, 0] & 3) == 3).mean()
+    assert abs(row.estimate - truth) <= 5 * row.standard_error
+    rule = next(rule for rule in found.rules() if rule.antecedent == ("a",))
+    assert abs(rule.confidence - truth / 0.6) <= 5 * rule.confidence_error
+    # By size, people of the strict level would have to be heard as well.
+    by_size = estimate(counted, "q", min_support=0.2, pool="size")
+    assert {len(own) for own in by_size.sets.sets} == {1}
+    assert "tell nothing about so many items together" in " ".join(note.text for note in by_size.notes)
+
+
+def test_what_reports_cannot_tell_is_said() -> None:
+    _, counted = collected(at_most=2, mechanism="privset")
+    found = estimate(counted, "q", min_support=0.2)
+    (note,) = (note for note in found.notes if note.code == "sets-not-told")
+    assert "at most 1 item together" in note.text
+    assert found.sets.largest == 1
+    groups = [(boxes(5, 1), np.ones(10, np.int64))]
+    with pytest.raises(EstimateError, match="reports of some level tell about at most 1 items together"):
+        supports(groups, ITEMS, [["a", "b"]])
+    assert itemsets(groups, ITEMS, 0.1).largest == 1
+
+
+@pytest.mark.parametrize("people_count", [1, 3, 40])
+def test_few_reports_are_never_certain(people_count: int) -> None:
+    """An item that no report tells about has no estimate; one report about it does not make it sure."""
+    _, counted = collected(people_count, values=[f"item {place}" for place in range(30)])
+    for pool in ("precision", "size"):
+        for target in ("population", "respondents"):
+            found = estimate(counted, "q", pool=pool, target=target)
+            assert "few-reports" in {note.code for note in found.notes}
+            assert (found.standard_error > 0.1).all()
+            assert json.dumps(found.to_mapping(), allow_nan=False)
+
+
+def test_levels_that_answer_differently_are_noticed_and_pooled_by_size() -> None:
+    survey = loads(survey_of(levels={"strict": 3, "open": 4}))
+    rows = np.packbits(np.arange(4000)[:, None] % np.array([2, 3, 4, 5, 6]) == 0, axis=1, bitorder="little")
+    other = rows ^ np.uint8(0b00100)
+    generator, (one, two) = np.random.default_rng(1), survey.questions[0].channels
+    groups = [
+        (channel, np.bincount(perturb(channel, part, generator), minlength=channel.form.count))
+        for channel, part in ((one, rows), (two, other))
+    ]
+    found = supports(groups, ITEMS, [["c"]], pool="size", target="respondents")
+    assert found.homogeneity is not None
+    assert found.homogeneity.rejected
+    assert abs(found.support[0] - 0.5) <= 5 * found.standard_error[0]
