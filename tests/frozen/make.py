@@ -4,9 +4,9 @@ Run it only to add cases, against that version and with `api.py` as it was when 
 
     PYTHONPATH=OLD/src:tests python tests/frozen/make.py
 
-What is in the files stays: a case whose numbers would change is refused, so that another version cannot slip in. Where an
-estimate became better on purpose, `make.py --again FILE` makes exactly the cases of a file that changed again, leaves
-all other lines as they are, and prints the names for the changelog.
+What is in the files stays: a case whose numbers would change is refused, so that another version cannot slip in. Where
+an estimate became better on purpose, `make.py --again FILE` makes exactly the cases of a file that changed again,
+leaves all other lines as they are, and names what it made for the changelog.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def make_file(name: str, cases: Cases) -> None:
 
 
 def make_again(name: str, cases: Cases) -> None:
-    """Replace the lines of the cases whose numbers changed; print their names."""
+    """Replace the lines of the cases whose numbers changed; name them."""
     from frozen.test_frozen import ROUNDING, TOLERANCE, differences  # noqa: PLC0415 - it needs this module
 
     path = FOLDER / f"{name}.json"
@@ -69,7 +69,7 @@ def make_again(name: str, cases: Cases) -> None:
         old, new = json.loads(lines[place].removeprefix(key).removesuffix(",")), plain(compute())
         if any(differences(new, old, TOLERANCE.get(name, ROUNDING))):
             lines[place] = f"{key}{json.dumps(new)}{comma}"
-            print(f"{name}: {case}")
+            sys.stdout.write(f"{name}: {case}\n")
     path.write_text("\n".join(lines) + "\n")
 
 
