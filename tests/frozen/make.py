@@ -59,7 +59,7 @@ def make_file(name: str, cases: Cases) -> None:
 
 
 def make_again(name: str, cases: Cases) -> None:
-    """Replace the lines of the cases whose numbers changed; print their names."""
+    """Replace the lines of the cases whose numbers changed; name them."""
     from frozen.test_frozen import ROUNDING, TOLERANCE, differences  # noqa: PLC0415 - it needs this module
 
     path = FOLDER / f"{name}.json"

@@ -18,8 +18,9 @@ import pldp
 from pldp.budgets import Level
 from pldp.device import Ledger, Spend
 from pldp.errors import CallError, PldpError
-from pldp.estimates import HiddenReports, Rates, baskets_of, density, group, itemsets, maximum_likelihood, mean
+from pldp.estimates import Decoder, HiddenReports, Rates, baskets_of, density, group, itemsets, maximum_likelihood, mean
 from pldp.mechanisms import REGISTRY, build, build_stages
+from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Partitions, Population, simulate
 from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, fused_of
 
@@ -158,6 +159,7 @@ SHOWN_ONLY = {
     "device": lambda: pldp.Device(survey()),
     "ledger": lambda: Ledger([Spend("a" * 64, "one", "open", 1)] * 100),
     "group": lambda: group(channel("oue"), BitCounts.of_rows(rows(9), SIZE, patterns=True)),
+    "decoder": lambda: Decoder.at(label_arrays(channel("oue")), np.full(SIZE, 1 / SIZE)),
     "hidden reports": hidden,
 }
 

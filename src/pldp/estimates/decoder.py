@@ -24,7 +24,7 @@ _NONE = 1e-9
 """Variance of the sum, in those of all shares, that is nothing but rounding."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decoder:
     """A channel and the part of 1 − Σ f̂ that each share takes; `None` where the sum is 1 by itself, or is not used.
 
@@ -62,6 +62,9 @@ class Decoder:
             return cls(arrays, along / total, plain.least_variance - float(along @ along) / (size * total))
         # With so many values that `sum_covariance` is left out, all parts are as good as equal.
         return replace(plain, parts=np.full(size, 1 / size)) if size > LARGEST_DENSE else plain
+
+    def __repr__(self) -> str:
+        return f"<Decoder {'without' if self.parts is None else 'with'} the sum: {self.arrays.channel!r}>"
 
     def shares(self, support: FloatArray) -> FloatArray:
         """Return the unbiased shares, given the share of reports that support each value."""
