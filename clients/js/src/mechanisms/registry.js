@@ -17,6 +17,7 @@ export const MECHANISMS = new Map([
 	["subset", ["label", one, () => import("./subset.js"), "chosen", "truth"]],
 	["lh", ["label", one, () => import("./hashing.js"), "buckets", "other"]],
 	["iprr", ["budgeted label", list, budgets, "other"]],
+	["subset_items", ["budgeted label", list, () => import("./subset_items.js"), "chosen", "other"]],
 	["idue", ["budgeted label", list, budgets, "truth", "other"]],
 	["aprr", ["budgeted label", list, budgets, "other"]],
 	["prr", ["budgeted label", list, budgets, "other"]],
