@@ -21,18 +21,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
     from pldp.mechanisms.number import Grid, NumberChannel
-    from pldp.mechanisms.output import (
-        BIT_TOTAL,
-        TOTAL,
-        Bits,
-        Form,
-        Integers,
-        Output,
-        Places,
-        RandomBytes,
-        TieredBits,
-        as_int,
-    )
+    from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
     from pldp.mechanisms.promises import label_promises, report_promise, value_promise
     from pldp.mechanisms.registry import (
         ANSWER_BYTES,
@@ -62,13 +51,13 @@ __all__ = [
     "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "REGISTRY",
     "TOTAL", "Bits", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form", "Grid", "HybridMechanism",
     "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemSubset", "ItemUnaryEncoding", "KeptBytes",
-    "LinearHashing", "Micro", "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places",
-    "PureChannel", "RandomBytes", "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection",
-    "SupportChannel", "SymmetricUnaryEncoding", "TieredBits", "UnaryEncoding", "ValueResponse", "WeightedResponse",
-    "WindowChannel", "as_int", "build", "build_stages", "epsilon_text", "family", "hideable", "idue_error",
-    "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon", "most_accurate", "names",
-    "places_of", "pure", "read", "read_stages", "report_promise", "set_of", "suitable", "value_and_level_epsilon",
-    "value_promise",
+    "LinearHashing", "Micro",
+    "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places", "PureChannel", "RandomBytes",
+    "RandomizedResponse", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel",
+    "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel", "as_int",
+    "build", "build_stages", "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places",
+    "label_promises", "level_leak", "micro_epsilon", "most_accurate", "names", "places_of", "pure", "read",
+    "read_stages", "report_promise", "set_of", "suitable", "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -90,7 +79,6 @@ __getattr__, __dir__ = lazy_exports(
             "Output",
             "Places",
             "RandomBytes",
-            "TieredBits",
             "as_int",
         ),
         "pldp.mechanisms.promises": ("label_promises", "report_promise", "value_promise"),
@@ -113,12 +101,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.subset.channel": ("SubsetSelection",),
         "pldp.mechanisms.subset.items": ("ItemSubset",),
         "pldp.mechanisms.tracking.stages": ("KeptBytes", "Stages", "build_stages", "read_stages"),
-        "pldp.mechanisms.unary.channel": (
-            "OptimisedUnaryEncoding",
-            "SymmetricUnaryEncoding",
-            "TieredBits",
-            "UnaryEncoding",
-        ),
+        "pldp.mechanisms.unary.channel": ("OptimisedUnaryEncoding", "SymmetricUnaryEncoding", "UnaryEncoding"),
         "pldp.mechanisms.unary.items": ("ItemUnaryEncoding",),
         "pldp.mechanisms.unary.optimum": ("IDUE_MODELS", "idue_error", "idue_optimum"),
         "pldp.mechanisms.window.channel": ("PiecewiseMechanism", "SquareWave", "WindowChannel"),
