@@ -19,7 +19,9 @@ from pldp.mechanisms.arrays import (
     Outputs,
     PersonalArrays,
     Values,
+    Whole,
     arrays,
+    columns,
     require_dense,
 )
 from pldp.mechanisms.output import TOTAL, Bits, Places
@@ -186,8 +188,10 @@ class _ItemSubsetArrays(LabelArrays):
         return np.array([float(own.overlap) for own in self.channel.tiers])[self._tier]
 
     def _of_tier(self, numbers: FloatArray) -> FloatArray:
-        """Return for each value the sum of the numbers of its tier."""
-        return np.asarray(np.bincount(self._tier, numbers), np.float64)[self._tier]
+        """Return for each value the sum of the numbers of its tier, column by column."""
+        sums = np.zeros((len(self.channel.tiers), *numbers.shape[1:]))
+        np.add.at(sums, self._tier, numbers)
+        return np.asarray(sums[self._tier])
 
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
         return self.rows.expanded(outputs)
@@ -225,10 +229,26 @@ class _ItemSubsetArrays(LabelArrays):
         others = self._of_tier(np.ones(self.channel.size)) - 1
         return np.asarray(self.low + self.step * self._overlap * others / self.channel.size)
 
-    def shares(self, support: FloatArray) -> FloatArray:
-        of_tier = self._of_tier(support / np.array(self.channel.chosen))
-        named = (support - self._overlap * of_tier) / (1 - self._overlap)
-        return np.asarray((named - self._other) / self.step)
+    def shares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        other, overlap, chosen = columns(support, self._other, self._overlap, np.array(self.channel.chosen))
+        named = (support - overlap * self._of_tier(support / chosen)) / (1 - overlap)
+        return np.asarray((named - other * whole) / self.step)
+
+    def squares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        other, overlap, chosen = columns(support, self._other, self._overlap, np.array(self.channel.chosen))
+        of_tier = self._of_tier(support / chosen)
+        square = ((1 - 2 * overlap) * support + overlap**2 * of_tier) / (1 - overlap) ** 2
+        named = (support - overlap * of_tier) / (1 - overlap)
+        return np.asarray((square - 2 * other * named + other**2 * whole) / self.step**2)
+
+    def expected_support(self, shares: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        other, overlap = columns(shares, self._other, self._overlap)
+        named = self.step * shares + other * whole
+        return np.asarray((1 - overlap) * named + overlap * self._of_tier(named))
+
+    def sum_covariance(self, shares: FloatArray) -> FloatArray | None:
+        """Shares always sum to 1."""
+        return None
 
     def _named(self, shares: FloatArray) -> FloatArray:
         return np.asarray(self.step * np.clip(shares, 0.0, 1.0) + self._other)
