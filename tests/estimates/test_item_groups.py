@@ -24,6 +24,7 @@ from pldp.mechanisms import (
     RandomizedResponse,
     SupportChannel,
 )
+from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import perturb, perturb_counts
 from pldp.tallies import BitCounts, OutputCounts
 from pldp.tallies.counts import no_counts
@@ -66,6 +67,22 @@ def test_mean_and_covariance_of_shares_are_exact(tested: CategoricalChannel) -> 
     assert np.allclose(counts.covariance(truth, chosen), counts.covariance(truth)[np.ix_(chosen, chosen)])
     equal = np.full(size, 1 / size)
     assert counts.mean_variance() == pytest.approx(counts.variance(equal).mean())
+
+
+@ALL
+def test_squares_and_expected_supports_are_exact(tested: CategoricalChannel) -> None:
+    """What tables are made of: for every single report the squares of its shares; for any shares, the supports."""
+    form, outputs = label_arrays(tested), list(tested.outputs())
+    support = np.array([[tested.supports(y, value) for y in outputs] for value in range(tested.size)], float)
+    one = np.ones(len(outputs))
+    shares = form.shares(support, one)
+    assert np.allclose(form.squares(support, one), shares**2, atol=1e-10 * np.abs(shares).max() ** 2)
+    for column, output in enumerate(outputs):
+        assert np.allclose(shares[:, column], group(tested, single_output(tested, output)).shares())
+    truth = np.random.default_rng(1).dirichlet(np.ones(tested.size), 3).T * [1, 0.5, 2]
+    expected = support @ probabilities(tested) @ truth
+    assert np.allclose(form.expected_support(truth, truth.sum(axis=0)), expected)
+    assert np.allclose(form.expected_support(truth[:, 0]), expected[:, 0])
 
 
 @ALL

@@ -156,7 +156,8 @@ def _check_tiers(draw: Draw, table: Tiers) -> None:
     are taken as in `_check_subset`. What is left of the random numbers is not used.
     """
     ends = list(accumulate(table.other, initial=table.kept))
-    edges = {0, NUMBER - 1, *(ends[place] + side for place in {0, *table.kinds} for side in (-1, 0))}
+    starts = {ends[place] for place in {0, *table.kinds}} - {NUMBER}
+    edges = {0, NUMBER - 1, *starts, *(start - 1 for start in starts)}
     for turn in range(SETS_TRIED):
         noise = hashlib.shake_256(bytes([turn])).digest(7 * (max(table.chosen) - 1))
         for value in {*table.kinds, turn % table.size}:
