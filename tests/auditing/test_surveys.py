@@ -260,5 +260,9 @@ def test_every_kind_says_which_mechanisms_it_is_for() -> None:
 
 def test_only_mechanisms_that_keep_unequal_budgets_are_given_some() -> None:
     given = {name: BY_KIND["choice"].example(name).get("fractions") for name in names("labels")}
-    assert {name for name, fractions in given.items() if fractions == {"a": "1/2"}} == {"iprr", "idue"}
+    assert {name for name, fractions in given.items() if fractions == {"a": "1/2"}} == {
+        "iprr",
+        "subset_items",
+        "idue",
+    }
     assert {name for name, fractions in given.items() if fractions is None} == {*names("labels", per_value=False)}

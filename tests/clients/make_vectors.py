@@ -137,7 +137,7 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
     entry["values"] = values
     if kind == "choices":
         entry |= _random_set(rng, mechanism, values)
-    if mechanism == "iprr" and rng.random() < 0.5:
+    if mechanism in {"iprr", "subset_items"} and rng.random() < 0.5:
         entry |= _random_fractions(rng, values)
     elif mechanism in BUDGETED:
         entry |= _random_budgets(rng, mechanism, len(values), names)
@@ -194,10 +194,13 @@ def _random_weights(rng: random.Random, mechanism: str, size: int) -> dict[str, 
         other = [int(weight * low * 0.9) for weight, (low, _) in zip(truth, drawn, strict=True)]
         return {"truth": truth, "other": other}
     kept = 2**53 * rng.uniform(0.1, 0.95)
-    whole = size if mechanism != "iprr" else sum(part for part, _ in drawn)
+    whole = sum(part for part, _ in drawn) if mechanism in {"iprr", "subset_items"} else size
     other = [int((2**53 - kept) * part / whole) for part, _ in drawn]
     for value in rng.sample(range(size), rng.randint(0, size - 1) if rng.random() < 0.3 else 0):
         other[value] = 0
+    if mechanism == "subset_items":
+        sizes = {weight: rng.randint(1, max(1, other.count(weight) - 1)) if weight else 1 for weight in set(other)}
+        return {"other": other, "chosen": [sizes[weight] for weight in other]}
     return {"other": other}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -15,7 +16,15 @@ from pldp.estimates import group, maximum_likelihood, norm_sub
 from pldp.estimates.shares.pooling import Pooled, has_enough_support, homogeneity_test, precision_weights
 from pldp.estimates.solver.likelihood import _KnownChannels, maximise, minus_log
 from pldp.estimates.solver.separable import separable_maximum
-from pldp.mechanisms import Bits, CategoricalChannel, ItemResponse, ItemUnaryEncoding, RandomizedResponse, ValueResponse
+from pldp.mechanisms import (
+    Bits,
+    CategoricalChannel,
+    ItemResponse,
+    ItemUnaryEncoding,
+    RandomizedResponse,
+    SupportChannel,
+)
+from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import perturb, perturb_counts
 from pldp.tallies import BitCounts, OutputCounts
 from pldp.tallies.counts import no_counts
@@ -61,12 +70,29 @@ def test_mean_and_covariance_of_shares_are_exact(tested: CategoricalChannel) -> 
 
 
 @ALL
+def test_squares_and_expected_supports_are_exact(tested: CategoricalChannel) -> None:
+    """What tables are made of: for every single report the squares of its shares; for any shares, the supports."""
+    form, outputs = label_arrays(tested), list(tested.outputs())
+    support = np.array([[tested.supports(y, value) for y in outputs] for value in range(tested.size)], float)
+    one = np.ones(len(outputs))
+    shares = form.shares(support, one)
+    assert np.allclose(form.squares(support, one), shares**2, atol=1e-10 * np.abs(shares).max() ** 2)
+    for column, output in enumerate(outputs):
+        assert np.allclose(shares[:, column], group(tested, single_output(tested, output)).shares())
+    truth = np.random.default_rng(1).dirichlet(np.ones(tested.size), 3).T * [1, 0.5, 2]
+    expected = support @ probabilities(tested) @ truth
+    assert np.allclose(form.expected_support(truth, truth.sum(axis=0)), expected)
+    assert np.allclose(form.expected_support(truth[:, 0]), expected[:, 0])
+
+
+@ALL
 def test_products_are_those_of_the_enumerated_likelihood(tested: CategoricalChannel) -> None:
     found = group(tested, every_output_once(tested))
     built = np.array([found.forward(unit) for unit in np.eye(tested.size)]).T
     table = probabilities(tested)
     if isinstance(tested.form, Bits):  # distinct rows are stored in an order of their own
-        table = table[[int.from_bytes(bytes(row), "little") for row in found.outputs.T]]
+        places = {output: place for place, output in enumerate(tested.outputs())}
+        table = table[[places[bytes(row)] for row in found.outputs.T]]
     factor = built.sum(axis=1) / table.sum(axis=1)
     assert np.allclose(built, factor[:, None] * table, rtol=1e-9)
     weights = np.random.default_rng(1).random(len(built))
@@ -81,9 +107,10 @@ def test_samplers_follow_the_channel_and_a_wrong_one_is_noticed(tested: Categori
     generator = np.random.default_rng(3)
     value = 1
     outputs = perturb(tested, np.full(40_000, value), generator)
-    numbers = outputs if outputs.ndim == 1 else outputs[:, 0]
+    seen = Counter(outputs.tolist() if outputs.ndim == 1 else map(bytes, outputs))
     chance = probabilities(tested)[:, value]
-    counts = np.bincount(numbers, minlength=len(chance))
+    counts = np.array([seen.pop(output, 0) for output in tested.outputs()])
+    assert not seen
     assert not counts[chance == 0].any()
     assert follows(counts[chance > 0], chance[chance > 0])
     if (chance > 0).sum() > 1:
@@ -91,7 +118,7 @@ def test_samplers_follow_the_channel_and_a_wrong_one_is_noticed(tested: Categori
         assert not follows(counts[chance > 0], wrong / wrong.sum())
 
 
-COUNTABLE = {name: each for name, each in CHANNELS.items() if not isinstance(each, ValueResponse)}
+COUNTABLE = {name: each for name, each in CHANNELS.items() if isinstance(each, SupportChannel)}
 
 
 @pytest.mark.parametrize("tested", COUNTABLE.values(), ids=COUNTABLE)

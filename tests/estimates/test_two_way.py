@@ -57,6 +57,29 @@ def test_shares_are_unbiased_and_intervals_cover(mechanism: str) -> None:
     assert 0.7 < ratio.mean() < 1.35
 
 
+def test_labels_with_budgets_of_their_own_make_tables() -> None:
+    """10 cells, sets of two labels at the strict level: errors have mean 0 and the stated size."""
+    values = ["x", "y", "z", "u", "v"]
+    questions = [
+        {"name": "a", "values": ["yes", "no"]},
+        {"name": "b", "values": values, "mechanism": "subset_items", "unprotected": ["v"]},
+    ]
+    levels = {"strict": "0.5", "open": 3}
+    survey = survey_from_mapping({"pldp": 1, "title": "t", "levels": levels, "questions": questions})
+    assert [max(channel.chosen) for channel in survey.question("b").channels] == [2, 1]
+    truth = np.hstack([TRUTH[:, :2], TRUTH[:, 2:] / 3, TRUTH[:, 2:] / 3, TRUTH[:, 2:] / 3])
+    generator, number = np.random.default_rng(1), 2000 * runs(100, 3000)
+    cell = generator.choice(truth.size, number, p=truth.ravel())
+    chosen = {"a": cell // 5, "b": cell % 5}
+    drawn = Population(chosen, {name: generator.integers(0, 2, number) for name in chosen})
+    batches = simulate_reports(survey, drawn, seed=2, rows=2000)
+    found = [two_way(tally_batch(survey, batch, pairs=[PAIR]), "a", "b") for batch in batches]
+    for place in np.ndindex(truth.shape):
+        assert mean_is([table.shares[place] for table in found], truth[place])
+    ratio = np.mean([(table.shares - truth) ** 2 / table.standard_error**2 for table in found], axis=0)
+    assert 0.85 < ratio.mean() < 1.2
+
+
 def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
     found = list(estimates(form("krr"), 3000, runs(200, 2000), "size"))
     covered = [float(((low <= TRUTH) & (high >= TRUTH)).mean()) for low, high in (t.interval() for t in found)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pldp.auditing.tables import Direct, Ratio, Sets, Table, read_table
+from pldp.auditing.tables import Direct, Ratio, Sets, Table, Tiers, read_table
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
 from pldp.records import Brief
@@ -83,9 +83,11 @@ def audit_channel(
     if isinstance(table, Sets):
         by_value = [micro_of([table.item_odds(item)]) for item in range(size)]
         kept, what = (by_value, "about item number") if by_item else ([plain], "")
-    elif budgets and table.by_output and isinstance(table, Direct):
-        by_value = [micro_of([table.column(output)]) for output in range(size)]
-        kept, what = by_value, "as output number"
+    elif budgets and table.by_output and isinstance(table, Direct | Tiers):
+        columns = {value: table.column(value) for value in range(size)}
+        micro = {column: micro_of([column]) for column in set(columns.values())}
+        by_value = [micro[column] for column in columns.values()]
+        kept, what = by_value, "with value number" if isinstance(table, Tiers) else "as output number"
     else:
         by_value = [_of_value(table, value) for value in range(size if size <= SHOWN or budgets else 0)]
         kept, what = (by_value, "about value number") if budgets else ([plain], "")

@@ -6,12 +6,14 @@ published weight is confirmed on both sides of its threshold, and between thresh
 """
 
 import hashlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import accumulate
 from math import comb
 
 from pldp.auditing.set_tables import Meeting, rank_bytes
-from pldp.auditing.tables import BIT, INDEX, NUMBER, Bits, Blocks, Direct, Hashed, Subset, Table
+from pldp.auditing.tables import BIT, INDEX, NUMBER, Bits, Blocks, Direct, Hashed, Subset, Table, Tiers
 from pldp.mechanisms import Output, RandomBytes, as_int
 
 Draw = Callable[[int, RandomBytes], Output]
@@ -45,6 +47,8 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
                 _check_numbers(value, _by_number(draw, value), table)
         elif isinstance(table, Subset):
             _check_subset(draw, table)
+        elif isinstance(table, Tiers):
+            _check_tiers(draw, table)
         elif isinstance(table, Hashed):
             _check_hashes(draw, table)
         elif isinstance(table, Blocks):
@@ -151,6 +155,37 @@ def _check_subset(draw: Draw, table: Subset) -> None:
                 found = _members(draw(value, _exactly(first + noise)), table.size)
                 if found != _published_set(table, value, number < table.inside, noise):
                     raise Wrong(f"value number {value}: the set is not the one that the random numbers pick")
+
+
+def _check_tiers(draw: Draw, table: Tiers) -> None:
+    """For some random numbers: the set that the published rule makes of them, on both sides of the weights.
+
+    The rule: one number names a value, the truth or, by weight, any one; then, for m = s−d+1 … s−1, others of its tier
+    are taken as in `_check_subset`. What is left of the random numbers is not used.
+    """
+    ends = list(accumulate(table.other, initial=table.kept))
+    starts = {ends[place] for place in {0, *table.kinds}} - {NUMBER}
+    edges = {0, NUMBER - 1, *starts, *(start - 1 for start in starts)}
+    for turn in range(SETS_TRIED):
+        noise = hashlib.shake_256(bytes([turn])).digest(7 * (max(table.chosen) - 1))
+        for value in {*table.kinds, turn % table.size}:
+            for number in edges:
+                named = value if number < table.kept else bisect_right(ends, number) - 1
+                first = (number << SPARE_BITS).to_bytes(7, "little")
+                found = _members(draw(value, _exactly(first + noise)), table.size)
+                if found != _published_tier_set(table, named, noise):
+                    raise Wrong(f"value number {value}: the set is not the one that the random numbers pick")
+
+
+def _published_tier_set(table: Tiers, named: int, noise: bytes) -> list[int]:
+    tier, steps = table.tier(named), table.chosen[named] - 1
+    others = [place for place in tier if place != named]
+    taken: list[int] = []
+    for place in range(steps):
+        count = len(tier) - steps + place
+        other = (int.from_bytes(noise[7 * place : 7 * place + 7], "little") >> SPARE_BITS) * count // NUMBER
+        taken.append(count - 1 if other in taken else other)
+    return sorted([named, *(others[other] for other in taken)])
 
 
 def _published_set(table: Subset, value: int, has_value: bool, noise: bytes) -> list[int]:  # noqa: FBT001

@@ -301,6 +301,54 @@ class Subset(Table):
 
 
 @dataclass(frozen=True)
+class Tiers(Table):
+    """A value, named as by IPRR, among others with the same two integers, so many in all."""
+
+    size: int
+    chosen: tuple[int, ...]
+    other: tuple[int, ...]
+    by_output = True
+
+    @cached_property
+    def kept(self) -> int:
+        """The weight of naming the truth on purpose."""
+        return NUMBER - sum(self.other)
+
+    @cached_property
+    def kinds(self) -> list[int]:
+        """Two values of each tier."""
+        return _two_of_each(self.chosen, self.other)
+
+    def tier(self, value: int) -> list[int]:
+        """The values that hide among each other, one of which is this."""
+        own = (self.chosen[value], self.other[value])
+        return [place for place, pair in enumerate(zip(self.chosen, self.other, strict=True)) if pair == own]
+
+    def column(self, value: int) -> Ratio:
+        """What seeing a set with this value tells; the numbers that pick the other values are not quite uniform."""
+        noise = self.chosen[value] * self.other[value]
+        least = NUMBER // max(1, self.count[self.chosen[value], self.other[value]] - 1)
+        return (self.kept + noise) * (least + 2 * self.chosen[value] - 2), noise * least, 1
+
+    @cached_property
+    def count(self) -> Counter[tuple[int, int]]:
+        """How many values each tier has."""
+        return Counter(zip(self.chosen, self.other, strict=True))
+
+    def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
+        """A set with the one value and not the other; without both it tells nothing."""
+        if other is not self:
+            raise AuditError("levels whose labels have budgets of their own cannot be hidden")
+        return [self.column(one)] if one != two else [(1, 1, 1)]
+
+    def check(self) -> str | None:
+        """Weights must leave the truth something, and sets must leave out some value of their tier."""
+        fits = len(self.chosen) == len(self.other) == self.size and min(self.other) >= 0 < self.kept < NUMBER
+        sets = all(chosen == 1 or (1 < chosen < count and other) for (chosen, other), count in self.count.items())
+        return None if fits and sets else "the weights are none of sets that favour the true value"
+
+
+@dataclass(frozen=True)
 class Hashed(Table):
     """A random linear function, public in the output, and k-RR among its buckets."""
 
@@ -454,6 +502,7 @@ MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "projective": lambda size, weights: Blocks(size, weights["truth"], *hyperplanes(size, weights["order"])),
     "pairs": lambda size, weights: Blocks(size, weights["truth"], *pairs_of_groups(size, weights["order"])),
     "iprr": _iprr,
+    "subset_items": lambda size, weights: Tiers(size, tuple(weights["chosen"]), tuple(weights["other"])),
     "idue": lambda size, weights: Bits(size, tuple(weights["truth"]), tuple(weights["other"])),
     "aprr": _aprr,
     "prr": _aprr,

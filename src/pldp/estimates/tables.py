@@ -6,7 +6,8 @@ the pair. Both answers are perturbed independently, so
     f̂_ij = mean of (s_i − q)(t_j − q') / ((p − q)(p' − q'))
 
 is unbiased, and its variance follows from Pr(s_i), Pr(t_j) and Pr(s_i t_j). The counts of supports, one by one and in
-pairs, are all it needs.
+pairs, are all it needs: what a channel makes of counts (`shares`, `squares`) is linear in them, so it is applied to
+every column of the pairs, then that of the other question to every row.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.shares.pooling import add_reports
 from pldp.estimates.shares.shares import Shares
 from pldp.mechanisms import Channel
-from pldp.mechanisms.arrays import FloatArray, label_arrays
+from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
 from pldp.tallies import PairCounts, Tally
 from pldp.usage import require
 
@@ -167,28 +168,22 @@ class _PairGroup:
     counts: PairCounts
 
     @cached_property
-    def _supports(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """q and p − q of both channels, as a column and as a row."""
-        one, two = label_arrays(self.first), label_arrays(self.second)
-        column = (np.reshape(numbers, (-1, 1)) for numbers in (one.other_support, one.contrast))
-        row = (np.reshape(numbers, (1, -1)) for numbers in (two.other_support, two.contrast))
-        return (*column, *row)  # type: ignore[return-value] # two of each
+    def _forms(self) -> tuple[LabelArrays, LabelArrays]:
+        return label_arrays(self.first), label_arrays(self.second)
 
     def shares(self) -> FloatArray:
-        q, d, other_q, other_d = self._supports
-        n = self.counts.reports
+        n, (first, second) = self.counts.reports, self._forms
         both, one, two = self.counts.both / n, self.counts.first / n, self.counts.second / n
-        return np.asarray((both - other_q * one[:, None] - q * two[None, :] + q * other_q) / (d * other_d))
+        return second.shares(first.shares(both, two).T, first.shares(one)).T
 
     def variance(self, shares: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
         """Return the variance of the unbiased shares if these shares and margins were true."""
-        q, d, other_q, other_d = self._supports
-        f, one, two = (np.clip(given, 0, 1) for given in (shares, rows[:, None], columns[None, :]))
-        supports_one, supports_two = q + d * one, other_q + other_d * two
-        both = q * other_q + q * other_d * two + other_q * d * one + d * other_d * f
-        square = (1 - 2 * q) * (1 - 2 * other_q) * both + (q * other_q) ** 2
-        square = square + (1 - 2 * q) * other_q**2 * supports_one + (1 - 2 * other_q) * q**2 * supports_two
-        return np.asarray((square / (d * other_d) ** 2 - f**2) / self.counts.reports)
+        first, second = self._forms
+        f, rows, columns = (np.clip(given, 0, 1) for given in (shares, rows, columns))
+        one, two = first.expected_support(rows), second.expected_support(columns)
+        both = second.expected_support(first.expected_support(f, columns).T, one).T
+        square = second.squares(first.squares(both, two).T, first.squares(one)).T
+        return np.asarray((square - f**2) / self.counts.reports)
 
 
 def _precision_weights(groups: list[_PairGroup], reports: int) -> FloatArray:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.set_channel import SetChannel, build_whole_set, planned_share
     from pldp.mechanisms.sets.channel import ItemEpsilon, ItemSet, item_places, places_of, set_of
     from pldp.mechanisms.subset.channel import SubsetSelection
+    from pldp.mechanisms.subset.items import ItemSubset
     from pldp.mechanisms.tracking.stages import KeptBytes, Stages, build_stages, read_stages
     from pldp.mechanisms.unary.channel import OptimisedUnaryEncoding, SymmetricUnaryEncoding, UnaryEncoding
     from pldp.mechanisms.unary.items import ItemUnaryEncoding
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO",
     "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form",
-    "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet",
+    "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemSubset",
     "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax", "NumberChannel", "OptimisedUnaryEncoding",
     "Output", "PiecewiseMechanism", "Places", "PrivSet", "ProjectiveResponse", "PureChannel", "RandomBytes",
     "RandomizedResponse", "SampledBoxes", "SetChannel", "SquareWave", "Stages", "StochasticRounding",
@@ -116,6 +117,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.set_channel": ("SetChannel", "build_whole_set", "planned_share"),
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
         "pldp.mechanisms.subset.channel": ("SubsetSelection",),
+        "pldp.mechanisms.subset.items": ("ItemSubset",),
         "pldp.mechanisms.tracking.stages": ("KeptBytes", "Stages", "build_stages", "read_stages"),
         "pldp.mechanisms.unary.channel": ("OptimisedUnaryEncoding", "SymmetricUnaryEncoding", "UnaryEncoding"),
         "pldp.mechanisms.unary.items": ("ItemUnaryEncoding",),

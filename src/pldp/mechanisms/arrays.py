@@ -49,6 +49,9 @@ Cells = ByteArray | None
 Numbers = float | FloatArray
 """One number for all values, or an array with one per value."""
 
+Whole = float | FloatArray
+"""What shares are parts of: 1, or a number per column."""
+
 LARGEST_DENSE: Final = 4096
 """Most values for which a k × k covariance is built."""
 
@@ -308,9 +311,23 @@ class LabelArrays(PieceArrays):
         """Return the probability that a report supports each value by chance alone."""
         return np.broadcast_to(np.asarray(self.other_support), self.channel.size)
 
-    def shares(self, support: FloatArray) -> FloatArray:
-        """Return the unbiased shares (support − q)/(p − q), given the share of reports that support each value."""
-        return np.asarray((support - self.other_support) / self.contrast)
+    def shares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        """Return the unbiased shares (support − q)/(p − q), given the share of reports that support each value.
+
+        For tables there are several columns, each with the share of reports that counts as the `whole` of it.
+        """
+        q, contrast = columns(support, self.other_support, self.contrast)
+        return np.asarray((support - q * whole) / contrast)
+
+    def squares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        """Return the mean squares of the unbiased shares of single reports: ((1 − 2q)·support + q²)/(p − q)²."""
+        q, contrast = columns(support, self.other_support, self.contrast)
+        return np.asarray(((1 - 2 * q) * support + q * q * whole) / contrast**2)
+
+    def expected_support(self, shares: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        """Return the share of reports that support each value if these shares are true: q + (p − q)·share."""
+        q, contrast = columns(shares, self.other_support, self.contrast)
+        return np.asarray(q * whole + contrast * shares)
 
     def variance(self, shares: FloatArray) -> FloatArray:
         """Return the variance of the unbiased shares of one report if these shares were true."""
@@ -419,6 +436,11 @@ class ByValue(LabelArrays):
         mixed = np.outer(low, step * self.support_total(weights, cells))
         square = np.outer(low, low) * weights.sum() + np.outer(step, step) * self.pair_support(weights, cells)
         return np.asarray(square + mixed + mixed.T)
+
+
+def columns(like: FloatArray, *numbers: Numbers) -> tuple[Numbers, ...]:
+    """Return numbers per value in the shape that multiplies an array of values, or one of values × columns."""
+    return numbers if like.ndim == 1 else tuple(np.reshape(each, (-1, 1)) for each in numbers)
 
 
 def require_dense(size: int) -> None:

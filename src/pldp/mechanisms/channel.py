@@ -135,6 +135,11 @@ class Channel(Brief, ABC):
         """True ε as a float, for display and formulas."""
         return self.micro_epsilon / MICRO
 
+    @property
+    def equal_variance(self) -> float:
+        """The mean variance of the shares of one report at equal shares 1/k: by this `auto` chooses."""
+        raise EpsilonError(f"the variance of shares from {self.mechanism} is not known")
+
     @abstractmethod
     def draw(self, value: int, random: RandomBytes) -> Output:
         """Perturb one value with a fixed number of random bytes, whatever the value."""
@@ -357,6 +362,11 @@ class PureChannel(SupportChannel):
         contrast = float(self.truth_support - self.other_support)
         support = q + share * contrast
         return support * (1.0 - support) / (reports * contrast * contrast)
+
+    @property
+    def equal_variance(self) -> float:
+        """The variance of a share of 1/k."""
+        return self.variance(1 / self.size)
 
     @property
     def manipulation(self) -> float:

@@ -134,6 +134,30 @@ class Places(Bits):
         return places[-1] < self.length and all(one < two for one, two in pairwise(places))
 
 
+@dataclass(frozen=True)
+class TieredBits(Bits):
+    """Bits of which those that are 1 stand in one *tier* of places: its mask, and how many of them are 1."""
+
+    tiers: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """As many as all tiers have."""
+        return sum(math.comb(mask.bit_count(), ones) for mask, ones in self.tiers)
+
+    def admits(self, output: Packed) -> bool:
+        """Tell whether there is a tier that has all the ones, and as many as it must."""
+        bits = as_int(output)
+        return any(bits & mask == bits and bits.bit_count() == ones for mask, ones in self.tiers)
+
+    def outputs(self) -> Iterator[Output]:
+        """Enumerate all outputs, tier by tier."""
+        for mask, ones in self.tiers:
+            places = [place for place in range(self.length) if mask >> place & 1]
+            for some in combinations(places, ones):
+                yield self.pack(sum(1 << place for place in some))
+
+
 Form = Integers | Bits
 
 

@@ -9,13 +9,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Final
+from typing import Final, TypeVar
 
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Domain, PureChannel, pure
 from pldp.mechanisms.output import BLOCK_BYTES
 from pldp.words import suggest
+
+SomeChannel = TypeVar("SomeChannel", bound=Channel)
 
 _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "krr": ("labels", "response.channel", "RandomizedResponse"),
@@ -26,6 +28,7 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "projective": ("labels", "projective.channel", "ProjectiveResponse"),
     "pairs": ("labels", "projective.pairs", "HashedPairs"),
     "iprr": ("labels", "response.values", "ItemResponse"),
+    "subset_items": ("labels", "subset.items", "ItemSubset"),
     "idue": ("labels", "unary.items", "ItemUnaryEncoding"),
     "aprr": ("labels", "response.values", "ValueResponse"),
     "prr": ("labels", "response.values", "WeightedResponse"),
@@ -107,8 +110,9 @@ def build(
 ) -> Channel:
     """Build the named mechanism for so many values; `auto` picks the one of least error.
 
-    For labels with one budget that is the least variance at equal shares 1/k among those whose answers are short
-    enough (`most_accurate`); with a budget per value IPRR, for sets a bit per item, and for numbers the square wave.
+    For labels that is the least variance at equal shares 1/k among those whose answers are short enough
+    (`most_accurate`); with a budget per value, among those that bound what a report tells (IPRR and its sets). For sets
+    it is a bit per item, and for numbers the square wave.
 
     Parameters
     ----------
@@ -124,22 +128,23 @@ def build(
     >>> build("auto", 3, 1_000_000).mechanism, build("auto", 10, 1_000_000).mechanism
     ('krr', 'subset')
     """
-    fixed = {"sets": "item_set", "numbers": "sw"}.get(domain, "iprr" if isinstance(budgets, Sequence) else None)
+    fixed = {"sets": "item_set", "numbers": "sw"}.get(domain)
     if name != AUTO or fixed is not None:
-        return family(fixed if name == AUTO else name).build(size, budgets)
-    return most_accurate(((each.build(size, budgets),) for each in suitable(size)), answer_bytes)[0]
+        return family(fixed if name == AUTO and fixed else name).build(size, budgets)
+    families = suitable(size, per_value=isinstance(budgets, Sequence))
+    return most_accurate(((each.build(size, budgets),) for each in families), answer_bytes)[0]
 
 
-def most_accurate(choices: Iterable[Sequence[Channel]], answer_bytes: int) -> tuple[PureChannel, ...]:
+def most_accurate(choices: Iterable[Sequence[SomeChannel]], answer_bytes: int) -> tuple[SomeChannel, ...]:
     """Return the most accurate of several sets of channels, one channel per level, whose answers are short enough.
 
     That is the least variance of a pooled share of 1/k. Among those that are hardly less accurate the shortest answer
     counts, in whole blocks, then the order of the choices.
     """
-    fit = [pure(channels) for channels in choices if max(each.form.bytes for each in channels) <= answer_bytes]
+    fit = [tuple(channels) for channels in choices if max(each.form.bytes for each in channels) <= answer_bytes]
     if not fit:
         raise EpsilonError(f"answer_bytes must leave room for an answer; none takes only {answer_bytes:,}")
-    errors = [1 / sum(1 / each.variance(1 / each.size) for each in channels) for channels in fit]
+    errors = [1 / sum(1 / each.equal_variance for each in channels) for channels in fit]
     near = [channels for channels, error in zip(fit, errors, strict=True) if error <= ALIKE * min(errors)]
     return min(near, key=lambda channels: -(-max(each.form.bytes for each in channels) // BLOCK_BYTES))
 
@@ -160,6 +165,7 @@ def hideable(name: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tu
         yield from map(pure, each.hideable(size, micro_epsilons))
 
 
-def suitable(size: int, *, hidden: bool = False) -> list[type[Channel]]:
-    """Return the mechanisms among which `auto` chooses for so many labels with one budget."""
-    return [each for each in map(REGISTRY.__getitem__, names("labels")) if each.suits(size, hidden=hidden)]
+def suitable(size: int, *, hidden: bool = False, per_value: bool = False) -> list[type[Channel]]:
+    """Return the mechanisms among which `auto` chooses for so many labels with one budget, or with one each."""
+    known = map(REGISTRY.__getitem__, names("labels", per_value=per_value))
+    return [each for each in known if each.suits(size, hidden=hidden)]

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from pldp.mechanisms.output import Bits, Places
+from pldp.mechanisms.output import Bits, Places, TieredBits
 
 FloatArray = npt.NDArray[np.float64]
 ByteArray = npt.NDArray[np.uint8]
@@ -89,6 +89,21 @@ class BitRows:
         return matrix
 
 
+class TieredRows(BitRows):
+    """Rows whose ones stand in one tier of places."""
+
+    form: TieredBits
+
+    def admitted(self, rows: ByteArray) -> npt.NDArray[np.bool_]:
+        """Tell where a tier has all the ones, and as many as it must."""
+        found = popcount(rows).sum(axis=1, dtype=np.int64)
+        fine = np.zeros(len(rows), bool)
+        for mask, ones in self.form.tiers:
+            beyond = ~np.frombuffer(self.form.pack(mask), np.uint8)
+            fine |= (found == ones) & ~(rows & beyond).any(axis=1)
+        return fine
+
+
 class PlaceRows(BitRows):
     """Rows with the places of the ones."""
 
@@ -127,4 +142,6 @@ class PlaceRows(BitRows):
 
 def rows_of(form: Bits) -> BitRows:
     """Return what reads rows of a form."""
-    return PlaceRows(form) if isinstance(form, Places) else BitRows(form)
+    if isinstance(form, Places):
+        return PlaceRows(form)
+    return TieredRows(form) if isinstance(form, TieredBits) else BitRows(form)

@@ -23,15 +23,14 @@ const reportPromise = (values, { evidence, rulesOut }, output) => {
 	return `A report ${label} ${changes}; ${label} gains on all others.`;
 };
 
-const valuePromise = (values, { evidence, promised, pair }, value) => {
-	const [label, worst] = [`"${values[value]}"`, promised(value)];
-	const limit = `by more than ${odds(evidence(value))}`;
-	if (evidence(value) === worst) return `No report changes the odds between ${label} and another value ${limit}.`;
-	const others = listed(values.filter((_, other) => other !== value && pair(value, other) === worst));
-	return (
-		`No report speaks for ${label} against another value ${limit}; ` +
-		`against ${label}, one can speak up to ${odds(worst)}: ${others}.`
-	);
+const valuePromise = (values, { evidence, promised, pair, worst = promised }, value) => {
+	const [label, own, most] = [`"${values[value]}"`, evidence(value), worst(value)];
+	const others = () => listed(values.filter((_, other) => other !== value && pair(value, other) === most));
+	if (own === Infinity) return `A report can prove ${label} against another value (ε infinite): ${others()}.`;
+	const limit = `by more than ${odds(own)}`;
+	if (own === most) return `No report changes the odds between ${label} and another value ${limit}.`;
+	const denied = most === Infinity ? "one can rule it out (ε infinite)" : `one can speak up to ${odds(most)}`;
+	return `No report speaks for ${label} against another value ${limit}; against ${label}, ${denied}: ${others()}.`;
 };
 
 export const explain = ({ values }, { channel }) => {

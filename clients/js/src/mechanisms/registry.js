@@ -22,6 +22,7 @@ export const MECHANISMS = new Map([
 	["projective", ["label", one, projective, "order", "truth"]],
 	["pairs", ["label", one, projective, "order", "truth"]],
 	["iprr", ["budgeted label", list, budgets, "other"]],
+	["subset_items", ["budgeted label", list, () => import("./subset_items.js"), "chosen", "other"]],
 	["idue", ["budgeted label", list, budgets, "truth", "other"]],
 	["aprr", ["budgeted label", list, budgets, "other"]],
 	["prr", ["budgeted label", list, budgets, "other"]],

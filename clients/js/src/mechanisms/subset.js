@@ -5,13 +5,14 @@ import { largest } from "../epsilon.js";
 import { NOISE_BYTES, promise, TOTAL } from "./draws.js";
 
 /** ⌊u·count/2⁵³⌋ of the 53 bits u that seven bytes hold, the three lowest dropped; exact for counts below 2²⁰. */
-const below = (noise, start, count) => {
+export const below = (noise, start, count) => {
 	const low = (noise[start] >> 3) | (noise[start + 1] << 5) | (noise[start + 2] << 13);
 	const high = noise[start + 3] + noise[start + 4] * 2 ** 8 + noise[start + 5] * 2 ** 16 + noise[start + 6] * 2 ** 24;
 	return Math.floor((high * count + Math.floor((low * count) / 2 ** 21)) / 2 ** 32);
 };
 
-const number = (noise) => {
+/** The 53 bits of the first seven bytes. */
+export const number = (noise) => {
 	let read = 0;
 	for (let place = NOISE_BYTES - 1; place > 0; place -= 1) read = read * 256 + noise[place];
 	return read * 32 + (noise[0] >> 3);
@@ -23,6 +24,18 @@ const formOf = (size, chosen) => {
 	const width = bytesFor(32 - Math.clz32(size - 1));
 	const listed = packed > BLOCK_BYTES && chosen * width < packed;
 	return listed ? { places: size, ones: chosen, width, bytes: chosen * width } : { bits: size, ones: chosen, bytes: packed };
+};
+
+/** The output that says which values are in the set. */
+export const pack = (form, set) => {
+	const bytes = new Uint8Array(form.bytes);
+	let at = 0;
+	set.forEach((one, place) => {
+		if (!one) return;
+		if (form.bits) bytes[place >> 3] |= 1 << (place & 7);
+		else for (let byte = 0; byte < form.width; byte += 1) bytes[at++] = (place >>> (8 * byte)) & 0xff;
+	});
+	return toHex(bytes);
 };
 
 export const subset = (sure, size, chosen, truth) => {
@@ -43,16 +56,6 @@ export const subset = (sure, size, chosen, truth) => {
 		others[value] = Number(inside);
 		return others;
 	};
-	const pack = (set) => {
-		const bytes = new Uint8Array(form.bytes);
-		let at = 0;
-		set.forEach((one, place) => {
-			if (!one) return;
-			if (form.bits) bytes[place >> 3] |= 1 << (place & 7);
-			else for (let byte = 0; byte < form.width; byte += 1) bytes[at++] = (place >>> (8 * byte)) & 0xff;
-		});
-		return toHex(bytes);
-	};
 	return {
 		form,
 		size,
@@ -68,6 +71,6 @@ export const subset = (sure, size, chosen, truth) => {
 		supports: (output, value) => holds(form, output, value),
 		promised: promise([truth * (size - chosen) * slack, (total - truth) * chosen * total]),
 		chances: () => [weight / 2 ** 53, (taken - weight / 2 ** 53) / (count - 1)],
-		draw: (value, random) => pack(inSet(Number(value), random(NOISE_BYTES * (taken + 1)))),
+		draw: (value, random) => pack(form, inSet(Number(value), random(NOISE_BYTES * (taken + 1)))),
 	};
 };

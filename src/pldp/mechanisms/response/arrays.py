@@ -22,6 +22,8 @@ from pldp.mechanisms.arrays import (
     PersonalArrays,
     Pieces,
     Values,
+    Whole,
+    columns,
     require_dense,
 )
 from pldp.mechanisms.output import TOTAL
@@ -197,8 +199,17 @@ class _ValueResponseArrays(ByValue, _Direct):
         size = self.channel.size
         return np.full(size, self.low @ np.full(size, 1 / size))
 
-    def shares(self, support: FloatArray) -> FloatArray:
-        return np.asarray((support - self._parts @ support) / self.step)
+    def shares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        (step,) = columns(support, self.step)
+        return np.asarray((support - self._parts @ support) / step)
+
+    def squares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        step, parts = columns(support, self.step, self._parts)
+        return np.asarray(((1 - 2 * parts) * support + self._parts**2 @ support) / step**2)
+
+    def expected_support(self, shares: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        (step,) = columns(shares, self.step)
+        return np.asarray(self.low @ shares + step * shares)
 
     def variance(self, shares: FloatArray) -> FloatArray:
         named = self.forward(np.clip(shares, 0.0, 1.0), None)

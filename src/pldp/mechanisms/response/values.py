@@ -114,6 +114,18 @@ class ItemResponse(_Weighted, SupportChannel):
         """2⁵³·S·(1 + r) of each value."""
         return tuple(self.kept_weight + weight for weight in self.other_weights)
 
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """It has the shortest reports."""
+        return not hidden
+
+    @property
+    def equal_variance(self) -> float:
+        """The mean of q(1−q)/S² over values, q being how often each is said if all are as frequent."""
+        kept = self.kept_weight / TOTAL
+        said = (kept / self.size + weight / TOTAL for weight in self.other_weights)
+        return sum(q * (1 - q) for q in said) / (self.size * kept * kept)
+
     @property
     def manipulation(self) -> float:
         """(1 − S·r)/S of the value with the smallest r."""

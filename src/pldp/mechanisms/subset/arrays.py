@@ -19,10 +19,15 @@ from pldp.mechanisms.arrays import (
     Outputs,
     PersonalArrays,
     Values,
+    Whole,
+    arrays,
+    columns,
+    require_dense,
 )
 from pldp.mechanisms.output import TOTAL, Bits, Places
 from pldp.mechanisms.rows import BitRows, popcount, rows_of
 from pldp.mechanisms.subset.channel import SubsetSelection, best_chosen, slack
+from pldp.mechanisms.subset.items import ItemSubset
 from pldp.mechanisms.subset.words import draw_places, draw_words
 
 Threshold = Callable[[slice], Any]
@@ -134,7 +139,165 @@ class _SubsetArrays(PersonalArrays):
         return self.support_total(weights, np.ascontiguousarray(outputs.T))
 
 
+class _ItemSubsetArrays(LabelArrays):
+    """IPRR whose named value is hidden in a set of its tier: set y has L_yj = Σ_{x in y} o_x, plus S where it has j.
+
+    With a the overlap of sets, a set has the named value and each other one of its tier with a. So with b_x = 1 where
+    the set has x and B = 1 where it is of the tier of x, g_x = (b_x − a·B)/(1−a) is in the mean 1 for the named value
+    and 0 for others: its mean is the chance π_x = S·f_x + o_x of being named, and (g_x − o_x)/S has the mean f_x. Then
+
+        E g_x² = ((1−2a)·π_x + a·Π)/(1−a),        E g_x g_z = −a·(Π − π_x − π_z)/((1−a)(s−2)),
+
+    Π being the sum of π over the tier of s values; g_x g_z = 0 where x and z are of different tiers.
+    """
+
+    channel: ItemSubset
+
+    @cached_property
+    def rows(self) -> BitRows:
+        """What reads the rows."""
+        return rows_of(self.channel.form)
+
+    @cached_property
+    def low(self) -> FloatArray:
+        """That of the sets which have each value: it belongs to the set."""
+        return np.asarray(self._other * np.array(self.channel.chosen))
+
+    @cached_property
+    def step(self) -> float:
+        return self.channel.named.kept_weight / TOTAL
+
+    @cached_property
+    def _other(self) -> FloatArray:
+        return np.array(self.channel.other_weights) / TOTAL
+
+    @cached_property
+    def _tier(self) -> npt.NDArray[np.intp]:
+        """Which tier each value is of."""
+        tier = np.empty(self.channel.size, np.intp)
+        for number, own in enumerate(self.channel.tiers):
+            tier[list(own.places)] = number
+        return tier
+
+    @cached_property
+    def _rank(self) -> npt.NDArray[np.intp]:
+        """The place of each value in its tier."""
+        rank = np.empty(self.channel.size, np.intp)
+        for own in self.channel.tiers:
+            rank[list(own.places)] = np.arange(len(own.places))
+        return rank
+
+    @cached_property
+    def _overlap(self) -> FloatArray:
+        return np.array([float(own.overlap) for own in self.channel.tiers])[self._tier]
+
+    def _of_tier(self, numbers: FloatArray) -> FloatArray:
+        """Return for each value the sum of the numbers of its tier, column by column."""
+        sums = np.zeros((len(self.channel.tiers), *numbers.shape[1:]))
+        np.add.at(sums, self._tier, numbers)
+        return np.asarray(sums[self._tier])
+
+    def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
+        return self.rows.expanded(outputs)
+
+    def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
+        return self.rows.sums(numbers, np.asarray(cells))
+
+    def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
+        return self.rows.totals(weights, np.asarray(cells))
+
+    def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
+        return self.rows.pairs(weights, np.asarray(cells))
+
+    def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+        """Two values are in the set with a if one is named, else with a·(d−2)/(s−2), in one tier only."""
+        named, tier, overlap = self._named(shares), self._tier[chosen], self._overlap[chosen]
+        again = np.array([(own.chosen - 2) / max(1, len(own.places) - 2) for own in self.channel.tiers])[tier]
+        some, both = named[chosen][:, None] + named[chosen], self._of_tier(named)[chosen]
+        return np.asarray((tier[:, None] == tier) * overlap * (some + again * (both - some)))
+
+    def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
+        return self.support_sum(self._other * shares.sum() + self.step * shares, cells)
+
+    def backward(self, weights: FloatArray, cells: Cells) -> FloatArray:
+        return np.asarray(
+            weights @ self.support_sum(self._other, cells) + self.step * self.support_total(weights, cells)
+        )
+
+    def information(self, weights: FloatArray, cells: Cells) -> FloatArray:
+        low = self.support_sum(self._other, cells)
+        return self.weighted_products(weights * low**2, weights * low * self.step, weights * self.step**2, cells)
+
+    def chance_support(self) -> FloatArray:
+        """Those sets that are made from noise, or from another value of the tier if all are as frequent."""
+        others = self._of_tier(np.ones(self.channel.size)) - 1
+        return np.asarray(self.low + self.step * self._overlap * others / self.channel.size)
+
+    def shares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        other, overlap, chosen = columns(support, self._other, self._overlap, np.array(self.channel.chosen))
+        named = (support - overlap * self._of_tier(support / chosen)) / (1 - overlap)
+        return np.asarray((named - other * whole) / self.step)
+
+    def squares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        other, overlap, chosen = columns(support, self._other, self._overlap, np.array(self.channel.chosen))
+        of_tier = self._of_tier(support / chosen)
+        square = ((1 - 2 * overlap) * support + overlap**2 * of_tier) / (1 - overlap) ** 2
+        named = (support - overlap * of_tier) / (1 - overlap)
+        return np.asarray((square - 2 * other * named + other**2 * whole) / self.step**2)
+
+    def expected_support(self, shares: FloatArray, whole: Whole = 1.0) -> FloatArray:
+        other, overlap = columns(shares, self._other, self._overlap)
+        named = self.step * shares + other * whole
+        return np.asarray((1 - overlap) * named + overlap * self._of_tier(named))
+
+    def sum_covariance(self, shares: FloatArray) -> FloatArray | None:
+        """Shares always sum to 1."""
+        return None
+
+    def _named(self, shares: FloatArray) -> FloatArray:
+        return np.asarray(self.step * np.clip(shares, 0.0, 1.0) + self._other)
+
+    def variance(self, shares: FloatArray) -> FloatArray:
+        named, overlap = self._named(shares), self._overlap
+        square = ((1 - 2 * overlap) * named + overlap * self._of_tier(named)) / (1 - overlap)
+        return np.asarray((square - named**2) / self.step**2)
+
+    def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp] | None = None) -> FloatArray:
+        chosen = np.arange(len(shares)) if chosen is None else chosen
+        require_dense(len(chosen))
+        named, tier, overlap = self._named(shares), self._tier[chosen], self._overlap[chosen]
+        others = np.maximum(self._of_tier(np.ones(len(shares)))[chosen] - 2, 1)
+        some, both = named[chosen], self._of_tier(named)[chosen]
+        products = (tier[:, None] == tier) * overlap / ((1 - overlap) * others) * (some[:, None] + some - both)
+        covariance = (products - np.outer(some, some)) / self.step**2
+        np.fill_diagonal(covariance, self.variance(shares)[chosen])
+        return np.asarray(covariance)
+
+    def draw_many(self, values: Values, generator: Generator) -> Outputs:
+        named = arrays(self.channel.named).draw_many(values, generator)
+        rows = np.empty((len(values), self.channel.form.bytes), np.uint8)
+        step = max(1, _BITS_AT_ONCE // self.channel.size)
+        for start in range(0, len(values), step):
+            rows[start : start + step] = self._hidden(named[start : start + step], generator)
+        return rows
+
+    def _hidden(self, named: Values, generator: Generator) -> ByteArray:
+        """Put every named value into a random set of its tier."""
+        bits = np.zeros((len(named), self.channel.size), np.uint8)
+        bits[np.arange(len(named)), named] = 1
+        always = np.array([TOTAL], np.uint64)
+        for number, own in enumerate(self.channel.tiers):
+            people = np.flatnonzero(self._tier[named] == number) if own.chosen > 1 else ()
+            if len(people):
+                size = len(own.places)
+                words = draw_words(self._rank[named[people]], size, own.chosen, lambda _: always, generator)
+                bits[np.ix_(people, np.array(own.places))] = np.unpackbits(words, axis=1, count=size, bitorder="little")
+        return np.packbits(bits, axis=1, bitorder="little")
+
+
+_BITS_AT_ONCE: Final = 1 << 22
+
 PEOPLE_ASKED: Final = 1024
 """People at most whose ε decides about the size of the sets."""
 
-FORMS: Final[dict[type, type[LabelArrays]]] = {SubsetSelection: _SubsetArrays}
+FORMS: Final[dict[type, type[LabelArrays]]] = {SubsetSelection: _SubsetArrays, ItemSubset: _ItemSubsetArrays}
