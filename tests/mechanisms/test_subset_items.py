@@ -19,7 +19,7 @@ from helpers.item_channels import CHANNELS, MIXED, OPEN
 from pldp import Device
 from pldp.auditing.exact import audit_channel
 from pldp.auditing.law import sampler_fault
-from pldp.auditing.tables import read_table
+from pldp.auditing.published import read_table
 from pldp.epsilon import micro_epsilon_of_ratio
 from pldp.errors import EpsilonError, SurveyError
 from pldp.estimates import estimate

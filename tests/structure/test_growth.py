@@ -19,7 +19,7 @@ LINES = {
         '    "sue": ("labels"',
         '    "toss": ("labels", "toss.channel", "Toss"),\n    "sue": ("labels"',
     ),
-    "auditing/tables.py": (
+    "auditing/published.py": (
         '    "sue": _unary,',
         '    "toss": lambda size, weights: _krr(size, {"other": weights["wrong"]}),\n    "sue": _unary,',
     ),

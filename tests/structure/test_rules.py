@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pldp.auditing.kinds import BY_KIND as AUDITING
-from pldp.auditing.tables import MECHANISMS as AUDITED
+from pldp.auditing.published import MECHANISMS as AUDITED
 from pldp.device.kinds import BY_KIND as DEVICE
 from pldp.estimates.kinds import BY_KIND as ESTIMATES
 from pldp.mechanisms import REGISTRY, build
@@ -100,7 +100,7 @@ def test_only_mechanisms_and_papers_ask_for_the_class_of_a_channel() -> None:
 
 
 def test_only_mechanisms_the_audits_own_tables_and_papers_know_mechanisms_by_name() -> None:
-    assert found(mechanism_names, "mechanisms/", "auditing/tables.py", "papers/") == []
+    assert found(mechanism_names, "mechanisms/", "auditing/published.py", "papers/") == []
 
 
 def test_only_kinds_know_kinds_by_name() -> None:

@@ -51,9 +51,7 @@ BROKEN = {
     "questions[0] (q).values[1]: must be text": question(values=["a", " "]),
     "questions[0].kind: must be one of choice, choices, number, not 'essay'": question(kind="essay"),
     "not 'numbr'; did you mean 'number'?": question(kind="numbr"),
-    "mechanism must be one of krr, sue, oue, subset, lh or auto, not 'our'; did you mean 'oue'?": question(
-        mechanism="our"
-    ),
+    "lh, projective, pairs or auto, not 'our'; did you mean 'oue'?": question(mechanism="our"),
     "the survey's levels: strict, open, not 'stric'; did you mean 'strict'?": question(levels={"stric": 1}),
     "weights: must come with a named mechanism, not 'auto'": question(weights={"open": {"other": 1}}),
     "questions[0] (q), level strict: mechanism must be one of": question(mechanism="laplace"),

@@ -11,11 +11,12 @@ from pldp.auditing.certificate import certificate_page, write_certificate
 from pldp.auditing.devices import JavaScript
 from pldp.auditing.exact import Exact, audit_channel, exact_epsilon, level_odds
 from pldp.auditing.law import sampler_fault
+from pldp.auditing.published import read_table
 from pldp.auditing.result import Audit, Row, write_epsilon
 from pldp.auditing.sampled import Bound, lower_bound, ratio_bound, smallest_detectable
 from pldp.auditing.sequences import exact_sequence, log_probability, stated_sequence
 from pldp.auditing.surveys import AuditSettings
-from pldp.auditing.tables import Table, read_table
+from pldp.auditing.tables import Table
 
 __all__ = [
     "NAMES",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from pldp.auditing.tables import Direct, Ratio, Sets, Table, Tiers, read_table
+from pldp.auditing.published import read_table
+from pldp.auditing.tables import Direct, Ratio, Sets, Table, Tiers
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon, micro_epsilon_of_powers
 from pldp.errors import AuditError
 from pldp.records import Brief

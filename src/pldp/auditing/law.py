@@ -32,7 +32,7 @@ class Wrong(Exception):
 def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None:
     """Return what a sampler does otherwise than the table says, in words, or nothing.
 
-    >>> from pldp.auditing.tables import read_table
+    >>> from pldp.auditing.published import read_table
     >>> from pldp.mechanisms import build
     >>> response = build("krr", 4, 1_000_000)
     >>> table = read_table("krr", 4, response.weights())

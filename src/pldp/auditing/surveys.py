@@ -28,10 +28,10 @@ from pldp.auditing.exact import Exact, audit_channel, level_odds, micro_of, read
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import claims_between
 from pldp.auditing.law import sampler_fault
+from pldp.auditing.published import read_table
 from pldp.auditing.result import Row, number
 from pldp.auditing.sampled import CONFIDENCE, lower_bound
 from pldp.auditing.sequences import claimed_between, exact_sequence, stated_sequence
-from pldp.auditing.tables import read_table
 from pldp.epsilon import LARGEST_TOTAL, MICRO, Micro
 from pldp.errors import AuditError
 from pldp.survey import FRESH, Question, Survey, prices

@@ -1,7 +1,7 @@
 """Q(output | value) once more, from the integers that a survey publishes and from nothing else.
 
-The classes of `pldp.mechanisms` state their own ε. A check of that statement must not ask them, so this file reads the
-published weights by the rules of the wire format alone: which integer stands for which probability.
+The classes of `pldp.mechanisms` state their own ε. A check of that statement must not ask them, so these tables
+rest on the published weights and the rules of the wire format alone: which integer stands for which probability.
 
 A table answers one question: by how much can one output speak for value `one` under this table against value `two`
 under another (`odds`). With one table and two values that is what a report tells between two answers; with the tables
@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
-from pldp.auditing.geometry import Contains, hyperplanes, pairs_of_groups
+from pldp.auditing.geometry import Contains
 from pldp.errors import AuditError
 
 NUMBER: Final = 2**53  # weights of one output sum to this where a device draws one number
@@ -429,91 +429,3 @@ def _two_of_each(truth: Sequence[int], other: Sequence[int]) -> list[int]:
         if seen[pair] <= 2:
             found.add(value)
     return sorted(found)
-
-
-def read_table(mechanism: str, size: int, weights: Mapping[str, Any]) -> Table:
-    """Read the integers of one channel.
-
-    >>> table = read_table("krr", 3, {"other": 2**51})
-    >>> table.odds(0, table, 1)
-    [(4503599627370496, 2251799813685248, 1)]
-    """
-    if mechanism not in MECHANISMS:
-        raise AuditError(f"mechanism must be one of {', '.join(MECHANISMS)}, not {mechanism!r}")
-    try:
-        return MECHANISMS[mechanism](size, weights)
-    except (KeyError, TypeError, IndexError, ValueError, ZeroDivisionError) as error:
-        raise AuditError(f"weights of {mechanism} cannot be read ({type(error).__name__})") from None
-
-
-def _krr(size: int, weights: Mapping[str, Any]) -> Response:
-    return _aprr(size, {"other": [int(weights["other"])] * size})
-
-
-def _iprr(size: int, weights: Mapping[str, Any]) -> Response:
-    others = tuple(weights["other"])
-    kept = NUMBER - sum(others)
-    return Response(size, size, tuple(kept + other for other in others), others, by_output=True)
-
-
-def _aprr(size: int, weights: Mapping[str, Any]) -> Response:
-    others = tuple(weights["other"])
-    return Response(size, size, tuple(NUMBER - (size - 1) * other for other in others), others, by_output=False)
-
-
-def _unary(size: int, weights: Mapping[str, Any]) -> Bits:
-    return Bits(size, (weights["truth"],) * size, (weights["other"],) * size)
-
-
-def _window(size: int, weights: Mapping[str, Any]) -> Number:
-    return Number(size, size + weights["width"] - 1, weights["width"], weights["inside"], weights["outside"])
-
-
-def _laplace(size: int, weights: Mapping[str, Any]) -> Number:
-    """Weights of noise by repeated multiplication, rounded up each time; what is left goes to the tails."""
-    noise = [weights["peak"]]
-    for _ in range(size - 2):
-        noise.append((noise[-1] * weights["decay"] + NUMBER - 1) // NUMBER)
-    tails = [(NUMBER - weights["peak"]) // 2]
-    for each in noise[1:]:
-        tails.append(tails[-1] - each)
-    return Number(size, size, noise=tuple(noise), tails=tuple(tails))
-
-
-def _intervals(size: int, weights: Mapping[str, Any]) -> Intervals:
-    """The weight outside an interval is the least whole number that keeps the published odds."""
-    start, stop, inside, (most, least) = (tuple(weights[name]) for name in ("start", "stop", "inside", "odds"))
-    outside = tuple((weight * least + most - 1) // most for weight in inside)
-    return Intervals(size, 2 * len(start) + 1, start, stop, inside, outside)
-
-
-def _set_tables() -> Any:
-    from pldp.auditing import set_tables  # noqa: PLC0415 - its tables are built on these
-
-    return set_tables
-
-
-MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
-    "krr": _krr,
-    "sue": _unary,
-    "oue": _unary,
-    "subset": lambda size, weights: Subset(size, weights["chosen"], weights["truth"]),
-    "lh": lambda size, weights: Hashed(size, _krr(weights["buckets"], weights)),
-    "projective": lambda size, weights: Blocks(size, weights["truth"], *hyperplanes(size, weights["order"])),
-    "pairs": lambda size, weights: Blocks(size, weights["truth"], *pairs_of_groups(size, weights["order"])),
-    "iprr": _iprr,
-    "subset_items": lambda size, weights: Tiers(size, tuple(weights["chosen"]), tuple(weights["other"])),
-    "idue": lambda size, weights: Bits(size, tuple(weights["truth"]), tuple(weights["other"])),
-    "aprr": _aprr,
-    "prr": _aprr,
-    "item_set": lambda size, weights: Sets(size, tuple(weights["kept"]), tuple(weights["raised"])),
-    "boxes": lambda size, weights: _set_tables().picked(size, _krr(1 << weights["boxes"], weights), weights),
-    "privset": lambda size, weights: _set_tables().meeting(size, weights),
-    "laplace": _laplace,
-    "sr": lambda size, weights: Number(size, 2, first=weights["first"], step=weights["step"]),
-    "pm": _window,
-    "hm": lambda size, weights: Number(size, size + weights["width"] + 1, **weights),
-    "sw": _window,
-    "minimax": _intervals,
-}
-"""The mechanisms that an audit knows, and how it reads their weights."""

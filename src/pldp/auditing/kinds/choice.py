@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
-from pldp.auditing.tables import read_table
+from pldp.auditing.published import read_table
 from pldp.epsilon import MICRO
 from pldp.mechanisms import Domain, build, family
 from pldp.survey import Choice
