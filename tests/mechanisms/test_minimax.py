@@ -90,7 +90,7 @@ def test_weights_are_mirrored_and_sum_to_one(channel: Minimax) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"value": lambda own: own["value"][:-1] + [own["value"][-1] + 2**10]}, "these numbers are biased"),
+        ({"value": lambda own: [*own["value"][:-1], own["value"][-1] + 2**10]}, "these numbers are biased"),
         ({"value": lambda own: [round(number / 1.05) for number in own["value"]]}, "these numbers are biased"),
         ({"value": lambda own: [-number for number in own["value"]]}, "at least 0"),
         ({"inside": lambda own: [2 * weight for weight in own["inside"]]}, "leave something of"),

@@ -33,8 +33,8 @@ def dots(
 ) -> str:
     """Draw a dot with its interval per row, over a bar to what is consistent; a diamond where the truth is known.
 
-    `words_of` a row are its label and its estimate; `unit` is that of shares on the axis, `None` for other numbers; `around`
-    are numbers that are on the axis in any case.
+    `words_of` a row are its label and its estimate; `unit` is that of shares on the axis, `None` for other numbers;
+    `around` are numbers that are on the axis in any case.
     """
     rows, cut = largest(found, MOST_DOTS)
     farthest = FARTHEST if unit else (-math.inf, math.inf)
