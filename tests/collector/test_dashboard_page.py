@@ -123,6 +123,20 @@ def test_every_question_is_shown_with_its_intervals(visit: Visits, shop: tuple[L
     assert not person.complaints
 
 
+def test_a_number_that_is_asked_for_its_mean_is_shown_as_its_mean_alone(visit: Visits, tmp_path: Path) -> None:
+    question = {"name": "age", "text": "How old are you?", "kind": "number", "low": 18, "high": 90, "purpose": "mean"}
+    survey = Survey.read({"pldp": 1, "title": "Ages", "levels": {"open": 2}, "questions": [question]})
+    with local(tmp_path, survey) as server:
+        token = Tokens(server.database).create("reader", "read")
+        upload(server, reports_of(survey, 200, seed=1))
+        page = enter(visit(), server, token)
+        told = card(page, "How old are you?")
+        expect(told.locator("table.dots").first.locator("tbody tr")).to_have_count(1)
+        expect(told).to_contain_text("The dot is the mean")
+        expect(told.locator("svg.curve")).to_have_count(0)
+        expect(told).to_contain_text("asked for its mean only")
+
+
 def test_new_reports_and_withdrawals_show_while_one_looks(visit: Visits, commuting: Local, commute: Survey) -> None:
     reports = with_receipts(commute, reports_of(commute, 700, seed=2))
     upload(commuting, reports[:600])

@@ -567,6 +567,32 @@ def test_a_whole_set_costs_once_and_no_more_boxes_can_be_ticked_than_allowed(vis
     assert told[1] == "ticks nothing, at level “strict”."  # but a dummy
 
 
+def test_a_number_for_a_mean_is_rounded_and_sent_like_the_python_device_does(visit: Visits, server: Server) -> None:
+    question = {
+        "name": "age",
+        "kind": "number",
+        "low": 18,
+        "high": 90,
+        "unit": "years",
+        "purpose": "mean",
+        "buckets": 9,
+    }
+    survey = Survey.read({"pldp": 1, "title": "Ages", "levels": {"only": 1}, "questions": [question]})
+    person = visit()
+    replace_survey(person, survey.canonical)
+    person.page.add_init_script("crypto.getRandomValues = (bytes) => bytes.fill(0);")
+    person.page.goto(server.url)
+    person.page.get_by_role("button", name="Show the questions").click()
+    person.page.get_by_label("A number from 18 to 90 (years)").fill("40.3")
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#preview")).to_be_visible()
+    report = read_report(survey, person.page.locator("#exact").inner_text())
+    assert report.answers == Device(survey, random=bytes).answer("age", 40.3).answers
+    weights = survey.question("age").channels[0].weights()
+    first, last = (18 + 9 * place for place in (weights["start"][0], weights["stop"][0] - 1))
+    expect(person.page.locator("#words li")).to_contain_text(f"speaks for numbers from {first} to {last} years")
+
+
 def test_a_survey_that_another_key_signed_is_refused(visit: Visits, server: Server, commute: Survey) -> None:
     private, public = make_key()
     signed = sign(commute, private)
