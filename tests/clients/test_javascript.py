@@ -164,6 +164,7 @@ LATER = (
     ("mechanisms/stages.js",),
     SIMPLEST,
     ("kinds/choice.js", "mechanisms/unary.js"),
+    ("kinds/choice.js", "mechanisms/subset.js"),
     ("kinds/choice.js", "mechanisms/hashing.js"),
     ("kinds/choice.js", "mechanisms/projective.js"),
     ("kinds/budgets.js", "mechanisms/budgets.js"),

@@ -8,7 +8,7 @@ const signed = surveyText("commute.signed.json");
 
 test("a survey has the hash that Python gives it", async () => {
 	const commute = await survey("commute.json");
-	assert.equal(commute.hash, "8713b218ae8fe95c1d09e0609eaf71f102e03d66014d801da3023b0ad2a51a1b");
+	assert.equal(commute.hash, "c21931c1e5f0384f367c01ecf16ca6b6c513225f79a3cf9ee5bd143df7f185ca");
 	assert.deepEqual(commute.levels.map(({ name }) => name), ["strict", "standard", "open"]);
 	assert.equal(commute.total, 4_000_000);
 });
@@ -62,8 +62,8 @@ const weightsOf = (document) => document.questions.flatMap(({ weights }) => Obje
 const move = (name, place, unit) =>
 	changed(name, (document) => {
 		const weights = weightsOf(document)[place];
-		if (weights.truth + weights.other === 2 ** 32) weights.truth -= unit;
-		weights.other += unit;
+		if (weights.chosen || weights.truth + weights.other === 2 ** 32) weights.truth -= unit;
+		if (!weights.chosen) weights.other += unit;
 	});
 
 for (const name of ["commute.json", "hidden.json"]) {

@@ -51,7 +51,7 @@ class _OfNumber(Result):
     @property
     def scale(self) -> tuple[Any, ...]:
         """Bounds and unit of the number, and what is known of it."""
-        return (*self.bounds, self.unit, *self.labels)
+        return (*self.bounds, self.unit, *(("mean only",) if len(self.labels) == 1 else ()))
 
     def person_weights(self) -> PersonWeights | None:
         """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
