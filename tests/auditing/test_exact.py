@@ -179,3 +179,19 @@ def test_the_law_of_a_sampler_sees_a_millionth_of_epsilon(built: Channel, weaker
 def test_a_sampler_that_asks_for_other_bytes_is_seen() -> None:
     built = build("oue", 9, 1_000_000)
     assert "random bytes" in sampler_fault(lambda value, random: built.draw(value, lambda _: random(1)), table(built))
+
+
+@pytest.mark.parametrize("open_values", [0, 1, 2])
+@pytest.mark.parametrize("size", [3, 4, 5, 16])
+def test_a_truth_that_comes_in_two_runs_of_numbers_is_no_fault(size: int, open_values: int) -> None:
+    """IPRR names the truth on purpose and as noise; where value 0 has as much noise, the runs of value 1 have one gap."""
+    built = build("iprr", size + open_values, [1_000_000] * size + [math.inf] * open_values)
+    table = read_table("iprr", built.size, built.weights())
+    assert sampler_fault(built.draw, table) is None
+    moved = sampler_fault(lambda value, random: built.draw(value, lambda count: _one_more(random(count))), table)
+    assert moved is not None
+
+
+def _one_more(noise: bytes) -> bytes:
+    """The next of the numbers below 2⁵³, which shifts every threshold by one."""
+    return ((int.from_bytes(noise, "little") + 8) % 2**56).to_bytes(7, "little")
