@@ -7,7 +7,7 @@
 1.0
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Final, TypeVar
 
@@ -135,18 +135,29 @@ def build(
     return most_accurate(((each.build(size, budgets),) for each in families), answer_bytes)[0]
 
 
-def most_accurate(choices: Iterable[Sequence[SomeChannel]], answer_bytes: int) -> tuple[SomeChannel, ...]:
+def blocks(channels: Sequence[Channel]) -> int:
+    """Return how many blocks of bytes the longest answer takes."""
+    return -(-max(each.form.bytes for each in channels) // BLOCK_BYTES)
+
+
+def most_accurate(
+    choices: Iterable[Sequence[SomeChannel]],
+    answer_bytes: int = ANSWER_BYTES,
+    *,
+    alike: float = ALIKE,
+    rank: Callable[[Sequence[SomeChannel]], int] = blocks,
+) -> tuple[SomeChannel, ...]:
     """Return the most accurate of several sets of channels, one channel per level, whose answers are short enough.
 
-    That is the least variance of a pooled share of 1/k. Among those that are hardly less accurate the shortest answer
-    counts, in whole blocks, then the order of the choices.
+    That is the least variance of a pooled share of 1/k. Among those that are hardly less accurate (a variance of
+    `alike` times the least one) the smallest `rank` counts, then the order of the choices.
     """
     fit = [tuple(channels) for channels in choices if max(each.form.bytes for each in channels) <= answer_bytes]
     if not fit:
         raise EpsilonError(f"answer_bytes must leave room for an answer; none takes only {answer_bytes:,}")
     errors = [1 / sum(1 / each.equal_variance for each in channels) for channels in fit]
-    near = [channels for channels, error in zip(fit, errors, strict=True) if error <= ALIKE * min(errors)]
-    return min(near, key=lambda channels: -(-max(each.form.bytes for each in channels) // BLOCK_BYTES))
+    near = [channels for channels, error in zip(fit, errors, strict=True) if error <= alike * min(errors)]
+    return min(near, key=rank)
 
 
 def read(name: str, size: int, weights: object) -> Channel:

@@ -21,6 +21,12 @@ from pldp.survey.reading import fail, naming, read_epsilon, read_table
 LEAST_LABEL_EPSILON: Final = 10_000
 """Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
 
+ALIKE: Final = 1.05
+"""Ratio of two variances up to which the channels that tell less about the level are taken.
+
+It is more than where levels show: a few percent of the error are worth a sixth of what reports tell about the level.
+"""
+
 LABEL: Final = RandomizedResponse  #: The mechanism that replaces the level by a label.
 
 KEYS: Final[Mapping[str, Schema]] = {
@@ -69,7 +75,7 @@ def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hid
 
 
 def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> tuple[PureChannel, ...]:
-    """Choose the most accurate channels of one form whose leak about the level stays within the cap."""
+    """Choose channels of one form whose leak stays within the cap: the least leak at about the least error."""
     with naming(entry.key):
         candidates = list(hideable(mechanism, size, [level.micro_epsilon for level in entry.levels]))
     leaks = {channels: level_leak(channels) for channels in candidates}
@@ -84,7 +90,7 @@ def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> 
             f"level by themselves ({known}), not {epsilon_text(hiding.leak_cap or 0)}"
         )
     with naming(entry.key):
-        return most_accurate(allowed, entry.answer_bytes)
+        return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak)
 
 
 def label_channel(hiding: Hiding, levels: Sequence[Level], questions: Sequence[Question]) -> tuple[int, PureChannel]:
