@@ -42,6 +42,32 @@ def oue(peer: str, values: str, size: int, people: int, repeats: int) -> dict[st
     return _time_client(_oue_client(peer, size), values, people, repeats)
 
 
+def subset(peer: str, values: str, epsilons: str, size: int, people: int, repeats: int) -> dict[str, Any]:
+    """One report per person by subset selection, each with their own ε, which the client takes with every call."""
+    client = _multi_freq("SS", "SS_Client")
+    _subset_reports(client, [0] * 100, [EPSILON] * 100, size)
+    clock = Clock()
+    own, budgets = np.load(values)[:people].tolist(), np.load(epsilons)[:people].tolist()
+    clock.time(lambda: _subset_reports(client, own, budgets, size), repeats=repeats)
+    return clock.result(people, peer=peer)
+
+
+def subset_accuracy(peer: str, values: str, size: int, epsilon: float, repeats: int) -> dict[str, Any]:
+    """Squared errors, summed over the values, of shares from subset selection as published: clipped, renormalised."""
+    client, aggregate = _multi_freq("SS", "SS_Client"), _multi_freq("SS", "SS_Aggregator_MI")
+    truth = np.load(values)
+    own, shares = truth.tolist(), np.bincount(truth, minlength=size) / len(truth)
+    clock, errors = Clock(), []
+    for _ in range(repeats):
+        reports = _subset_reports(client, own, [epsilon] * len(own), size)
+        errors.append(float(((aggregate(reports, size, epsilon) - shares) ** 2).sum()))
+    return clock.result(len(own), peer=peer, squared_errors=errors)
+
+
+def _subset_reports(client: Callable[..., Any], own: list[int], budgets: list[float], size: int) -> list[Any]:
+    return [client(value, size, epsilon) for value, epsilon in zip(own, budgets, strict=True)]
+
+
 def krr_server(peer: str, size: int, people: int, repeats: int) -> dict[str, Any]:
     """Count k-RR reports of one ε and estimate all shares; no report is checked."""
     estimate = _krr_estimator(peer, size)
@@ -144,4 +170,5 @@ def _pure(module: str, name: str) -> Any:
 if __name__ == "__main__":
     random.seed(1)
     np.random.seed(1)  # noqa: NPY002 - the generator that the peers use
-    serve({case.__name__: case for case in (versions, krr, oue, krr_server, hash_server, hadamard)})
+    cases = (versions, krr, oue, subset, subset_accuracy, krr_server, hash_server, hadamard)
+    serve({case.__name__: case for case in cases})

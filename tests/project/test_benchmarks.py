@@ -20,6 +20,9 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("core", "hash_server", {"people": 100, "size": 4, "repeats": 1}),
     ("core", "hash_accuracy", {"people": 100, "size": 4, "repeats": 1}),
     ("core", "whole", {"people": 100, "size": 4, "repeats": 1}),
+    ("limit", "labels", {"sizes": [3, 600], "tenths": 2}),
+    ("limit", "draw", {"size": 8, "draws": 2, "repeats": 1}),
+    ("limit", "whole", {"mechanism": "auto", "size": 600, "people": 100, "epsilon": 1}),
     ("febsf", "fit", {"mechanism": "sue", "people": 500, "size": 16, "repeats": 1}),
     ("febsf", "plain_em", {"mechanism": "sue", "people": 50, "size": 16, "repeats": 1}),
     ("attributes", "pipeline", {"people": 20, "ask": 100, "repeats": 1}),
@@ -63,6 +66,16 @@ def test_a_client_perturbs_the_values_of_a_file(module: str, case: str, tmp_path
     np.save(tmp_path / "values.npy", np.arange(128))
     measured = getattr(import_module(f"benchmarks.{module}"), case)(str(tmp_path / "values.npy"), size=128, repeats=1)
     assert measured["count"] == 128
+
+
+def test_the_accuracy_of_given_people_is_that_of_theory(tmp_path: Path) -> None:
+    """Of 100 runs with 7 free errors each, so that 2 is more than 15 standard errors away."""
+    module = import_module("benchmarks.limit")
+    np.save(tmp_path / "values.npy", np.arange(800) % 8)
+    measured = module.accuracy(str(tmp_path / "values.npy"), size=8, epsilon=1.0, repeats=100)
+    own, error = module.mean_over(measured["squared_errors"], module.summed_variance(8, 1.0, 800))
+    assert error < 0.2
+    assert 0.5 < own < 2
 
 
 def test_prefix_sums_and_a_dense_matrix_take_the_same_steps() -> None:
