@@ -55,8 +55,10 @@ class BitRows:
 
     def count(self, rows: ByteArray) -> IntArray:
         """Return how often each value's bit is 1."""
-        by_byte = np.ascontiguousarray(rows.T)
-        ones = np.concatenate([np.bincount(column, minlength=256) @ BIT_OF_BYTE for column in by_byte])
+        ones = np.zeros(8 * self.form.bytes)
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            by_byte = np.ascontiguousarray(rows[start : start + _ROWS_AT_ONCE].T)
+            ones += np.concatenate([np.bincount(column, minlength=256) @ BIT_OF_BYTE for column in by_byte])
         return np.asarray(np.rint(ones[: self.form.length]), np.int64)
 
     def expanded(self, rows: ByteArray) -> npt.NDArray[np.float32]:
