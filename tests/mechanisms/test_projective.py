@@ -14,7 +14,7 @@ from helpers.claims import follows, mean_is, runs
 from pldp.auditing import read_table, sampler_fault
 from pldp.epsilon import exp_micro
 from pldp.errors import EpsilonError
-from pldp.mechanisms import BlockChannel, HashedPairs, ProjectiveResponse, build, level_leak
+from pldp.mechanisms import BlockChannel, HashedPairs, ProjectiveResponse, build, level_leak, read
 from pldp.mechanisms.arrays import arrays
 from pldp.mechanisms.projective.transform import exact_sums, hyperplane_sums
 
@@ -243,3 +243,10 @@ def test_orders_with_as_many_blocks_do_not_pass_for_one_form() -> None:
     assert one.form == two.form
     with pytest.raises(EpsilonError, match="different orders"):
         level_leak([one, two])
+
+
+@pytest.mark.parametrize("mechanism", ["projective", "pairs"])
+@pytest.mark.parametrize("truth", [-1, 0, 1, 2**53, 2**54])
+def test_impossible_weights_are_refused_in_one_line(mechanism: str, truth: int) -> None:
+    with pytest.raises(EpsilonError, match=r"truth must be below 2\^53"):
+        read(mechanism, 10, {**build(mechanism, 10, 1_000_000).weights(), "truth": truth})

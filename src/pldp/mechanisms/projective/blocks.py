@@ -75,8 +75,10 @@ class BlockChannel(PureChannel):
             raise EpsilonError(f"order must be a prime from {self.least_order} to 2^27, not {self.order}")
         if self.design.blocks > LARGEST_OUTPUT:
             raise EpsilonError(f"size must leave outputs below 2^53, not {self.size}")
-        if not self.lower < self.upper:
-            raise EpsilonError(f"truth_weight must make blocks with the value more likely, not {self.truth_weight}")
+        if not 0 < self.lower < self.upper:
+            raise EpsilonError(
+                f"truth must be below 2^53 and make blocks with the value more likely, not {self.truth_weight}"
+            )
 
     @classmethod
     @abstractmethod
