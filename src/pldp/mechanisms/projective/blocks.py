@@ -24,6 +24,7 @@ from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio, share_rounded
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, PureChannel
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int
+from pldp.mechanisms.subset.channel import best_chosen, spread
 
 INDEX_BITS = 128
 """Random bits from which a block is picked."""
@@ -36,6 +37,9 @@ LARGEST_OUTPUT = 2**53
 
 NEARLY = 1.005
 """Of all orders whose variance is at most so many times the least one, that with the fewest blocks is taken."""
+
+FURTHEST = 1.029
+"""Variance over the least one that any channel has, beyond which a larger table is worth it."""
 
 
 class Design(NamedTuple):
@@ -125,11 +129,16 @@ class BlockChannel(PureChannel):
 
     @classmethod
     def _best_order(cls, size: int, odds: float) -> int:
-        """Of the orders that have nearly the least variance, return that with the fewest blocks."""
+        """Of the orders that have nearly the least variance, return that with the fewest blocks.
+
+        None that is further from the optimum than `FURTHEST` is taken if another one is nearer.
+        """
         designs = {order: cls._design(size, order) for order in cls._orders(size, odds)}
         variances = {order: _variance(size, *_ideal(design, odds)) for order, design in designs.items()}
-        near = [order for order, variance in variances.items() if variance <= NEARLY * min(variances.values())]
-        return min(near, key=lambda order: designs[order].blocks)
+        least, epsilon = min(variances.values()), math.log(odds)
+        optimum = spread(size, best_chosen(size, epsilon), epsilon)
+        most = min(NEARLY * least, max(least, FURTHEST * optimum))
+        return min((order for order in designs if variances[order] <= most), key=lambda order: designs[order].blocks)
 
     @classmethod
     def _orders(cls, size: int, odds: float) -> set[int]:

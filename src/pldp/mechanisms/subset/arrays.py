@@ -121,19 +121,24 @@ class _SubsetArrays(PersonalArrays):
 
     def personal_weights(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return each person's p and q as weights of 2⁵³; p in whole ones, rounded towards more noise."""
+        truth = self._personal_truth(epsilon)
+        return truth, (self.channel.chosen * TOTAL - truth) / (self.channel.size - 1)
+
+    def _personal_truth(self, epsilon: FloatArray) -> FloatArray:
         size, chosen = self.channel.size, self.channel.chosen
         rest = (size - chosen) * float(slack(size, chosen))
         outside = np.exp(epsilon)
         outside *= chosen
         outside += rest
         np.divide(TOTAL * rest, outside, out=outside)
-        truth = TOTAL - np.ceil(outside) - 1
+        np.ceil(outside, out=outside)
+        truth = np.subtract(TOTAL - 1, outside, out=outside)
         if len(truth) and size * float(truth.min()) <= chosen * TOTAL:
             raise EstimateError(f"epsilon is too small for {size:,} values: integer weights cannot tell them apart")
-        return truth, (chosen * TOTAL - truth) / (size - 1)
+        return truth
 
     def draw_personal(self, values: Values, epsilon: FloatArray, generator: Generator) -> Outputs:
-        return self._draw(values, lambda part: self.personal_weights(epsilon[part])[0], generator)
+        return self._draw(values, lambda part: self._personal_truth(epsilon[part]), generator)
 
     def weighted_support(self, outputs: Outputs, weights: FloatArray) -> FloatArray:
         return self.support_total(weights, np.ascontiguousarray(outputs.T))
