@@ -22,6 +22,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("core", "whole", {"people": 100, "size": 4, "repeats": 1}),
     ("limit", "labels", {"sizes": [3, 600], "tenths": 2}),
     ("limit", "draw", {"size": 8, "draws": 2, "repeats": 1}),
+    ("limit", "tallied", {"size": 16, "people": 100}),
     ("limit", "whole", {"mechanism": "auto", "size": 600, "people": 100, "epsilon": 1}),
     ("febsf", "fit", {"mechanism": "sue", "people": 500, "size": 16, "repeats": 1}),
     ("febsf", "plain_em", {"mechanism": "sue", "people": 50, "size": 16, "repeats": 1}),
