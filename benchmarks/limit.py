@@ -38,9 +38,6 @@ NOISE_SEED = 21
 MICRO = 1_000_000
 MILLION = 1_000_000
 
-TENTHS = 80
-"""The largest ε that is tried for labels, in steps of a tenth from a tenth on."""
-
 SIZES = sorted({*range(2, 257), *np.geomspace(257, 4096, 60).astype(int).tolist(), 512, 1000, 1024, 2048})
 LARGE_SIZES = sorted({*np.geomspace(5000, MILLION, 40).round().astype(int).tolist(), 10_000, 100_000})
 
@@ -77,16 +74,20 @@ console.log(JSON.stringify(seconds));
 # Cases: each runs in a process of its own
 
 
-def labels(sizes: Sequence[int], tenths: int) -> dict[str, Any]:
-    """Variance at equal shares of what `auto` builds over that of subset selection; for each size the worst ε."""
+def labels(sizes: Sequence[int], step: int, most: int) -> dict[str, Any]:
+    """Variance at equal shares of what `auto` builds over that of subset selection; for each size the worst ε.
+
+    Tried is every ε from .1 to the most, in steps; both in hundredths.
+    """
     clock, worst = Clock(), []
+    epsilons = [hundredths / 100 for hundredths in range(10, most + 1, step)]
     for size in sizes:
         found = []
-        for epsilon in (tenth / 10 for tenth in range(1, tenths + 1)):
+        for epsilon in epsilons:
             channel = build("auto", size, round(epsilon * MICRO))
             found.append((channel.equal_variance / _least_variance(size, epsilon), epsilon, channel.mechanism))
         worst.append([size, *max(found)])
-    return clock.result(len(sizes) * tenths, worst=worst)
+    return clock.result(len(sizes) * len(epsilons), worst=worst)
 
 
 def means() -> dict[str, Any]:
@@ -231,13 +232,13 @@ def run(context: Context) -> Iterator[list[Row]]:
 def _label_rows(context: Context) -> list[Row]:
     """Computed from the integers of the built channels."""
     rows = []
-    for sizes, target in ((SIZES, 1.01), (LARGE_SIZES, 1.03)):
-        measured = context.ours(MODULES[0], "labels", sizes=sizes, tenths=TENTHS)
+    for sizes, step, target in ((SIZES, 10, 1.01), (LARGE_SIZES, 2, 1.03)):
+        measured = context.ours(MODULES[0], "labels", sizes=sizes, step=step, most=800)
         size, ratio, epsilon, mechanism = max(measured["worst"], key=lambda each: each[1])
         rows.append(
             Row(
                 what=f"auto for labels: variance over subset selection with the best d, worst of {len(sizes)} sizes "
-                f"k={sizes[0]:,} … {sizes[-1]:,} and ε=.1 … 8 in steps of .1",
+                f"k={sizes[0]:,} … {sizes[-1]:,} and ε=.1 … 8 in steps of {step / 100:g}",
                 ours=f"{ratio:.4f} ({mechanism} at k={size:,}, ε={epsilon:g})",
                 target=f"≤ {target}",
                 met=ratio <= target,

@@ -20,7 +20,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("core", "hash_server", {"people": 100, "size": 4, "repeats": 1}),
     ("core", "hash_accuracy", {"people": 100, "size": 4, "repeats": 1}),
     ("core", "whole", {"people": 100, "size": 4, "repeats": 1}),
-    ("limit", "labels", {"sizes": [3, 600], "tenths": 2}),
+    ("limit", "labels", {"sizes": [3, 600], "step": 10, "most": 20}),
     ("limit", "draw", {"size": 8, "draws": 2, "repeats": 1}),
     ("limit", "tallied", {"size": 16, "people": 100}),
     ("limit", "whole", {"mechanism": "auto", "size": 600, "people": 100, "epsilon": 1}),
