@@ -187,9 +187,12 @@ def test_draws_follow_the_channel_with_seven_bytes_and_a_weaker_channel_is_told_
     random = np.random.default_rng(3).bytes
     for value in (0, 4, 8):
         counts = Counter(tested.draw(value, random) for _ in range(20_000))
-        seen = [counts[y] for y in tested.outputs()]
-        assert follows(seen, [float(tested.probability(y, value)) for y in tested.outputs()])
-        if value != 4 and weaker.form.count == tested.form.count:
+        seen = np.array([counts[y] for y in tested.outputs()])
+        exact = np.array([float(tested.probability(y, value)) for y in tested.outputs()])
+        often = exact * 20_000 >= 5  # a linear program may leave outputs that hardly come
+        assert seen[~often].sum() <= 20 + 3 * 20_000 * exact[~often].sum()
+        assert follows(seen[often], exact[often] / exact[often].sum())
+        if value != 4 and weaker.form.count == tested.form.count and often.all():
             assert not follows(seen, [float(weaker.probability(y, value)) for y in weaker.outputs()])
     source = Counting()
     for value in range(9):

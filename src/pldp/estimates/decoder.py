@@ -48,8 +48,8 @@ class Decoder:
         >>> from pldp.mechanisms import build
         >>> from pldp.mechanisms.arrays import label_arrays
         >>> equal, form = np.full(3, 1 / 3), label_arrays(build("oue", 3, 1_000_000))
-        >>> Decoder.at(form, equal).shares(np.array([0.35, 0.35, 0.4])).sum().round(9)
-        np.float64(1.0)
+        >>> round(float(Decoder.at(form, equal).shares(np.array([0.35, 0.35, 0.4])).sum()), 9)
+        1.0
         >>> bool((Decoder.at(form, equal).variance(equal) < 0.7 * form.variance(equal)).all())
         True
         """

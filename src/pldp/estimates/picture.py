@@ -73,7 +73,7 @@ def plot_shares(
     places = np.arange(len(shown))[::-1]
     shares = result.estimates[shown]
     low, high = result.interval(confidence)
-    reach = [shares - low[shown], high[shown] - shares]
+    reach = [(shares - low[shown]).tolist(), (high[shown] - shares).tolist()]
     name = f"{'change' if changes else 'estimate'}, {confidence or result.confidence:.0%} interval"
     axes.barh(places, shares if changes else np.maximum(shares, 0), height=0.62, color=GREY, zorder=1)
     axes.errorbar(shares, places, xerr=reach, fmt="o", markersize=4, capsize=2.5, color=BLUE, label=name, zorder=3)
