@@ -7,7 +7,7 @@ published, as outputs 0 … K−1: output K+y is the mirror image of output y, w
 and the number −value. The last output, 2K, has what is left of 2⁵³, next to nothing, and counts for 0.
 
 Which intervals, weights and numbers are the best is a linear program (`program.py`), which needs NumPy and SciPy. It is
-solved once, when a survey without weights is built; whoever reads the built survey needs the standard library only.
+solved once, when a survey without weights is built; reading the built survey needs the standard library only.
 """
 
 from bisect import bisect_left

@@ -25,7 +25,8 @@ from pldp.mechanisms.arrays import (
     require_dense,
 )
 from pldp.mechanisms.output import TOTAL, Bits, Places
-from pldp.mechanisms.rows import BitRows, popcount, rows_of
+from pldp.mechanisms.row_arrays import RowArrays
+from pldp.mechanisms.rows import popcount
 from pldp.mechanisms.subset.channel import SubsetSelection, best_chosen, slack
 from pldp.mechanisms.subset.items import ItemSubset
 from pldp.mechanisms.subset.words import draw_places, draw_words
@@ -34,15 +35,10 @@ Threshold = Callable[[slice], Any]
 """From some people to the weight of having their true value in the set."""
 
 
-class _SubsetArrays(PersonalArrays):
+class _SubsetArrays(RowArrays, PersonalArrays):
     """SS: set y has L_yj = 1 − p, and p(k−d)/d where it contains j, times what all values share: 1/C(k−1, d)."""
 
     channel: SubsetSelection
-
-    @cached_property
-    def rows(self) -> BitRows:
-        """What reads the rows."""
-        return rows_of(self.channel.form)
 
     @cached_property
     def low(self) -> float:
@@ -52,18 +48,6 @@ class _SubsetArrays(PersonalArrays):
     def step(self) -> float:
         channel = self.channel
         return float(channel.truth_support * (channel.size - channel.chosen) / channel.chosen) - self.low
-
-    def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        return self.rows.expanded(outputs)
-
-    def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.sums(numbers, np.asarray(cells))
-
-    def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.totals(weights, np.asarray(cells))
-
-    def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.pairs(weights, np.asarray(cells))
 
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Two values are in the set with p(d−1)/(k−1) if one is the true one, else with the chance of two others."""
@@ -144,7 +128,7 @@ class _SubsetArrays(PersonalArrays):
         return self.support_total(weights, np.ascontiguousarray(outputs.T))
 
 
-class _ItemSubsetArrays(LabelArrays):
+class _ItemSubsetArrays(RowArrays):
     """IPRR whose named value is hidden in a set of its tier: set y has L_yj = Σ_{x in y} o_x, plus S where it has j.
 
     With a the overlap of sets, a set has the named value and each other one of its tier with a. So with b_x = 1 where
@@ -157,11 +141,6 @@ class _ItemSubsetArrays(LabelArrays):
     """
 
     channel: ItemSubset
-
-    @cached_property
-    def rows(self) -> BitRows:
-        """What reads the rows."""
-        return rows_of(self.channel.form)
 
     @cached_property
     def low(self) -> FloatArray:
@@ -201,18 +180,6 @@ class _ItemSubsetArrays(LabelArrays):
         sums = np.zeros((len(self.channel.tiers), *numbers.shape[1:]))
         np.add.at(sums, self._tier, numbers)
         return np.asarray(sums[self._tier])
-
-    def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        return self.rows.expanded(outputs)
-
-    def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.sums(numbers, np.asarray(cells))
-
-    def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.totals(weights, np.asarray(cells))
-
-    def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.pairs(weights, np.asarray(cells))
 
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Two values are in the set with a if one is named, else with a·(d−2)/(s−2), in one tier only."""

@@ -16,15 +16,14 @@ from pldp.mechanisms.arrays import (
     Cells,
     FloatArray,
     IntArray,
-    LabelArrays,
     Numbers,
     Outputs,
     PersonalArrays,
     Values,
     WordArray,
 )
-from pldp.mechanisms.output import BITS, Bits
-from pldp.mechanisms.rows import BitRows
+from pldp.mechanisms.output import BITS
+from pldp.mechanisms.row_arrays import RowArrays
 from pldp.mechanisms.unary.channel import UnaryEncoding
 from pldp.mechanisms.unary.items import ItemUnaryEncoding
 
@@ -109,7 +108,7 @@ def _set_true_bits(rows: ByteArray, values: Values, ones: npt.NDArray[np.bool_])
     rows[place] = (rows[place] & ~mask) | (mask * ones)
 
 
-class _BitArrays(LabelArrays):
+class _BitArrays(RowArrays):
     """Row z has L_zj = p/q where bit j is 1, else (1−p)/(1−q), times what all values share."""
 
     channel: UnaryEncoding | ItemUnaryEncoding
@@ -127,23 +126,6 @@ class _BitArrays(LabelArrays):
     @cached_property
     def step(self) -> Numbers:
         return self.truth_support / self.other_support - self.low
-
-    @cached_property
-    def rows(self) -> BitRows:
-        """What reads the rows."""
-        return BitRows(Bits(self.channel.size))
-
-    def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        return self.rows.expanded(outputs)
-
-    def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.sums(numbers, np.asarray(cells))
-
-    def support_total(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.totals(weights, np.asarray(cells))
-
-    def pair_support(self, weights: FloatArray, cells: Cells) -> FloatArray:
-        return self.rows.pairs(weights, np.asarray(cells))
 
     def ones(self, cells: Cells) -> npt.NDArray[np.intp]:
         """Count the ones of every row: q^ones (1−q)^(k−ones) is common to all values, but not to all levels."""
