@@ -148,8 +148,8 @@ def test_levels_chosen_by_value_are_noticed_and_pooled_by_size() -> None:
     assert estimate.homogeneity.rejected
     assert estimate.notes[0].code == "levels-disagree"
     assert abs(estimate.shares[0] - 0.5) > 0.2
-    assert abs(estimate.by_size.shares[0] - 0.5) < 4.9 * estimate.by_size.standard_error[0]
-    assert estimate.by_size.by_size is None
+    assert abs(estimate.assumption_free.shares[0] - 0.5) < 4.9 * estimate.assumption_free.standard_error[0]
+    assert estimate.assumption_free.assumption_free is None
 
 
 def test_precision_beats_size_where_levels_are_chosen_at_random() -> None:

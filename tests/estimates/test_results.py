@@ -36,7 +36,7 @@ from pldp.tallies import fused_of
 
 KEYS = {
     "name", "text", "kind", "unit", "reports", "method", "target", "confidence", "rows", "notes", "assumptions",
-    "manipulation", "homogeneity", "groups", "levels",
+    "manipulation", "homogeneity", "assumption_free", "groups", "levels",
 }  # fmt: skip
 OWN_KEYS = {
     "choice": set(),
@@ -143,7 +143,7 @@ def test_every_result_is_plain_data_with_one_surface(asked: str) -> None:
         assert row.low <= row.estimate <= row.high
         assert row.standard_error > 0
     content = found.to_mapping(0.9)
-    assert content.keys() - {"by_size", "fit"} == KEYS | OWN_KEYS[found.kind]
+    assert content.keys() - {"fit"} == KEYS | OWN_KEYS[found.kind]
     assert json.loads(json.dumps(content, allow_nan=False)) == content
     assert [row["estimate"] for row in content["rows"]] == [row.estimate for row in found.rows()]
     assert all({"label", "estimate", "standard_error", "low", "high"} <= row.keys() for row in content["rows"])
@@ -178,15 +178,15 @@ def test_results_that_say_different_things_differ() -> None:
 
 
 @pytest.mark.parametrize("kind", BY_KIND)
-def test_where_levels_disagree_the_result_pooled_by_size_stands_beside(kind: str) -> None:
+def test_the_result_that_assumes_nothing_about_levels_stands_beside(kind: str) -> None:
     counted = disagreeing(*DISAGREEING[kind])
     found, by_size = estimate(counted, "q"), estimate(counted, "q", pool="size")
     assert found.notes[0].code == "levels-disagree"
     assert found.notes[0].severity == "warning"
-    rows = found.to_mapping()["by_size"]
+    rows = found.to_mapping()["assumption_free"]["rows"]
     assert rows == by_size.to_mapping()["rows"][: len(rows)]
     assert rows != found.to_mapping()["rows"][: len(rows)]
-    assert "by_size" not in by_size.to_mapping()
+    assert by_size.to_mapping()["assumption_free"] is None
     assert by_size.notes[0].severity == "info"
 
 
@@ -235,7 +235,7 @@ def test_a_table_whose_levels_disagree_has_the_one_pooled_by_size_beside() -> No
     ]
     (table,) = estimate(parts[0] + parts[1]).tables
     (by_size,) = estimate(parts[0] + parts[1], pool="size").tables
-    assert table.to_mapping()["by_size"] == by_size.to_mapping()["rows"]
+    assert table.to_mapping()["assumption_free"]["rows"] == by_size.to_mapping()["rows"]
     assert table.notes[0].code == "levels-disagree"
 
 

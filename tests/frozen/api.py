@@ -353,7 +353,9 @@ def mean(fused: Any, *, method: str, target: str, pool: str) -> dict[str, Any]:
         "services": {name: list(each) for name, each in found.services.items()},
         "weights": dict(found.weights),
         "homogeneity": _homogeneity(found.homogeneity),
-        "by_size": found.by_size,
+        "by_size": found.by_size.value
+        if found.homogeneity is not None and found.homogeneity.rejected and found.by_size
+        else None,
         "interval": list(found.interval(0.9)),
     }
 

@@ -124,14 +124,18 @@ EVERY_KIND = {
 
 
 def results() -> dict[str, Any]:
-    by_size = [row(label, share + 0.02, 0.02) for label, share in MODES.items()]
+    beside = {
+        "method": "unbiased, pooled by size",
+        "assumptions": [],
+        "rows": [row(label, share + 0.02, 0.02) for label, share in MODES.items()],
+    }
     return {
         "survey": "0" * 64,
         "title": "How people get to work & shop",
         "reports": 1000,
         "rejected": 3,
         "rejections": {"malformed": 3},
-        "questions": [choice(notes=[WARNING], by_size=by_size), choices(), number()],
+        "questions": [choice(notes=[WARNING], assumption_free=beside), choices(), number()],
         "tables": [two_way()],
         "missing": [{"name": "late", "reason": "no reports answer it"}],
     }

@@ -137,8 +137,8 @@ def test_the_truth_is_a_column_and_a_mark_where_it_is_known() -> None:
 
 
 def test_rows_pooled_by_size_stand_beside_those_that_the_levels_contradict() -> None:
-    assert "pooled by size" not in show.card(mappings.choice())
-    assert "the same, pooled by size" in show.card(mappings.results()["questions"][0])
+    assert "assuming nothing" not in show.card(mappings.choice())
+    assert "the same, assuming nothing about who chose which level" in show.card(mappings.results()["questions"][0])
 
 
 def test_only_the_largest_of_many_values_are_shown_and_that_is_said() -> None:

@@ -72,18 +72,24 @@ class Note:
 
 @dataclass(frozen=True)
 class Homogeneity:
-    """A χ² test of "the levels agree", the assumption behind pooling by precision; `rejected` at `TEST_LEVEL`."""
+    """A χ² test of "the level does not depend on the answer", which pooling by precision assumes.
+
+    `rejected` at `TEST_LEVEL`. `noticed` is the difference between levels, in the unit of the result, that the test
+    notices with a probability of 80 %: a test that does not reject says nothing about smaller ones. It is `None` where
+    it is not known.
+    """
 
     statistic: float
     degrees: int
     p_value: float
     rejected: bool
+    noticed: float | None = None
 
     @classmethod
-    def of(cls, statistic: float, degrees: int, tests: int = 1) -> Homogeneity:
+    def of(cls, statistic: float, degrees: int, tests: int = 1, noticed: float | None = None) -> Homogeneity:
         """Refer a statistic, the worst of so many tests (Bonferroni), to χ²."""
         p_value = min(1.0, float(chdtrc(degrees, statistic)) * tests)
-        return cls(statistic, degrees, p_value, p_value < TEST_LEVEL)
+        return cls(statistic, degrees, p_value, p_value < TEST_LEVEL, noticed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,6 +125,8 @@ class Result(ABC):
         How they were made; and whether they are those of the respondents or of the population they were drawn from.
     groups, homogeneity
         What each level contributes, and a test whether they agree, where at least two have enough reports.
+    assumption_free
+        The same, whatever the choice of a level depends on; present wherever this result assumes something about it.
     assumptions, notes
         What must hold for the errors to be right; what a reader must know first.
     manipulation
@@ -140,6 +148,7 @@ class Result(ABC):
     target: str
     groups: tuple[GroupReports, ...] = ()
     homogeneity: Homogeneity | None = None
+    assumption_free: Result | None = None
     assumptions: tuple[str, ...]
     notes: tuple[Note, ...]
     manipulation: float = math.nan
@@ -224,6 +233,7 @@ class Result(ABC):
             "assumptions": list(self.assumptions),
             "manipulation": self.manipulation,
             "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
+            "assumption_free": None if self.assumption_free is None else _beside(self.assumption_free, confidence),
             "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],
             "levels": [asdict(level) for level in self.levels],
             **self._extras(self._confidence(confidence)),
@@ -264,6 +274,11 @@ class Result(ABC):
     def _repr_html_(self) -> str:
         """Show the card of the result in notebooks."""
         return snippet(card(self.to_mapping()))
+
+
+def _beside(result: Result, confidence: float | None) -> dict[str, Any]:
+    """Return what another result shows of one that stands beside it."""
+    return {"method": result.method, "assumptions": list(result.assumptions), "rows": result.records(confidence)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

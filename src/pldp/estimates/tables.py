@@ -20,7 +20,7 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import with_margins
-from pldp.estimates.notes import BY_SIZE, LEVELS_DISAGREE, ROUGH_WEIGHTS, SAME_SHARES, assume
+from pldp.estimates.notes import BY_SIZE, ROUGH_WEIGHTS, SAME_SHARES, assume
 from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.picture import plot_table
@@ -39,15 +39,13 @@ class Table(Result):
     """Unbiased shares of pairs of values, those of the first question × those of the second.
 
     `margins` are the shares of both questions on their own: rows and columns of the table; `reports` those that answer
-    both; `by_size` is the same table pooled by size, present where the levels of a question do not agree; and `people`
-    are those of each pair of levels with the weight of one of them.
+    both; and `people` are those of each pair of levels with the weight of one of them.
     """
 
     kind: ClassVar[str] = "table"
 
     margins: tuple[Shares, Shares]
     shares: FloatArray
-    by_size: Table | None = None
     people: PersonWeights
 
     @property
@@ -85,8 +83,8 @@ class Table(Result):
         return make_frame([{**dict(zip(names, row.pop("label"), strict=True)), **row} for row in records], library)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        by_size = {} if self.by_size is None else {"by_size": self.by_size.records(confidence)}
-        return {"questions": [margin.question for margin in self.margins], **by_size}
+        del confidence
+        return {"questions": [margin.question for margin in self.margins]}
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the consistent shares as shaded cells with the reach of their intervals (needs the extra `plots`)."""
@@ -138,7 +136,6 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         variance = np.maximum(variance - np.clip(shares, 0, 1) * (1 - np.clip(shares, 0, 1)) / reports, 0)
     notes = tuple(dict.fromkeys((*rows.notes, *columns.notes)))
     together = pool == "precision" and len(groups) > 1
-    differ = pool == "precision" and any(note.code == LEVELS_DISAGREE for note in notes)
     return Table(
         question=f"{first} × {second}",
         margins=(rows, columns),
@@ -151,7 +148,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         notes=notes,
         people=PersonWeights(people, (weights / people)[:, None]),
         distinct=distinct_people(tally.survey),
-        by_size=two_way(tally, first, second, pool="size", target=target) if differ else None,
+        assumption_free=two_way(tally, first, second, pool="size", target=target) if together else None,
         manipulation=max(  # both answers of a report can be forged
             float(weight) * reports / each.counts.reports * (each.first.manipulation * each.second.manipulation)
             for each, weight in parts

@@ -95,8 +95,11 @@ def applies(question: Question, option: str, value: object) -> bool:
 
 
 def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
-    found = BY_KIND[question.kind].estimate(tally, question, Options(**options))
-    return replace(found, distinct=distinct_people(tally.survey))
+    chosen = Options(**options)
+    about: dict[str, Any] = {"distinct": distinct_people(tally.survey), "confidence": chosen.confidence}
+    found = BY_KIND[question.kind].estimate(tally, question, chosen)
+    beside = found.assumption_free
+    return replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
 
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:

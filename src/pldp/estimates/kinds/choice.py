@@ -1,10 +1,8 @@
 """A choice of one label: the share of each value."""
 
-from dataclasses import replace
 from typing import Final, cast
 
 from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
-from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.survey import Choice
@@ -18,7 +16,7 @@ METHODS: Final = SHARE_METHODS
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     """Return the shares of the values."""
     progress = options.progress
-    found = frequencies(
+    return frequencies(
         tally,
         question.name,
         method=cast("ShareMethod | None", options.method),
@@ -26,7 +24,3 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
         target=options.target,
         progress=None if progress is None else lambda steps, _: progress(steps),
     )
-    beside = found.by_size
-    if beside is not None:
-        beside = replace(beside, confidence=options.confidence, distinct=distinct_people(tally.survey))
-    return replace(found, confidence=options.confidence, by_size=beside)

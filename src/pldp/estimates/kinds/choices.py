@@ -10,7 +10,7 @@ from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports, PersonWeights, Result
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
-from pldp.estimates.sets.supports import HOPELESS, SetSupports, baskets_of, item_supports
+from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports
 from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import Choices
 from pldp.tallies import Tally
@@ -24,8 +24,7 @@ METHODS: Final = ()
 class Sets(Result):
     """The unbiased `support` of every single item of `values`, and the frequent `sets` with theirs.
 
-    `by_size` are the supports of the items pooled by size, present where the levels do not agree; `weights` those of
-    each level in the support of every item (levels × items).
+    `weights` are those of each level in the support of every item (levels × items).
     """
 
     kind: ClassVar[str] = "choices"
@@ -33,7 +32,6 @@ class Sets(Result):
     values: tuple[str, ...]
     support: FloatArray
     sets: Itemsets
-    by_size: SetSupports | None = None
     weights: FloatArray
 
     @property
@@ -57,17 +55,13 @@ class Sets(Result):
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         rows = [row._asdict() for row in self.sets.rows(confidence)]
-        extras: dict[str, Any] = {
+        return {
             "sets": [{"items": row.pop("label"), **row} for row in rows],
             "rules": [asdict(rule) for rule in self.rules()],
             "min_support": self.sets.min_support,
             "promise": self.sets.promise,
             "largest": self.sets.largest,
         }
-        if self.by_size is not None:
-            rows = [row._asdict() for row in self.by_size.rows(confidence)]
-            extras["by_size"] = [{**row, "label": item} for item, row in zip(self.values, rows, strict=True)]
-        return extras
 
 
 def estimate(tally: Tally, question: Choices, options: Options) -> Result:
@@ -76,7 +70,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     together = ItemGroups.of(baskets, len(items), options.pool, options.target)
     found = item_supports(together, items)
     frequent = search_sets(together, items, options.min_support, options.largest)
-    differ = found.homogeneity is not None and found.homogeneity.rejected
+    together_by_precision = options.pool == "precision" and len(together.groups) > 1
     worst = float(found.standard_error.max())
     weights = together.weights(np.arange(len(items))[:, None])
     levels = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
@@ -87,9 +81,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
         support=found.support,
         standard_error=found.standard_error,
         sets=frequent,
-        by_size=item_supports(replace(together, pool="size"), items)
-        if differ and options.pool == "precision"
-        else None,
+        assumption_free=estimate(tally, question, replace(options, pool="size")) if together_by_precision else None,
         reports=found.reports,
         method=f"unbiased, pooled by {options.pool}",
         target=found.target,

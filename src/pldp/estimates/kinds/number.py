@@ -37,8 +37,7 @@ ONE_ERROR: Final = 0.6826894921370859
 class _OfNumber(Result):
     """What every result of a number has: the mean, in these bounds.
 
-    `moves` is how far one forged report moves the mean at most, and `by_size` the mean pooled by size, present where
-    the levels do not agree.
+    `moves` is how far one forged report moves the mean at most.
     """
 
     kind: ClassVar[str] = "number"
@@ -46,7 +45,6 @@ class _OfNumber(Result):
     mean: Mean
     bounds: tuple[float, float]
     moves: float
-    by_size: Mean | None = None
 
     @property
     def scale(self) -> tuple[Any, ...]:
@@ -65,8 +63,8 @@ class _OfNumber(Result):
         return Interval(-most, most)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        by_size = {} if self.by_size is None else {"by_size": [self.by_size.row(confidence)._asdict()]}
-        return {"moves": self.moves, **by_size}
+        del confidence
+        return {"moves": self.moves}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -158,42 +156,42 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
     fused = fused_of(tally, question.name)
     method = cast("MeanMethod", options.method or "weights")
     found = mean(fused, method=method, target=options.target, pool=options.pool)
-    by_size = None
-    if found.by_size is not None and options.pool == "precision":
-        by_size = mean(fused, method=method, target=options.target, pool="size")
-    weights = _level_weights(fused, found, options.pool)
-    shared: dict[str, Any] = {
+    shared = _of_mean(fused, question, found, options.pool)
+    if found.by_size is not None:
+        shared["assumption_free"] = MeanResult(**_of_mean(fused, question, found.by_size, "size"))
+    if question.for_mean:
+        return MeanResult(**shared | {"notes": (*shared["notes"], MEAN_ONLY)})
+    progress = options.progress
+    fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
+    quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
+    others = {CURVE_POOLS: shared["notes"], HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
+    shared["notes"] += tuple(note for note, holds in others.items() if holds)
+    shared["standard_error"] = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
+    return NumberResult(**shared, density=fitted)
+
+
+def _of_mean(fused: Fused, question: Number, found: Mean, pool: str) -> dict[str, Any]:
+    """Return what a result says of the mean."""
+    weights = _level_weights(fused, found, pool)
+    return {
         "question": question.name,
         "text": question.text,
         "mean": found,
         "bounds": question.limits,
         "unit": question.unit,
         "moves": _moves(fused, weights),
-        "by_size": by_size,
         "reports": found.people,
-        "method": METHODS[method].format(pool=options.pool),
+        "method": METHODS[found.method].format(pool=pool),
         "target": found.target,
+        "standard_error": np.array([found.standard_error]),
         "groups": tuple(
             GroupReports(source.name, source.channel.mechanism, source.channel.epsilon, source.reports, weight)
             for source, weight in zip(fused.sources, weights.tolist(), strict=True)
         ),
         "homogeneity": found.homogeneity,
         "assumptions": found.assumptions,
-        "confidence": options.confidence,
+        "notes": levels_disagree(found.homogeneity, pool),
     }
-    disagree = levels_disagree(found.homogeneity, options.pool)
-    if question.for_mean:
-        return MeanResult(**shared, standard_error=np.array([found.standard_error]), notes=(*disagree, MEAN_ONLY))
-    progress = options.progress
-    fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
-    quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
-    others = {CURVE_POOLS: disagree, HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
-    return NumberResult(
-        **shared,
-        density=fitted,
-        standard_error=np.array([found.standard_error, *(np.diff(quantiles)[:, 0] / 2)]),
-        notes=(*disagree, *(note for note, holds in others.items() if holds)),
-    )
 
 
 def _level_weights(fused: Fused, found: Mean, pool: str) -> FloatArray:

@@ -14,6 +14,8 @@ The population is estimated by a smooth density. Where numbers were asked for th
 place (`_two_moments`), and the last two methods, which need more than that, are refused.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -53,7 +55,7 @@ class Mean(Record):
         Mean and standard error of each service on its own; and its weight for a person who gave to all.
     homogeneity, by_size
         Test whether people who gave to different services have the same mean, where they did; and the mean pooled by
-        size where that test rejects.
+        size, which does not assume it, beside one that does.
     """
 
     value: float
@@ -64,7 +66,7 @@ class Mean(Record):
     services: Mapping[str, tuple[float, float]]
     weights: Mapping[str, float]
     homogeneity: Homogeneity | None
-    by_size: float | None
+    by_size: Mean | None
     assumptions: tuple[str, ...]
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -115,10 +117,17 @@ def mean(
     if fused.mean_only and method in {"posterior", "fitted"}:
         raise EstimateError(f"method must be weights or average: {NO_DENSITY}")
     fitted = density(fused, splines=_SPLINES) if method == "fitted" else None
-    tables = _Tables(fused, fitted)
-    chosen, error, by_size, homogeneity = _combined(tables, method, target, pool)
+    return _mean(_Tables(fused, fitted), method, target, pool)
+
+
+def _mean(tables: _Tables, method: MeanMethod, target: Target, pool: Pool) -> Mean:
+    fused = tables.fused
+    chosen, error, homogeneity = _combined(tables, method, target, pool)
+    assumes = pool == "precision" and method in {"weights", "fitted"}
+    several = len(np.unique(fused.cells != ABSENT, axis=0)) > 1
+    by_size = _mean(tables, "weights", target, "size") if assumes and several else None
     people = (SAMPLE,) if target == "population" else ()
-    levels = SAME_MEAN if pool == "precision" and method in {"weights", "fitted"} else ANY_SUBSET
+    levels = SAME_MEAN if assumes else ANY_SUBSET
     scale = (fused.bounds[1] - fused.bounds[0]) / 2
 
     def place(number: float) -> float:
@@ -134,7 +143,7 @@ def mean(
         {name: (place(value), scale * error) for name, value, error in tables.single(target)},
         dict(zip(tables.names, (weights / weights.sum()).tolist(), strict=True)),
         homogeneity,
-        None if by_size is None else place(by_size),
+        by_size,
         (*people, levels, HONEST_DEVICES),
     )
 
@@ -215,22 +224,20 @@ class _Tables:
         return result
 
 
-def _combined(
-    tables: _Tables, method: str, target: str, pool: str
-) -> tuple[float, float, float | None, Homogeneity | None]:
-    """Return value and standard error on [−1, 1], the mean pooled by size where it matters, and the test."""
+def _combined(tables: _Tables, method: str, target: str, pool: str) -> tuple[float, float, Homogeneity | None]:
+    """Return value and standard error on [−1, 1], and the test."""
     counts, people = tables.fused.counts, tables.fused.people
     sampling = tables.spread / people if target == "population" else 0.0
-    if tables.fitted is not None:
+    if tables.fitted is not None and method == "fitted":
         fitted = tables.fitted
         scale = 2 / (fitted.bounds[1] - fitted.bounds[0])
         value = (fitted.mean - fitted.bounds[0]) * scale - 1
-        return value, float(np.sqrt((fitted.mean_standard_error * scale) ** 2 + sampling)), None, None
+        return value, float(np.sqrt((fitted.mean_standard_error * scale) ** 2 + sampling)), None
     if method == "posterior":
         numbers = tables.per_tuple(posterior_weights(tables.fused, tables.by_value))
         value = float(counts @ numbers / people)
         total = float(counts @ (numbers - value) ** 2 / people)
-        return value, float(np.sqrt(max(total - tables.spread, 0) / people + sampling)), None, None
+        return value, float(np.sqrt(max(total - tables.spread, 0) / people + sampling)), None
     weights = np.ones(len(tables.names)) if method == "average" else 1 / tables.variances
     numbers = tables.per_tuple(weights)
     # People are put together by the subset of services that they gave to.
@@ -247,11 +254,10 @@ def _combined(
     # A share that is not a subset's size leaves part of the spread between people in the error.
     variance = share**2 @ (noise / sizes) + ((share / sizes - 1 / people) ** 2 * sizes).sum() * tables.spread + sampling
     if len(sizes) < 2:
-        return value, float(np.sqrt(variance)), None, None
+        return value, float(np.sqrt(variance)), None
     # However the mean is pooled, only around the mean of least variance is the sum of squares a χ².
     statistic = float((((sums / sizes) - by_precision @ (sums / sizes)) ** 2 * precision).sum())
-    test = Homogeneity.of(statistic, len(sizes) - 1)
-    return value, float(np.sqrt(variance)), float(sums.sum() / people) if test.rejected else None, test
+    return value, float(np.sqrt(variance)), Homogeneity.of(statistic, len(sizes) - 1)
 
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:

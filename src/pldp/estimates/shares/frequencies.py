@@ -127,7 +127,7 @@ def _circumstances(question: Choice, named: Named, pooled: pooling.Pooled) -> di
     groups = _group_shares([name for name, _ in named], pooled)
     reports = sum(each.reports for each in groups)
     test = pooling.homogeneity_test(pooled)
-    differ = test is not None and test.rejected and pooled.pool == "precision"
+    together = pooled.pool == "precision" and len(groups) > 1
     few = [name for name, each in named if not pooling.has_enough_support(each)]
     return {
         "question": question.name,
@@ -139,7 +139,7 @@ def _circumstances(question: Choice, named: Named, pooled: pooling.Pooled) -> di
         "manipulation": max(each.weight * reports / each.reports * each.manipulation for each in groups),
         "homogeneity": test,
         "notes": (*notes.levels_disagree(test, pooled.pool), *notes.few_reports(few)),
-        "by_size": _unbiased(question, named, "size", pooled.target, pooled.gap) if differ else None,
+        "assumption_free": _unbiased(question, named, "size", pooled.target, pooled.gap) if together else None,
     }
 
 

@@ -52,8 +52,6 @@ class Shares(Result):
     values, shares, standard_error
         Each label, its share and the standard error. Unbiased shares can be negative (see `consistent`). They sum to 1,
         except where levels are hidden and where hashed answers are tracked.
-    by_size
-        The same shares pooled by size, present where the levels do not agree.
     evidence
         The reports, where they were kept: what `covariance` and some ways of `consistent` need.
     """
@@ -63,7 +61,6 @@ class Shares(Result):
     values: tuple[str, ...]
     shares: FloatArray
     groups: tuple[GroupShares, ...] = ()
-    by_size: Shares | None = None
     fit: Fit | None = None
     evidence: Evidence | None = None
 
@@ -114,11 +111,10 @@ class Shares(Result):
         return [{**row, "consistent": share} for row, share in zip(rows, self.consistent().tolist(), strict=True)]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
+        del confidence
         extras: dict[str, Any] = {}
         if self.fit is not None:
             extras["fit"] = {name: getattr(self.fit, name) for name in ("converged", "gap", "steps")}
-        if self.by_size is not None:
-            extras["by_size"] = self.by_size.records(confidence)
         return extras
 
 

@@ -41,10 +41,10 @@ class Kind(ABC):
         return str(result.get("text") or result["name"])
 
     def tables(self, result: Mapped) -> list[Table]:
-        """Return the rows, and those pooled by size where levels disagree."""
+        """Return the rows, and beside them those that assume nothing about who chose which level."""
         found = [self.table(result, result["rows"])]
-        if result.get("by_size"):
-            found.append(self.table(result, result["by_size"], "the same, pooled by size"))
+        if beside := result.get("assumption_free"):
+            found.append(self.table(result, beside["rows"], "the same, assuming nothing about who chose which level"))
         return found
 
     def table(self, result: Mapped, rows: Sequence[Mapped], title: str = "") -> Table:
