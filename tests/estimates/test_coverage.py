@@ -1,0 +1,72 @@
+"""95 % intervals cover, whatever is asked and however the answers are spread.
+
+The long form walks every case × shape × number of people × ε and keeps the table that
+`docs/make_coverage_page.py` prints; the short form takes a few cells of every case.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from helpers.coverage import CASES, SHAPES, Case, Cell, Hits, cells, judge_runs, wrong
+
+LONG = bool(os.environ.get("PLDP_LONG"))
+RUNS = 170
+"""Runs of a cell in the long form: 2,040 for each case and shape."""
+
+RESULTS = Path(__file__).parents[2] / "build" / "coverage"
+ROWS = 8  # of a result, about
+TESTS = len(CASES) * len(SHAPES) * (len(cells(CASES[0], "uniform")) + 1) * ROWS * 2
+"""Tests in the family of the whole table."""
+
+SHORT = [
+    Cell(case, *data)
+    for number, case in enumerate(CASES)
+    for data in (("log-normal", 2_000, 1.0), ("two spikes", 20_000, 2.0))[number % 2 :: 2]
+]
+
+
+@pytest.mark.skipif(LONG, reason="the long form has these cells")
+@pytest.mark.parametrize("cell", SHORT, ids=str)
+def test_intervals_cover_in_a_few_cells(cell: Cell) -> None:
+    assert list(wrong(judge_runs(cell, 20), TESTS)) == []
+
+
+@pytest.mark.skipif(not LONG, reason="takes an hour: make test-long")
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_intervals_cover(case: Case, shape: str) -> None:
+    pooled: Hits = {}
+    table, found = [], []
+    for number, cell in enumerate(cells(case, shape)):
+        hits = judge_runs(cell, RUNS, first=number * RUNS)
+        found += [f"{cell}: {line}" for line in wrong(hits, TESTS)]
+        for (label, conservative), covered in hits.items():
+            pooled.setdefault((label, conservative), []).extend(covered)
+            table.append([cell.people, cell.epsilon, label, conservative, sum(covered), len(covered)])
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    content = {"case": case.name, "shape": shape, "rows": table}
+    (RESULTS / f"{CASES.index(case)}-{list(SHAPES).index(shape)}.json").write_text(json.dumps(content))
+    assert [*found, *(f"all cells: {line}" for line in wrong(pooled, TESTS))] == []
+
+
+def test_intervals_that_are_half_as_wide_are_found() -> None:
+    def narrow(estimate: float, low: float, high: float) -> tuple[float, float]:
+        return (estimate + low) / 2, (estimate + high) / 2
+
+    (case,) = (each for each in CASES if each.name == "set, one budget")
+    assert list(wrong(judge_runs(Cell(case, "gamma", 20_000, 1.0), 100, narrow), TESTS))
+
+
+def test_intervals_that_are_twice_as_wide_are_found_unless_they_are_marked() -> None:
+    def widen(estimate: float, low: float, high: float) -> tuple[float, float]:
+        return 2 * low - estimate, 2 * high - estimate
+
+    (case,) = (each for each in CASES if each.name == "choice by krr")
+    found = judge_runs(Cell(case, "gamma", 20_000, 1.0), 500, widen)
+    assert list(wrong(found, TESTS))
+    assert list(wrong({(label, True): covered for (label, _), covered in found.items()}, TESTS)) == []

@@ -1,0 +1,216 @@
+"""Do intervals cover? One harness for every kind of question, data shape, number of people and ε.
+
+A *case* is what is asked (a question of a survey file, its levels shown or hidden); a *cell* adds the shape of the data,
+the people and ε. Each run goes from the survey file over simulated reports and their tally to the result, so whatever
+a survey file can say can be a case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+import pldp
+from pldp.simulate import Population, simulate_reports
+
+FINE = 960
+"""Points of a shape: whole multiples of the buckets and labels of all cases."""
+
+CONFIDENCE = 0.95
+LOWEST, HIGHEST = 0.93, 0.97
+"""Coverage of 95 % intervals that is allowed; above the highest only where an interval is marked conservative."""
+
+FAMILY = 0.01
+"""Probability of any false alarm in a whole table."""
+
+
+def _spread(density: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    shares = density((np.arange(FINE) + 0.5) / FINE)
+    return shares / shares.sum()
+
+
+def _atoms(shares: Mapping[float, float], rest: np.ndarray | None = None) -> np.ndarray:
+    """Return shares at exact places, and what is left spread as `rest`."""
+    left = 1 - sum(shares.values())
+    found = np.zeros(FINE) if rest is None else left * rest
+    for place, share in shares.items():
+        found[int(place * FINE)] += share
+    return found / found.sum()
+
+
+def _normal(x: np.ndarray, centre: float, width: float) -> np.ndarray:
+    return np.exp(-(((x - centre) / width) ** 2) / 2)
+
+
+_TENTHS = (np.arange(10) + 0.5) / 10
+
+SHAPES: Mapping[str, np.ndarray] = {
+    "uniform": _spread(np.ones_like),
+    "bimodal": _spread(lambda x: _normal(x, 0.25, 0.08) + 0.7 * _normal(x, 0.7, 0.1)),
+    "log-normal": _spread(lambda x: _normal(np.log(x), np.log(0.12), 0.8) / x),
+    "gamma": _spread(lambda x: x * np.exp(-x / 0.1)),
+    "exponential": _spread(lambda x: np.exp(-x / 0.15)),
+    "heaped": _atoms(dict.fromkeys(_TENTHS, 0.06), _spread(lambda x: _normal(x, 0.4, 0.2))),
+    "integers": _atoms(dict(zip(_TENTHS, stats.binom.pmf(np.arange(10), 9, 0.3), strict=True))),
+    "two spikes": _atoms({0.2: 0.6, 0.75: 0.4}),
+    "30 % zeros": _atoms({0.0: 0.3}, _spread(lambda x: _normal(x, 0.4, 0.15))),
+}
+"""Distributions on [0, 1]; labels and items get the shares of their parts of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A question without levels; `hide` is the ε of the label that hides the level."""
+
+    name: str
+    question: Mapping[str, Any]
+    parts: int
+    hide: float | None = None
+    largest: float = 1.0  # of sets: the support of the most frequent item, to which shapes are scaled
+    further: Mapping[str, Any] = field(default_factory=dict)  # keys of the survey
+
+    def survey(self, epsilon: float) -> pldp.Survey:
+        """Return the survey with a strict level of this ε and an open one of twice as much."""
+        content = {
+            "pldp": 1,
+            "title": self.name,
+            "levels": {"strict": epsilon, "open": 2 * epsilon},
+            "questions": [{"name": "q", **self.question}],
+            **self.further,
+        }
+        return pldp.Survey.read(content if self.hide is None else {**content, "hide_level": {"epsilon": self.hide}})
+
+    def shares(self, shape: str) -> np.ndarray:
+        """Return the true shares of labels or buckets, or the supports of items."""
+        found = SHAPES[shape].reshape(self.parts, -1).sum(axis=1)
+        return found / found.max() * self.largest if self.largest < 1 else found
+
+
+def _labels(count: int) -> list[str]:
+    return [f"label {place}" for place in range(count)]
+
+
+def _choice(name: str, size: int = 8, hide: float | None = None, **keys: Any) -> Case:
+    return Case(name, {"values": _labels(size), **keys}, size, hide)
+
+
+def _sets(name: str, size: int = 5, largest: float = 0.5, **keys: Any) -> Case:
+    return Case(name, {"kind": "choices", "values": _labels(size), **keys}, size, largest=largest)
+
+
+def _number(name: str, buckets: int | None = None, **keys: Any) -> Case:
+    about = {"kind": "number", "low": 0, "high": 1, **keys, **({} if buckets is None else {"buckets": buckets})}
+    return Case(name, about, buckets or FINE)
+
+
+CASES: tuple[Case, ...] = (
+    _choice("choice"),
+    _choice("choice by krr", mechanism="krr"),
+    _choice("choice by oue", mechanism="oue"),
+    _choice("choice by sue", mechanism="sue"),
+    _choice("choice by lh", 32, mechanism="lh"),
+    _choice("choice, budgets per value", fractions={"label 0": "1/2", "label 1": "1/2"}),
+    _choice("choice, hidden levels", hide=1.0),
+    _choice("choice by oue, hidden levels", hide=1.0, mechanism="oue"),
+    _sets("set, a budget per box"),
+    _sets("set, one budget", budget="set"),
+    _sets("set of at most two, one budget", 8, 0.2, budget="set", at_most=2),
+    _number("number", 96),
+    _number("mean of a number", purpose="mean"),
+)
+"""What is asked. A new kind, or a new way to ask, needs one line here."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A case with its data."""
+
+    case: Case
+    shape: str
+    people: int
+    epsilon: float
+
+    def __str__(self) -> str:
+        return f"{self.case.name}, {self.shape}, {self.people:,} people, ε {self.epsilon:g}"
+
+
+PEOPLE = (2_000, 20_000, 100_000)
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+
+
+def cells(case: Case, shape: str) -> list[Cell]:
+    """Return the cells of a case and shape."""
+    return [Cell(case, shape, people, epsilon) for people, epsilon in product(PEOPLE, EPSILONS)]
+
+
+@cache
+def _survey(case: Case, epsilon: float) -> pldp.Survey:
+    return case.survey(epsilon)
+
+
+def draw(cell: Cell, seed: int) -> pldp.Tally:
+    """Return the tally of one collection."""
+    survey, given = _survey(cell.case, cell.epsilon), cell.case.shares(cell.shape)
+    if cell.case.question.get("purpose") == "mean":
+        drawn = np.random.default_rng([seed, 7]).choice(FINE, cell.people, p=given)
+        numbers = (drawn + 0.5) / FINE
+        people = Population.of_values(survey, {"q": numbers}, seed=seed)
+    else:
+        people = Population.of_shares(survey, cell.people, {"q": given}, seed=seed)
+    return pldp.tally(survey, simulate_reports(survey, people, seed=seed), patterns=cell.case.hide is not None)
+
+
+def truth(cell: Cell) -> dict[str, tuple[float, float]]:
+    """Return, by label of a row, where the true number lies: a point, or the ends of the bucket that holds it.
+
+    Reports do not tell numbers within a bucket apart, so a quantile is only known up to its bucket.
+    """
+    shares, size = cell.case.shares(cell.shape), cell.case.parts
+    if "values" in cell.case.question:
+        return {name: (share, share) for name, share in zip(cell.case.question["values"], shares, strict=True)}
+    middle = float(shares @ ((np.arange(size) + 0.5) / size))
+    found, cumulative = {"mean": (middle, middle)}, np.cumsum(shares)
+    for share in pldp.estimates.QUANTILES:
+        place = int(np.searchsorted(cumulative, share - 1e-9))
+        found[f"{share * 100:g} %"] = (place / size, (place + 1) / size)
+    return found
+
+
+Hits = dict[tuple[str, bool], list[bool]]
+"""By label of a row, and whether its interval is marked conservative: whether each run's interval covered."""
+
+Narrow = Callable[[float, float, float], tuple[float, float]]
+"""From estimate, low and high to the ends that are judged: twins make intervals too narrow."""
+
+
+def judge_runs(cell: Cell, runs: int, narrow: Narrow | None = None, first: int = 0) -> Hits:
+    """Return which intervals of so many collections cover the truth."""
+    true, found = truth(cell), {}
+    for run in range(first, first + runs):
+        result = pldp.estimate(draw(cell, run), "q", confidence=CONFIDENCE, **_quick(cell))
+        marked = result.to_mapping().get("conservative", [])
+        for row in result.rows():
+            low, high = (row.low, row.high) if narrow is None else narrow(row.estimate, row.low, row.high)
+            least, most = true[row.label]
+            found.setdefault((row.label, row.label in marked), []).append(bool(low <= most and high >= least))
+    return found
+
+
+def _quick(cell: Cell) -> dict[str, Any]:
+    return {"largest": 1} if cell.case.question.get("kind") == "choices" else {}
+
+
+def wrong(hits: Hits, tests: int) -> Iterator[str]:
+    """Yield what is significantly outside the allowed coverage, with a family-wise rate over so many tests."""
+    for (label, conservative), covered in hits.items():
+        count, total = sum(covered), len(covered)
+        if stats.binom.cdf(count, total, LOWEST) < FAMILY / tests:
+            yield f"{label} covers {count} of {total}, below {LOWEST:.0%}"
+        if not conservative and stats.binom.sf(count - 1, total, HIGHEST) < FAMILY / tests:
+            yield f"{label} covers {count} of {total}, above {HIGHEST:.0%}, and is not marked conservative"
