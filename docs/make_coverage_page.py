@@ -19,17 +19,18 @@ interval holds the truth about the population. Each case and shape has {runs:,} 
 ε = {epsilons}.
 
 A cell shows the lowest and the highest coverage, in per cent, of a row of the result (a label, an item, the mean, a
-quantile) over all runs of that case and shape. The test behind it fails where coverage is significantly below 93 %, or above
-97 % in a row that is not marked conservative (exact binomial tests, family-wise error rate 1 %), for all cells together and
-for each number of people and ε. A star marks a case whose rows are marked conservative.
+quantile) over all runs of that case and shape. The test behind it fails where coverage is significantly below 93 %, or
+above 97 % in a row that is not marked conservative (exact binomial tests, family-wise error rate 1 %), for all cells
+together and for each number of people and ε. A star marks a case whose rows are marked conservative.
 
 """
 
 
 def main() -> None:
     """Read what the tests left and write the page."""
-    parts = [json.loads(path.read_text()) for path in RESULTS.glob("*.json")]
-    cases, shapes = (list(dict.fromkeys(part[key] for part in _ordered(parts))) for key in ("case", "shape"))
+    paths = sorted(RESULTS.glob("*.json"), key=lambda path: [int(part) for part in path.stem.split("-")])
+    parts = [json.loads(path.read_text()) for path in paths]
+    cases, shapes = (list(dict.fromkeys(part[key] for part in parts)) for key in ("case", "shape"))
     found = {(part["case"], part["shape"]): part["rows"] for part in parts}
     rows = next(iter(found.values()))
     people = ", ".join(f"{count:,}" for count in sorted({row[0] for row in rows}))
@@ -39,12 +40,6 @@ def main() -> None:
     lines += [f"| {case} | {' | '.join(_cell(found.get((case, shape), [])) for shape in shapes)} |" for case in cases]
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(HEAD.format(runs=runs, people=people, epsilons=epsilons) + "\n".join(lines) + "\n")
-
-
-def _ordered(parts: list[dict[str, object]]) -> list[dict[str, object]]:
-    names = sorted(RESULTS.glob("*.json"), key=lambda path: tuple(map(int, path.stem.split("-"))))
-    order = [(json.loads(path.read_text())["case"], json.loads(path.read_text())["shape"]) for path in names]
-    return sorted(parts, key=lambda part: order.index((part["case"], part["shape"])))
 
 
 def _cell(rows: list[list[object]]) -> str:
