@@ -1,7 +1,7 @@
 """Do intervals cover? One harness for every kind of question, data shape, number of people and ε.
 
-A *case* is what is asked (a question of a survey file, levels shown or hidden); a *cell* adds the shape of the data, the
-people and ε. Each run goes from the survey file over simulated reports and their tally to the result, so whatever
+A *case* is what is asked (a question of a survey file, levels shown or hidden); a *cell* adds the shape of the data,
+the people and ε. Each run goes from the survey file over simulated reports and their tally to the result, so whatever
 a survey file can say can be a case.
 """
 
