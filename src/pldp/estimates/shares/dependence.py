@@ -1,10 +1,10 @@
 """Hidden levels that may depend on the value: a test, and shares that hold whatever a level depends on.
 
-With π(τ, x) the share of people who chose level τ and have value x, a report of label s and output z has the probability
+With π(τ, x) the share of people who chose level τ and have value x, label s comes with output z with the probability
 
     P(s, z) = Σ_τ Σ_x π(τ, x) G(s|τ) Q_τ(z|x),
 
-which is linear in π. The joint fit (`pldp.estimates.shares.joint`) takes π(τ, x) = ρ(τ)·f(x); here π is free. Its weighted
+which is linear in π. The joint fit (`pldp.estimates.shares.joint`) takes π(τ, x) = ρ(τ)·f(x); here π is free. Weighted
 least squares over all pairs of label and output solve the equations
 
     mean of h_τx(s, z) = its expectation under π,        h_τx(s, z) = G(s|τ) Q_τ(z|x) / P₀(s, z).
@@ -15,9 +15,9 @@ report: h_τx = U_τ + V_τ b_x. Outputs need not be listed then, and the expect
 
     E h_τx = Σ_τ' (α_ττ' ρ_τ' + β_ττ' π_τ'x),
 
-solved for ρ from the sums over x, then for π value by value, with matrices no larger than the number of levels. For k-RR
-and subsets there are as many equations as unknowns, and P₀ makes no difference. Covariances are those of the reports
-themselves (sandwich), so that they hold whether or not levels depend on values.
+solved for ρ from the sums over x, then for π value by value, with matrices no larger than the number of levels. For
+k-RR and subsets there are as many equations as unknowns, and P₀ makes no difference. Covariances are those of the
+reports themselves (sandwich), so that they hold whether or not levels depend on values.
 
 The test is Wald's of π(τ, x) = ρ(τ)·f(x), (levels − 1)·(values − 1) degrees of freedom, linearised at the fit.
 """
@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -35,19 +36,12 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 from pldp.errors import EstimateError
 from pldp.estimates import power
+from pldp.estimates.agreement import TESTED_VALUES, shifts, stricter_half, values_to_test
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.result import Homogeneity
 from pldp.estimates.shares.hidden import HiddenReports
 from pldp.estimates.shares.joint import LabelCells, label_cells
-from pldp.estimates.shares.pooling import (
-    ENOUGH_SUPPORT,
-    TESTED_VALUES,
-    add_reports,
-    sampling_covariance,
-    shifts,
-    stricter_half,
-    tested_values,
-)
+from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, add_reports, sampling_covariance
 from pldp.estimates.shares.shares import Evidence
 from pldp.estimates.solver.likelihood import interior
 from pldp.mechanisms.arrays import FloatArray, label_arrays
@@ -144,7 +138,7 @@ class Dependence(Record):
         fewest = min(each.reports for each in hidden.groups) * float(hidden.other_supports.min())
         if fewest < ENOUGH_SUPPORT:
             return None
-        chosen = tested_values(self.fitted_shares, self.standard_error)[: max(1, TESTED_VALUES // (levels - 1))]
+        chosen = values_to_test(self.fitted_shares, self.standard_error)[: max(1, TESTED_VALUES // (levels - 1))]
         f, rho = self.fitted_shares[chosen], self.fitted_levels
         # θ = π − f₀ρ − ρ₀f + ρ₀f₀ for all levels but the last, values × levels: 0 if levels do not depend on values.
         apart = (np.eye(levels) - rho[:, None])[:-1]
@@ -216,7 +210,7 @@ class Dependence(Record):
             yield part, level[own] - by_size[own] * part.sizes, slope[own]
 
     def _influence_by_class(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Yield, of every label and by class, what a report adds, what less per supported value, and what more if one's own."""
+        """Yield by label and class what a report adds, what less per value it supports, and what more for those."""
         alpha, beta = self._alpha_beta
         own = np.linalg.solve(beta.T, np.ones(len(beta)))
         taken = np.linalg.solve(self._sum_matrix.T, alpha.T @ own)
@@ -269,10 +263,10 @@ def _class_chances(hidden: HiddenReports, classes: int) -> tuple[FloatArray, Flo
         return np.ones((1, len(p))), q[None, :], p[None, :]
     # All bits are independent: that of the value is 1 with p, each other with q; a class is the number of ones.
     ones = np.arange(classes)[:, None]
-    rest, fewer = (lambda found: _binomial(found, size - 1, q)), (lambda found: _binomial(found, size - 2, q))
-    chance = p * rest(ones - 1) + (1 - p) * rest(ones)
-    other = q * (p * fewer(ones - 2) + (1 - p) * fewer(ones - 1))
-    return chance, other, p * rest(ones - 1)
+    same = p * _binomial(ones - 1, size - 1, q)
+    chance = same + (1 - p) * _binomial(ones, size - 1, q)
+    other = q * (p * _binomial(ones - 2, size - 2, q) + (1 - p) * _binomial(ones - 1, size - 2, q))
+    return chance, other, same
 
 
 def _binomial(found: npt.NDArray[np.int64], trials: int, chance: FloatArray) -> FloatArray:
@@ -280,7 +274,7 @@ def _binomial(found: npt.NDArray[np.int64], trials: int, chance: FloatArray) -> 
     possible = (found >= 0) & (found <= trials)
     hits = np.where(possible, found, 0)
     ways = gammaln(trials + 1) - gammaln(hits + 1) - gammaln(trials - hits + 1)
-    return np.where(possible, np.exp(ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)), 0.0)
+    return np.asarray(possible * np.exp(ways + xlogy(hits, chance) + xlog1py(trials - hits, -chance)))
 
 
 def _class_moments(
@@ -298,7 +292,7 @@ def _class_moments(
         supported = np.column_stack([part.sizes[some], cells.group.arrays.supported(outputs)[:, chosen]])
         weighted = supported * cell_counts[some, None]
         edges = np.flatnonzero(np.diff(cells.classes[some], prepend=-1, append=classes))
-        for first, last in zip(edges[:-1], edges[1:], strict=True):
+        for first, last in pairwise(edges.tolist()):
             own = cells.classes[some[first]]
             counts[own] += cell_counts[some[first:last]].sum()
             firsts[own] += weighted[first:last].sum(axis=0)
