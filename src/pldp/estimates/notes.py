@@ -14,7 +14,9 @@ SAME_SUPPORTS: Final = "people of every level have the same supports (tested per
 SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
-UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value; with hidden levels this is not tested"
+TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
+UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
+FREE_CHOICE: Final = "none about the choice of levels: it may depend on the value in any way"
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
 HONEST_DEVICES: Final = (
@@ -24,6 +26,9 @@ NORMAL: Final = "supports are nearly normal: rare sets in few reports have rough
 DISTINCT: Final = "rounds hold different people"
 NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in another: it is drawn anew, or kept"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
+
+WEAK: Final = 0.5
+"""A test that notices no smaller difference between shares than this says little."""
 
 LEVELS_DISAGREE: Final = "levels-disagree"
 """Code of the note that says so."""
@@ -76,9 +81,32 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     """Say that the levels contradict the assumption behind pooling by precision, where they do."""
     if test is None or not test.rejected:
         return ()
-    advice = "use the result pooled by size" if pool == "precision" else "the result is pooled by size"
+    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def weak_test(test: Homogeneity | None) -> tuple[Note, ...]:
+    """Say that a test which did not reject says little, where it does."""
+    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK:
+        return ()
+    least = (
+        "no difference between levels would be noticed reliably"
+        if test.noticed >= 1
+        else f"only differences between levels from {100 * test.noticed:.0f} percentage points on are noticed reliably"
+    )
+    text = f"labels and reports say little about whether levels depend on answers: {least}"
+    return (Note("weak-test", text, "info"),)
+
+
+def no_free_shares(error: float) -> Note:
+    """Say that shares that assume nothing about hidden levels would say nothing."""
+    reason = (
+        f"their standard errors would reach {error:.2g}"
+        if math.isfinite(error)
+        else "labels and reports do not determine them"
+    )
+    return Note("no-assumption-free", f"no shares without assuming how levels were chosen: {reason}", "info")
 
 
 def people_overlap(people: int) -> Note:

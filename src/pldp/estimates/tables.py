@@ -8,30 +8,39 @@ the pair. Both answers are perturbed independently, so
 is unbiased, and its variance follows from Pr(s_i), Pr(t_j) and Pr(s_i t_j). The counts of supports, one by one and in
 pairs, are all it needs: what a channel makes of counts (`shares`, `squares`) is linear in them, so it is applied to
 every column of the pairs, then that of the other question to every row.
+
+Whether people of all pairs of levels have the same table is tested on the table itself: levels can depend on what both
+answers have to do with each other although they do not depend on either answer alone.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.consistency import with_margins
-from pldp.estimates.notes import BY_SIZE, ROUGH_WEIGHTS, SAME_SHARES, assume
+from pldp.estimates.agreement import shifts, stricter_half, values_to_test, vector_test
+from pldp.estimates.consistency import norm_sub, with_margins
+from pldp.estimates.notes import BY_SIZE, ROUGH_WEIGHTS, SAME_SHARES, assume, levels_disagree
 from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.picture import plot_table
-from pldp.estimates.result import PersonWeights, Result, make_frame
+from pldp.estimates.result import Homogeneity, PersonWeights, Result, make_frame
 from pldp.estimates.shares.frequencies import frequencies
-from pldp.estimates.shares.pooling import add_reports
+from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, add_reports
 from pldp.estimates.shares.shares import Shares
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
 from pldp.tallies import PairCounts, Tally
 from pldp.usage import require
+
+LARGEST_PRODUCTS: Final = 1 << 24
+"""Products (values × tested pairs²) that the test of a table holds at most; fewer pairs are tested where it is more."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -134,7 +143,8 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
     variance = np.sum([weight**2 * each.variance(shares, *given) for each, weight in parts], axis=0)
     if target == "respondents":
         variance = np.maximum(variance - np.clip(shares, 0, 1) * (1 - np.clip(shares, 0, 1)) / reports, 0)
-    notes = tuple(dict.fromkeys((*rows.notes, *columns.notes)))
+    test = _homogeneity(groups)
+    notes = tuple(dict.fromkeys((*levels_disagree(test, pool), *rows.notes, *columns.notes)))
     together = pool == "precision" and len(groups) > 1
     return Table(
         question=f"{first} × {second}",
@@ -146,6 +156,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         target=target,
         assumptions=assume(target, *((SAME_SHARES, ROUGH_WEIGHTS) if together else (BY_SIZE,))),
         notes=notes,
+        homogeneity=test,
         people=PersonWeights(people, (weights / people)[:, None]),
         distinct=distinct_people(tally.survey),
         assumption_free=two_way(tally, first, second, pool="size", target=target) if together else None,
@@ -181,6 +192,61 @@ class _PairGroup:
         both = second.expected_support(first.expected_support(f, columns).T, one).T
         square = second.squares(first.squares(both, two).T, first.squares(one)).T
         return np.asarray((square - f**2) / self.counts.reports)
+
+    @property
+    def mean_variance(self) -> float:
+        """The mean variance of the shares of one report at equal shares."""
+        first, second = (form.channel.size for form in self._forms)
+        equal = np.full(first, 1 / first), np.full(second, 1 / second)
+        return float(self.variance(np.outer(*equal), *equal).mean() * self.counts.reports)
+
+    def has_enough_support(self) -> bool:
+        """Tell whether chance alone gives every pair enough supporting reports for a normal approximation."""
+        first, second = (form.chance_support() for form in self._forms)
+        by_chance = self.counts.reports * np.outer(first, second)
+        return bool(np.where(by_chance > 0, by_chance, self.counts.both).min() >= ENOUGH_SUPPORT)
+
+    def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
+        """Return the covariance of the unbiased shares of chosen pairs (row by row) if these shares were true.
+
+        Given both values x and y, answers are independent: the mean of a product of four unbiased supports is
+        Σ_xy f_xy S(x)_ii' T(y)_jj', where S(x) = Cov(x) + e_x e_xᵀ are those of one answer.
+        """
+        places = np.unravel_index(chosen, shares.shape)
+        first, second = map(_products, self._forms, places)
+        means = np.einsum("xab,xab->ab", first, np.tensordot(shares, second, axes=1))
+        expected = shares.ravel()[chosen]
+        return np.asarray((means - np.outer(expected, expected)) / self.counts.reports)
+
+
+def _products(form: LabelArrays, places: npt.NDArray[np.intp]) -> FloatArray:
+    """Return the mean product of the unbiased supports of any two places, given each value (first axis)."""
+    some, back = np.unique(places, return_inverse=True)
+    units = np.eye(form.channel.size)
+    found = [form.covariance(unit, some) + np.outer(unit[some], unit[some]) for unit in units]
+    return np.array(found)[:, back[:, None], back]
+
+
+def _homogeneity(groups: list[_PairGroup]) -> Homogeneity | None:
+    """Test whether people of all pairs of levels have the same table, as `pldp.estimates.shares` does for shares."""
+    tested = [each for each in groups if each.has_enough_support()]
+    if len(tested) < 2:
+        return None
+    people = np.array([each.counts.reports for each in tested])
+    reports, shape = int(people.sum()), tested[0].counts.both.shape
+    weights, own = _precision_weights(tested, reports), [each.shares() for each in tested]
+    pooled = np.average(own, axis=0, weights=weights)
+    feasible = norm_sub(pooled.ravel()).reshape(shape)
+    margins = feasible.sum(axis=1), feasible.sum(axis=0)
+    variance = np.sum(
+        [w**2 * each.variance(feasible, *margins) for each, w in zip(tested, weights, strict=True)], axis=0
+    )
+    most = math.isqrt(LARGEST_PRODUCTS // max(shape))
+    chosen = values_to_test(pooled.ravel(), np.sqrt(variance.ravel()))[:most]
+    precisions = [np.asarray(np.linalg.inv(each.covariance(feasible, chosen))) for each in tested]
+    stricter = stricter_half([each.mean_variance for each in tested], people)
+    moves = shifts(add_reports(pooled.ravel(), reports), chosen)
+    return vector_test(precisions, [each.ravel()[chosen] for each in own], stricter, moves)
 
 
 def _precision_weights(groups: list[_PairGroup], reports: int) -> FloatArray:

@@ -1,8 +1,14 @@
 """What a result says in words, what stands behind it, and what a terminal shows of it."""
 
+import math
+from typing import Final
+
 from pldp.show.kinds import BY_KIND
 from pldp.show.numbers import brief
 from pldp.show.table import Mapped, Table, groups_table, name_of
+
+OFTEN: Final = "4 times in 5"
+"""The probability with which `noticed` differences are noticed."""
 
 
 def sentence(result: Mapped) -> str:
@@ -22,10 +28,9 @@ def footing(result: Mapped) -> list[str]:
     """Say what stands behind a result: a change, agreement of the levels, hidden levels, the fit, forged reports."""
     found = [verdict(result.get("test"))]
     if test := result.get("homogeneity"):
-        agreement = "they do NOT agree" if test["rejected"] else "no sign that they disagree"
         degrees = "1 degree" if test["degrees"] == 1 else f"{test['degrees']:,} degrees"
         numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom, p = {test['p_value']:.2g}"
-        found.append(f"Do people of different levels answer alike? {numbers}: {agreement}.")
+        found.append(f"Do people of different levels answer alike? {numbers}: {agreement(result)}.")
     if levels := result.get("levels"):
         shares = ", ".join(f"{level['level']} {brief(100 * level['share'])} %" for level in levels)
         found.append(f"Levels are hidden in reports; estimated choices: {shares}.")
@@ -33,6 +38,33 @@ def footing(result: Mapped) -> list[str]:
         state = "converged" if fit["converged"] else "did NOT converge"
         found.append(f"Fit {state}: gap {fit['gap']:.1e} after {fit['steps']:,} steps.")
     return [*filter(None, (*found, BY_KIND[result["kind"]].influence(result)))]
+
+
+def agreement(result: Mapped) -> str:
+    """Say whether levels agree; if nothing speaks against it, also what the test would have noticed.
+
+    >>> test = {"rejected": False, "noticed": 0.0413}
+    >>> for part in agreement({"homogeneity": test, "unit": "share"}).split(". "):
+    ...     print(part)
+    no sign that they disagree
+    A difference of 4.1 percentage points between levels would have been noticed 4 times in 5; smaller ones might not
+    >>> agreement({"homogeneity": {**test, "noticed": 1.3}, "unit": "share"})[28:]
+    'but that says nothing: not even the largest possible difference would have been noticed 4 times in 5'
+    """
+    test = result["homogeneity"]
+    if test["rejected"]:
+        return "they do NOT agree"
+    said, noticed, of_shares = "no sign that they disagree", test.get("noticed"), result.get("unit", "share") == "share"
+    if noticed is None:
+        return said
+    low, high = (0, 1) if of_shares else result.get("bounds") or (0, math.inf)
+    if noticed >= high - low:
+        return (
+            f"{said}, but that says nothing: not even the largest possible difference would have been noticed {OFTEN}"
+        )
+    amount = f"{100 * noticed:.2g} percentage points" if of_shares else f"{brief(noticed)} {result['unit']}".rstrip()
+    difference = f"A difference of {amount} between levels would have been noticed {OFTEN}"
+    return f"{said}. {difference}; smaller ones might not"
 
 
 def assumptions(result: Mapped) -> str:

@@ -10,8 +10,9 @@ from pldp.errors import EstimateError
 from pldp.estimates import notes
 from pldp.estimates.groups import Group, group
 from pldp.estimates.options import SHARE_METHODS, Pool, ShareMethod, Target, check_pooling, one_of
-from pldp.estimates.result import LevelShare, Note
+from pldp.estimates.result import Homogeneity, LevelShare, Note
 from pldp.estimates.shares import pooling
+from pldp.estimates.shares.dependence import LARGEST_ERROR, Dependence, Free
 from pldp.estimates.shares.hidden import HiddenReports, Moments, moments
 from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
 from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
@@ -69,7 +70,10 @@ def frequencies(
     labels = tally.survey.level_channel
     if pool == "size" and (method == "likelihood" or labels is not None):
         reason = "for a likelihood" if labels is None else "where levels are hidden, as reports do not show them"
-        raise EstimateError(f"pool must be precision {reason}: groups of one level cannot be weighted by their size")
+        beside = "assumption_free of the result assumes nothing about the choice of levels"
+        raise EstimateError(
+            f"pool must be precision {reason}: groups of one level cannot be weighted by their size; {beside}"
+        )
     one_of("method", method or "unbiased", SHARE_METHODS)
     check_pooling(pool, target)
     counts = [tally.counts[question, level.name] for level in asked.levels]
@@ -176,23 +180,61 @@ def _hidden(
     found = joint or by_moments
     evidence = _Hidden(hidden, found, target)
     dense = hidden.size <= LARGEST_DENSE
-    levels = zip(question.levels, question.channels, found.levels.tolist(), strict=True)
+    test, free, further_notes = _free(hidden, question, found, target)
+    tested = notes.UNTESTED_CHOICE if test is None else notes.TESTED_CHOICE
     return Shares(
-        question=question.name,
-        text=question.text,
-        values=question.values,
         shares=found.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
-        reports=hidden.reports,
         method=words,
-        target=target,
-        assumptions=notes.assume(target, notes.UNTESTED_CHOICE, *further),
-        notes=(*first, *_level_notes(hidden, found.levels)),
+        assumptions=notes.assume(target, tested, *further),
+        notes=(*notes.levels_disagree(test, "precision"), *first, *_level_notes(hidden, found.levels), *further_notes),
         manipulation=by_moments.manipulation,
-        levels=tuple(LevelShare(level.name, own.mechanism, own.epsilon, share) for level, own, share in levels),
+        homogeneity=test,
+        assumption_free=free,
         fit=None if joint is None else joint.fit,
         evidence=evidence,
+        **_about(hidden, question, found.levels, target),
     )
+
+
+def _about(hidden: HiddenReports, question: Choice, shares: FloatArray, target: str) -> dict[str, Any]:
+    """Return what shares with hidden levels say whatever the method."""
+    levels = zip(question.levels, question.channels, shares.tolist(), strict=True)
+    return {
+        "question": question.name,
+        "text": question.text,
+        "values": question.values,
+        "reports": hidden.reports,
+        "target": target,
+        "levels": tuple(LevelShare(level.name, own.mechanism, own.epsilon, share) for level, own, share in levels),
+    }
+
+
+def _free(
+    hidden: HiddenReports, question: Choice, found: Moments | HiddenFit, target: str
+) -> tuple[Homogeneity | None, Shares | None, tuple[Note, ...]]:
+    """Test whether hidden levels depend on values, and return shares that hold even if they do, where there are any."""
+    if hidden.size > LARGEST_DENSE or not all(each.counts.has_cells for each in hidden.groups):
+        return None, None, ()
+    free = Dependence.of(hidden, found.shares, found.levels)
+    if free is None:
+        return None, None, (notes.no_free_shares(np.inf),)
+    test, evidence = free.test(), Free(free, target)
+    worst = float(free.standard_error.max())
+    if not worst <= LARGEST_ERROR:
+        return test, None, (*notes.weak_test(test), notes.no_free_shares(worst))
+    shares = Shares(
+        shares=free.shares,
+        standard_error=evidence.standard_error(),
+        method="least squares, hidden levels and values free to depend on each other",
+        assumptions=notes.assume(target, notes.FREE_CHOICE),
+        notes=notes.levels_disagree(test, "free"),
+        manipulation=free.manipulation,
+        homogeneity=test,
+        evidence=evidence,
+        **_about(hidden, question, free.levels, target),
+    )
+    return test, shares, notes.weak_test(test)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ AGREE = 1e-6
 """Log-likelihood per report within which two starts are taken to have found the same maximum."""
 
 
-class _Label(NamedTuple):
+class LabelCells(NamedTuple):
     """The reports that show one label: the class of every cell and, per class and level, G·base·low and G·base·step."""
 
     group: Group
@@ -55,7 +55,7 @@ class HiddenLikelihood:
         self.reports = hidden.reports
         self.blocks = (slice(0, hidden.size), slice(hidden.size, hidden.size + len(hidden.channels)))
         pairs = zip(hidden.groups, hidden.label_matrix, strict=True)
-        self._labels = [_label(each, hidden.channels, chances) for each, chances in pairs if each.reports]
+        self._labels = [label_cells(each, hidden.channels, chances) for each, chances in pairs if each.reports]
         self.weights = [label.group.cells / self.reports for label in self._labels]
         self._share_block: FloatArray | None = None
         self._at: FloatArray | None = None
@@ -171,18 +171,18 @@ class HiddenLikelihood:
         matrix[self.blocks[1].start + level, self.blocks[0]] += mixed
 
 
-def _label(each: Group, channels: Sequence[PureChannel], chances: FloatArray) -> _Label:
+def label_cells(each: Group, channels: Sequence[PureChannel], chances: FloatArray) -> LabelCells:
     """Pair a label's reports with what the levels say of them (up to a factor per class), times the label's chances."""
     twins = [label_arrays(channel) for channel in channels]
     low, step = np.array([twin.low for twin in twins]), np.array([twin.step for twin in twins])
     ones, size = each.arrays.ones(each.outputs), each.channel.size
     if ones is None:
-        return _Label(each, np.zeros(len(each.cells), np.intp), low[None, :] * chances, step[None, :] * chances)
+        return LabelCells(each, np.zeros(len(each.cells), np.intp), low[None, :] * chances, step[None, :] * chances)
     q = np.array([twin.other_support for twin in twins])
     count = np.arange(size + 1)[:, None]
     logarithm = count * np.log(q) + (size - count) * np.log1p(-q)
     base = np.exp(logarithm - logarithm.max(axis=1, keepdims=True))
-    return _Label(each, ones, base * low * chances, base * step * chances)
+    return LabelCells(each, ones, base * low * chances, base * step * chances)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from pldp.errors import EstimateError
+from pldp.estimates.agreement import shifts, stricter_half, values_to_test, vector_test
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.groups import Group
@@ -20,9 +20,6 @@ from pldp.estimates.shares.shares import Evidence
 from pldp.estimates.shares.shrinkage import shrink_fit
 from pldp.estimates.solver.likelihood import GAP, Fit, maximum_likelihood
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
-
-TESTED_VALUES: Final = 256
-"""The test looks at this many of the largest values at most."""
 
 ENOUGH_SUPPORT: Final = 5
 """Supporting reports that chance alone must give each value for normal approximations to be used."""
@@ -89,16 +86,16 @@ def homogeneity_test(pooled: Pooled) -> Homogeneity | None:
     if pooled.pool != "precision" or len(tested) < len(pooled.groups):
         pooled = Pooled.of(tested, "precision")
     feasible = norm_sub(pooled.shares)
-    # One value less than all: shares sum to 1.
-    chosen: npt.NDArray[np.intp] = np.argsort(-pooled.shares, kind="stable")[: min(len(feasible) - 1, TESTED_VALUES)]
+    chosen = values_to_test(pooled.shares, np.sqrt(pooled.variance()))
     precisions = [
-        each.reports * np.linalg.inv(decoder.covariance(feasible, chosen))
+        np.asarray(each.reports * np.linalg.inv(decoder.covariance(feasible, chosen)))
         for each, decoder in zip(tested, pooled.decoders, strict=True)
     ]
-    parts = list(zip(precisions, (own[chosen] for own in pooled.own_shares), strict=True))
-    mean = np.linalg.solve(np.sum(precisions, axis=0), np.sum([precision @ own for precision, own in parts], axis=0))
-    statistic = sum(float((own - mean) @ precision @ (own - mean)) for precision, own in parts)
-    return Homogeneity.of(statistic, (len(tested) - 1) * len(chosen))
+    stricter = stricter_half(
+        [each.arrays.mean_variance for each in tested], np.array([each.reports for each in tested])
+    )
+    possible = add_reports(pooled.shares, sum(each.reports for each in tested))
+    return vector_test(precisions, [own[chosen] for own in pooled.own_shares], stricter, shifts(possible, chosen))
 
 
 @dataclass(frozen=True, eq=False)
