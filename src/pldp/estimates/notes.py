@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note
-from pldp.mechanisms.arrays import LARGEST_DENSE
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -23,6 +25,7 @@ HONEST_DEVICES: Final = (
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
 DISTINCT: Final = "rounds hold different people"
 NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in another: it is drawn anew, or kept"
+KNOWN_EXACTLY: Final = "the known shares are exact, and those of the population that the result is about"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
 LEVELS_DISAGREE: Final = "levels-disagree"
@@ -50,6 +53,7 @@ IMPOSSIBLE_MIX: Final = Note(
 )
 NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
+TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
@@ -65,6 +69,41 @@ REWORDED: Final = Note("reworded", "the question reads differently in these roun
 def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
     """Return what must hold for errors to be right: about the people, about their levels, and the rest."""
     return (SAMPLE if target == "population" else RESPONDENTS, levels, HONEST_DEVICES, *further)
+
+
+def like_those_who_did_not(question: str) -> str:
+    """Return what a correction to the known shares of a question assumes about the people."""
+    return f"among people of the same answer to {question!r}, those who reported are like those who did not"
+
+
+def who_answered(question: str, labels: Sequence[str], found: FloatArray, known: FloatArray) -> Note:
+    """Say how those who answered differ from the population: the labels with the largest differences."""
+    order = np.argsort(-abs(found - known), kind="stable")[:3]
+    some = ", ".join(f"{labels[place]} {100 * found[place]:.1f} for {100 * known[place]:.1f} %" for place in order)
+    more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+    return Note("who-answered", f"shares of {question!r} among those who answered, and known: {some}{more}", "info")
+
+
+def margin_merged(question: str, groups: Sequence[Sequence[str]]) -> Note:
+    """Name the labels whose shares are too uncertain to divide by."""
+    some = "; ".join(" and ".join(labels) for labels in groups)
+    text = f"too few reports to correct by each answer to {question!r}: taken together are {some}"
+    return Note("margin-merged", text)
+
+
+def known_scaled(question: str, total: float) -> Note:
+    """Say that known shares did not sum to 1."""
+    return Note(
+        "known-scaled",
+        f"the known shares of {question!r} sum to {100 * total:.2f} %: they were scaled to 100 %",
+        "info",
+    )
+
+
+def not_corrected(question: str, margin: str) -> Note:
+    """Say that an estimate is of those who answered, though known shares were given."""
+    text = f"not corrected to the known shares of {margin!r}: {question!r} was not tallied as a pair with it"
+    return Note("not-corrected", text if question != margin else f"not corrected: the shares of {margin!r} are known")
 
 
 def other_method(method: str) -> Note:
