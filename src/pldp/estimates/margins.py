@@ -79,7 +79,11 @@ class Margin:
     def notes(self) -> tuple[Note, ...]:
         """Say that the shares were scaled, where they were."""
         whole = 1.0 if self.scaled < 10 else 100.0
-        return () if abs(self.scaled / whole - 1) < 1e-9 else (notes.known_scaled(self.question, self.scaled / whole),)
+        return (
+            ()
+            if abs(self.scaled / whole - 1) < 1e-9
+            else (notes.known_scaled(repr(self.question), self.scaled / whole),)
+        )
 
 
 def known_shares(given: Mapping[str, float], names: Sequence[str], what: str, noun: str) -> FloatArray:

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note
+from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note, Result
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
@@ -23,7 +24,9 @@ HONEST_DEVICES: Final = (
     "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
 )
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
+SAMPLE_OF_GROUPS: Final = "in every group, the people who reported are a random sample of the group"
 DISTINCT: Final = "rounds hold different people"
+DISTINCT_GROUPS: Final = "groups hold different people"
 NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in another: it is drawn anew, or kept"
 KNOWN_EXACTLY: Final = "the known shares are exact, and those of the population that the result is about"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
@@ -53,11 +56,15 @@ IMPOSSIBLE_MIX: Final = Note(
 )
 NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
+QUANTILES_LEFT_OUT: Final = Note(
+    "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
+)
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
 )
+DIFFERENT_GROUPS: Final = Note("different-people", "the groups hold different people", "info")
 WIDE_QUANTILES: Final = Note(
     "wide-quantiles",
     "changes of quantiles lie between the ends of both rounds' intervals: their own intervals are wider than needed",
@@ -91,11 +98,11 @@ def margin_merged(question: str, groups: Sequence[Sequence[str]]) -> Note:
     return Note("margin-merged", text)
 
 
-def known_scaled(question: str, total: float) -> Note:
+def known_scaled(of: str, total: float) -> Note:
     """Say that known shares did not sum to 1."""
     return Note(
         "known-scaled",
-        f"the known shares of {question!r} sum to {100 * total:.2f} %: they were scaled to 100 %",
+        f"the known shares of {of} sum to {100 * total:.2f} %: they were scaled to 100 %",
         "info",
     )
 
@@ -118,6 +125,16 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     advice = "use the result pooled by size" if pool == "precision" else "the result is pooled by size"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def warnings_of(names: Sequence[str], results: Sequence[Result]) -> list[Note]:
+    """Return the warnings of several rounds or groups, each with where it comes from."""
+    return [
+        replace(note, text=f"in {name}: {note.text}")
+        for name, each in zip(names, results, strict=True)
+        for note in each.notes
+        if note.severity == "warning"
+    ]
 
 
 def people_overlap(people: int) -> Note:
