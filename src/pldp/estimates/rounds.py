@@ -248,9 +248,9 @@ def check_alike(rounds: Sequence[Result], what: str = "rounds") -> None:
         for name in SHARED:
             one, other = getattr(first, name), getattr(each, name)
             if one != other:
-                what = "labels or bounds" if name == "scale" else name
+                part = "labels or bounds" if name == "scale" else name
                 shown = f"{describe(one)} and {describe(other)}"
-                raise EstimateError(f"{what} of {first.question!r} must have the same {what}, not {shown}")
+                raise EstimateError(f"{what} of {first.question!r} must have the same {part}, not {shown}")
 
 
 def by_question(rounds: Sequence[Results], compare: Callable[[list[Result]], Result], what: str = "rounds") -> Results:
