@@ -73,7 +73,7 @@ def covers(result, truth: np.ndarray, narrower: float = 1.0) -> np.ndarray:
 
 @cache
 def corrected(epsilon: float) -> tuple[list[Tally], list[Shares]]:
-    drawn = [*tallies(form(3, 3, epsilon), answering(GIVEN, KNOWN, READY), 20_000, runs(400, 5000))]
+    drawn = [*tallies(form(3, 3, epsilon), answering(GIVEN, KNOWN, READY), 20_000, runs(250, 5000))]
     return drawn, [estimate(each, "a", known=known(KNOWN)) for each in drawn]
 
 
@@ -149,7 +149,7 @@ def mixed(mechanism: str) -> Survey:
     return survey_from_mapping({"pldp": 1, "title": "t", "levels": MIXED, "questions": questions})
 
 
-@pytest.mark.parametrize(("mechanism", "pool"), [("oue", "precision"), ("lh", "precision"), ("subset", "size")])
+@pytest.mark.parametrize(("mechanism", "pool"), [("oue", "precision"), ("subset", "size")])
 def test_levels_of_any_mechanism_are_pooled(mechanism: str, pool: str) -> None:
     """Pooled by size, levels may depend on the group: its people choose the open one in another proportion."""
     generator, people, count = np.random.default_rng(3), 2000, runs(40, 1500)
@@ -233,8 +233,8 @@ def test_percentages_and_rounded_shares_are_scaled_and_it_is_said() -> None:
 def test_a_result_says_who_answered_and_what_it_assumes() -> None:
     found = estimate(some(), "a", known=known(KNOWN))
     (note,) = [note for note in found.notes if note.code == "who-answered"]
-    assert "m2 2" in note.text
-    assert "for 40.0 %" in note.text
+    assert "shares of 'm' are m0 " in note.text
+    assert "instead of 20.0 %" in note.text
     assert found.method == "unbiased, pooled by precision, corrected to the known shares of 'm'"
     assert "among people of the same answer to 'm', those who reported are like those who did not" in found.assumptions
     assert found.target == "population"

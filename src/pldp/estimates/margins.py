@@ -161,7 +161,7 @@ def correct_shares(
     merged = _merge(table, margin)
     correction = _Correction.of(table, margin, merged)
     together = pool == "precision" and len(groups) > 1
-    levels = (notes.SAME_SHARES, notes.ROUGH_WEIGHTS) if together else (notes.BY_SIZE,)
+    levels = (notes.SAME_TABLE, notes.ROUGH_WEIGHTS) if together else (notes.BY_SIZE,)
     covariance = correction.covariance()
     alone = correct_shares(tally, question, known, pool="size") if together else None
     return Shares(

@@ -13,6 +13,7 @@ from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
 SAME_SHARES: Final = "people of every level have the same shares (tested; see homogeneity)"
+SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own; see homogeneity)"
 SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item; see homogeneity)"
 SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
@@ -86,9 +87,9 @@ def like_those_who_did_not(question: str) -> str:
 def who_answered(question: str, labels: Sequence[str], found: FloatArray, known: FloatArray) -> Note:
     """Say how those who answered differ from the population: the labels with the largest differences."""
     order = np.argsort(-abs(found - known), kind="stable")[:3]
-    some = ", ".join(f"{labels[place]} {100 * found[place]:.1f} for {100 * known[place]:.1f} %" for place in order)
+    some = ", ".join(f"{labels[place]} {100 * found[place]:.1f} % instead of {100 * known[place]:.1f} %" for place in order)
     more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
-    return Note("who-answered", f"shares of {question!r} among those who answered, and known: {some}{more}", "info")
+    return Note("who-answered", f"among those who answered, shares of {question!r} are {some}{more}", "info")
 
 
 def margin_merged(question: str, groups: Sequence[Sequence[str]]) -> Note:
