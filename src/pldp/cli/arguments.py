@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pldp.errors import ReportError, UsageError
+from pldp.known import parse_known, parse_shares
 from pldp.survey import Survey
 
 VARIABLE: Final = "PLDP_TOKEN"  # holds the token to send reports with; other people on a machine can read flags
@@ -109,32 +110,15 @@ def read_level_mix(text: str | None) -> Any:
 
 
 def read_known(text: str, *, groups: bool = False) -> Any:
-    """Read the known shares of a question's labels, or of groups: as text, or from a JSON file.
-
-    >>> read_known("late:yes=0.2,no=0.8")
-    {'late': {'yes': 0.2, 'no': 0.8}}
-    >>> read_known("women=51,men=49", groups=True)
-    {'women': 51.0, 'men': 49.0}
-    """
-    if text.endswith(".json"):
-        try:
-            return json.loads(Path(text).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise UsageError(f"--known: {text}, line {error.lineno}: not valid JSON") from None
-        except FileNotFoundError:
-            raise UsageError(f"--known: {text}: there is no such file") from None
-    question, found, rest = ("", ":", text) if groups else text.partition(":")
-    shares = {}
-    for part in rest.split(","):
-        name, equals, share = part.rpartition("=")
-        try:
-            shares[name.strip()] = float(share)
-        except ValueError:
-            equals = ""
-        if not (found and equals and name.strip()):
-            form = "women=0.51,men=0.49" if groups else "late:yes=0.2,no=0.8"
-            raise UsageError(f"--known must look like {form}, or name a JSON file, not {text[:60]!r}") from None
-    return shares if groups else {question.strip(): shares}
+    """Read the known shares of a question's labels, or of groups: as text, or from a JSON file."""
+    if not text.endswith(".json"):
+        return parse_shares(text) if groups else parse_known(text)
+    try:
+        return json.loads(Path(text).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"--known: {text}, line {error.lineno}: not valid JSON") from None
+    except FileNotFoundError:
+        raise UsageError(f"--known: {text}: there is no such file") from None
 
 
 def _is_mix(mix: object) -> bool:

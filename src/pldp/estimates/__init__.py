@@ -6,7 +6,7 @@ from pldp.estimates.decoder import Decoder
 from pldp.estimates.groups import Group, group
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult
-from pldp.estimates.margins import correct_shares
+from pldp.estimates.margins import check_known, correct_shares
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
@@ -31,8 +31,8 @@ __all__ = [
     "FusedLikelihood", "Group", "GroupReports", "GroupShares", "HiddenReports", "Homogeneity", "Interval", "Itemsets",
     "LevelShare", "Mean", "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule",
     "SetSupports", "Sets", "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of", "centres", "change",
-    "combine", "correct_shares", "density", "em", "estimate", "expected_covariance", "frequencies", "group",
-    "itemsets", "joint_likelihood", "likelihood_fit", "maximum_likelihood", "mean", "mean_bound", "moments",
+    "check_known", "combine", "correct_shares", "density", "em", "estimate", "expected_covariance", "frequencies",
+    "group", "itemsets", "joint_likelihood", "likelihood_fit", "maximum_likelihood", "mean", "mean_bound", "moments",
     "norm_cut", "norm_sub", "personal_frequencies", "pooled_shares", "posterior_weights", "precision_weights",
     "shrink", "size_weights", "supports", "trend", "two_way", "with_margins",
 ]  # fmt: skip

@@ -107,6 +107,11 @@ def known_shares(given: Mapping[str, float], names: Sequence[str], what: str, no
     return shares
 
 
+def check_known(survey: Survey, known: Known) -> None:
+    """Refuse what cannot be the known shares of a question of this survey."""
+    Margin.of(survey, known)
+
+
 def uncorrected_notes(tally: Tally, known: Known) -> dict[str, Note]:
     """Return, for every question that known shares cannot correct, the note that says so; refuse if there is no other.
 

@@ -87,7 +87,9 @@ def like_those_who_did_not(question: str) -> str:
 def who_answered(question: str, labels: Sequence[str], found: FloatArray, known: FloatArray) -> Note:
     """Say how those who answered differ from the population: the labels with the largest differences."""
     order = np.argsort(-abs(found - known), kind="stable")[:3]
-    some = ", ".join(f"{labels[place]} {100 * found[place]:.1f} % instead of {100 * known[place]:.1f} %" for place in order)
+    some = ", ".join(
+        f"{labels[place]} {100 * found[place]:.1f} % instead of {100 * known[place]:.1f} %" for place in order
+    )
     more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
     return Note("who-answered", f"among those who answered, shares of {question!r} are {some}{more}", "info")
 
