@@ -40,8 +40,32 @@ def test_norm_sub_is_the_nearest_point(seed: int) -> None:
 @given(vectors)
 def test_norm_cut_keeps_shares_or_cuts_them(shares: np.ndarray) -> None:
     found = norm_cut(shares)
-    assert ((found == 0) | (found == shares)).all()
-    assert found.sum() <= max(1 + 1e-9, shares.max())
+    assert ((found == 0) | (found == np.minimum(shares, 1))).all()
+    assert found.sum() <= 1 + 1e-9
+    lost, kept = np.minimum(shares[found == 0], 1), found[found > 0]
+    assert not lost.max(initial=0) > kept.min(initial=np.inf), "what is kept is the largest"
+
+
+wild = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12).map(np.array)
+
+
+@given(wild, st.floats(1e-9, 1e3))
+def test_consistent_shares_could_be_true_whatever_was_estimated(shares: np.ndarray, error: float) -> None:
+    """A single report of a strict level gives a share such as 1.58, and −.29 for every other value."""
+    for found in (norm_sub(shares), norm_cut(shares), base_cut(shares, error)):
+        assert found.shape == shares.shape
+        assert found.min() >= 0
+        assert found.max() <= 1 + 1e-9
+    assert norm_sub(shares).sum() == pytest.approx(1, abs=1e-9 * max(1, abs(shares).max()))
+    assert norm_cut(shares).sum() <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("method", ["norm-sub", "norm-cut", "base-cut"])
+def test_one_report_gives_shares_that_could_be_true(method: str) -> None:
+    (group,) = sample([("krr", "1", 1)], np.full(4, 1 / 4), np.random.default_rng(1))
+    assert group.shares().max() > 1.5
+    how = {"norm-sub": norm_sub, "norm-cut": norm_cut, "base-cut": lambda shares: base_cut(shares, np.full(4, 0.01))}
+    assert 0 <= how[method](group.shares()).min() <= how[method](group.shares()).max() <= 1
 
 
 def test_base_cut_lets_noise_through_at_the_stated_rate() -> None:

@@ -155,6 +155,43 @@ def test_each_false_report_is_as_rare_as_stated_but_all_together_are_not() -> No
     assert not mean_is_at_most(seen.max(axis=1), 0.05)
 
 
+POPULATION_CASES = {"a fifth": (10, 2000, 0.2, 3.0), "nine tenths": (30, 500, 0.9, math.inf)}
+"""Items that come independently, people, the support of every item, ε: all sets have just less than is asked for."""
+
+
+def false_in_population(case: str, target: str) -> np.ndarray:
+    """Whether a search for more than the support of every item in the population reports anything, run by run."""
+    items, people_count, support, epsilon = POPULATION_CASES[case]
+    generator, names = np.random.default_rng(7), [str(item) for item in range(items)]
+    channel = ItemSet.of([math.inf if math.isinf(epsilon) else int(1_000_000 * epsilon)] * items)
+    seen = []
+    for _ in range(runs(150, 4000)):
+        rows = np.packbits(generator.random((people_count, items)) < support, axis=1, bitorder="little")
+        reports = rows if math.isinf(epsilon) else perturb_item_sets(channel, rows, generator)
+        found = itemsets([(channel, reports)], names, support + 1e-9, largest=2, target=target)
+        assert found.promise.count("in the population" if target == "population" else "who reported") == 1
+        seen.append(len(found) > 0)
+    return np.array(seen, float)
+
+
+@pytest.mark.parametrize("case", POPULATION_CASES)
+def test_any_false_report_about_the_population_is_as_rare_as_stated(case: str) -> None:
+    assert mean_is_at_most(false_in_population(case, "population"), 0.05)
+
+
+@pytest.mark.parametrize("case", POPULATION_CASES)
+def test_a_promise_about_the_respondents_says_nothing_about_the_population(case: str) -> None:
+    assert not mean_is_at_most(false_in_population(case, "respondents"), 0.05)
+
+
+def test_that_everybody_has_an_item_is_not_concluded_from_a_sample() -> None:
+    rows = np.full((500, 1), 1, np.uint8)
+    channel = ItemSet.of([math.inf])
+    assert itemsets([(channel, rows)], ["a"], 1.0, target="respondents").sets == (("a",),)
+    assert itemsets([(channel, rows)], ["a"], 1.0).sets == ()
+    assert itemsets([(channel, rows)], ["a"], 0.95).sets == (("a",),)
+
+
 def followed(miss: float, seed: int) -> np.ndarray:
     """Whether two items with exactly the support that is asked for are followed to their pair."""
     bits = np.zeros((2000, 2), bool)
@@ -240,10 +277,10 @@ def test_a_search_finds_what_is_clearly_frequent_and_nothing_else() -> None:
     expected = {own for size in (1, 2, 3) for own in combinations(("0", "1", "2"), size)}
     assert set(found.sets) == expected
     assert len(found) == 7
-    assert "any reported set" in found.promise
     assert found.rows()[0].label == found.sets[0]
     assert found.examined[1] == 300
-    assert "each on its own" in Rates(control="each").promise
+    assert "any reported set has less support among the people who reported" in found.promise
+    assert "each on its own" in Rates(control="each").promise("population")
 
 
 def test_a_search_stops_where_no_larger_set_could_be_reported() -> None:

@@ -113,6 +113,10 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "mean of a number": (lambda: ages(1), lambda: ages(2)),
     "table": (lambda: pldp.two_way(tally(), "one", "two"), lambda: pldp.two_way(commute(), "late", "mode")),
     "change": (lambda: rounds()[1] - rounds()[0], lambda: rounds()[0] - rounds()[1]),
+    "combined groups": (
+        lambda: pldp.combine(dict(zip("ab", rounds()[:2], strict=True)), {"a": 0.5, "b": 0.5}),
+        lambda: pldp.combine(dict(zip("ab", rounds()[:2], strict=True)), {"a": 0.4, "b": 0.6}),
+    ),
     "trend": (lambda: pldp.trend(rounds()), lambda: pldp.trend(rounds()[::-1])),
     "trend of a table": (lambda: pldp.trend([pldp.estimate(commute(seed=each)).tables[0] for each in (1, 2)]), None),
     "results of changes": (lambda: pldp.estimate(commute(seed=2)) - pldp.estimate(commute()), None),

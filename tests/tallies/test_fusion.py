@@ -15,10 +15,12 @@ from helpers.claims import Z
 from pldp.errors import TallyError
 from pldp.estimates import mean
 from pldp.mechanisms import build
+from pldp.mechanisms.arrays import arrays
 from pldp.simulate import perturb_continuously, perturb_numbers
 from pldp.survey import loads
 from pldp.tallies import Fused, OutputCounts, Service, Tally, fuse, fused_of
 from pldp.tallies.fusion import ABSENT
+from pldp.tallies.joining import channel_agreement
 
 ROUNDING = build("sr", 8, 1_000_000)
 WAVE = build("sw", 8, 500_000)
@@ -56,9 +58,11 @@ def test_counts_are_those_of_a_dictionary_for_any_keys(one, two, three, key) -> 
 
 def test_many_services_are_counted_beyond_64_bits() -> None:
     generator = np.random.default_rng(1)
-    wide = build("pm", 1024, 300_000)
+    wide = [build("pm", 1024, 300_000 + place) for place in range(12)]
     columns = generator.integers(0, 3, (12, 200))
-    services = [Service(str(place), wide, list(range(200)), column.tolist()) for place, column in enumerate(columns)]
+    services = [
+        Service(str(place), wide[place], list(range(200)), column.tolist()) for place, column in enumerate(columns)
+    ]
     assert as_counter(fuse(services)) == by_dictionary(services)
 
 
@@ -222,3 +226,40 @@ def test_numbers_of_hidden_levels_are_refused() -> None:
 def test_other_continuous_forms_are_refused() -> None:
     with pytest.raises(TallyError, match="krr has no continuous form"):
         Service.of_numbers("a", RESPONSE, [1], [0.5])
+
+
+def services_of(name: str, micro: int, people: int, copied: float) -> list[Service]:
+    """Two services with one channel; this share of the people has the noise of the first in the second, too."""
+    generator, channel = np.random.default_rng(5), build(name, 8, micro)
+    values, keys = np.full(people, 7, np.uint8), np.arange(people)  # at a bound, outputs agree most often
+    one, two = (arrays(channel).draw_many(values, generator).astype(np.int64) for _ in range(2))
+    return [Service("a", channel, keys, one), Service("b", channel, keys, np.where(keys < copied * people, one, two))]
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sr", "sw", "pm", "laplace"])
+def test_a_service_that_is_fused_twice_is_refused(mechanism: str) -> None:
+    """The same noise counted as independent would make errors too small by a factor of 1.4."""
+    words = "'a' and 'b' have the same output for 1,000 of 1,000 people"
+    with pytest.raises(TallyError, match=f"{words}.*fuse one of them"):
+        fuse(services_of(mechanism, 1_000_000, 1000, copied=1))
+    with pytest.raises(TallyError, match="they hold the same reports"):
+        fuse(services_of(mechanism, 1_000_000, 4000, copied=0.5))
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sr", "sw", "pm", "laplace"])
+@pytest.mark.parametrize("micro", [500_000, 3_000_000])
+def test_two_honest_services_with_one_channel_are_fused(mechanism: str, micro: int) -> None:
+    assert fuse(services_of(mechanism, micro, 20_000, copied=0)).people == 20_000
+
+
+def test_services_without_noise_may_say_the_same() -> None:
+    channel = build("krr", 8, 40_000_000)
+    keys = np.arange(1000)
+    assert fuse([Service(name, channel, keys, keys % 8) for name in "ab"]).people == 1000
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sr", "sw", "pm", "laplace", "hm"])
+def test_the_agreement_of_a_channel_is_that_of_its_table(mechanism: str) -> None:
+    channel = build(mechanism, 6, 1_300_000)
+    chances = [[float(channel.probability(y, t)) for y in channel.outputs()] for t in range(6)]
+    assert channel_agreement(channel) == pytest.approx(max(sum(q * q for q in row) for row in chances))

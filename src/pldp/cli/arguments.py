@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pldp.errors import ReportError, UsageError
+from pldp.known import parse_known, parse_shares
 from pldp.survey import Survey
 
 VARIABLE: Final = "PLDP_TOKEN"  # holds the token to send reports with; other people on a machine can read flags
@@ -106,6 +107,18 @@ def read_level_mix(text: str | None) -> Any:
         except ValueError:
             raise UsageError(f"--level-mix must look like strict=0.5,open=0.5, not {text[:60]!r}") from None
     return mix
+
+
+def read_known(text: str, *, groups: bool = False) -> Any:
+    """Read the known shares of a question's labels, or of groups: as text, or from a JSON file."""
+    if not text.endswith(".json"):
+        return parse_shares(text) if groups else parse_known(text)
+    try:
+        return json.loads(Path(text).read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise UsageError(f"--known: {text}, line {error.lineno}: not valid JSON") from None
+    except FileNotFoundError:
+        raise UsageError(f"--known: {text}: there is no such file") from None
 
 
 def _is_mix(mix: object) -> bool:

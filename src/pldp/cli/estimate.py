@@ -1,18 +1,18 @@
-"""`pldp estimate`: from a tally to results with errors, or from several rounds to a trend."""
+"""`pldp estimate`: from a tally to results with errors, from rounds to a trend, from groups to a population."""
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
 from pldp import __version__, show
-from pldp.cli.arguments import add_pair_option, check_plot
+from pldp.cli.arguments import add_pair_option, check_plot, read_known
 from pldp.cli.output import add_json_option, emit, progress_bar, show_result
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates import Result, Results, applies, estimate, trend, two_way
+from pldp.estimates import Result, Results, applies, change, combine, estimate, trend, two_way
 from pldp.tallies import Tally
 
 OPTIONS: Final = ("method", "pool", "target", "min_support", "largest")
@@ -27,6 +27,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--rounds", nargs="+", metavar="TALLY", help=words)
     words = "with --rounds: at most how many people are in two of them (default: what the survey's rule allows)"
     add("--overlap", type=int, metavar="PEOPLE", help=words)
+    words = (
+        "tallies of different people, each with its name: the population that they make up, if --known gives their "
+        "shares, or the difference of two groups, the first minus the second"
+    )
+    add("--groups", nargs="+", metavar="NAME=TALLY", help=words)
+    words = (
+        "known shares of another question, late:yes=0.2,no=0.8, to which shares are corrected (tally both with "
+        "--pair); with --groups, the share of each group, women=0.51,men=0.49; or a JSON file with either"
+    )
+    add("--known", metavar="SHARES", help=words)
     add("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
     add_pair_option(parser, "the two-way table of two questions that were tallied with --pair (may be repeated)")
     words = (
@@ -51,12 +61,18 @@ def _run(args: argparse.Namespace) -> None:
     check_plot(args)
     _check_rounds(args)
     options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    if args.known is not None and not args.groups:
+        options["known"] = read_known(args.known)
     if args.pair and options.keys() - {"pool"}:
         raise UsageError(f"--{min(options.keys() - {'pool'}).replace('_', '-')} does not apply to two-way tables")
-    tallies = [Tally.load(path) for path in args.rounds or [args.tally]]
+    named = _group_paths(args.groups or ())
+    tallies = [Tally.load(path) for path in args.rounds or [*named.values()] or [args.tally]]
     if not args.question and not args.pair:
         _name_unaffected(tallies[0], options)
-    results = _trend(tallies, args, options) if args.rounds else _estimate(tallies[0], args, options)
+    if named:
+        results = _groups(dict(zip(named, tallies, strict=True)), args, options)
+    else:
+        results = _trend(tallies, args, options) if args.rounds else _estimate(tallies[0], args, options)
     found: list[Result] = [*results.values(), *results.tables]
     if not found:
         raise EstimateError(next(iter(results.missing.values())))
@@ -74,14 +90,34 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _check_rounds(args: argparse.Namespace) -> None:
-    """Refuse both a tally and rounds, none of them, and options of the other."""
-    if (args.tally is None) == (args.rounds is None):
-        raise UsageError("give one tally, or --rounds with two or more of them")
+    """Refuse more than one of a tally, rounds and groups, none of them, and options of the others."""
+    if sum(given is not None for given in (args.tally, args.rounds, args.groups)) != 1:
+        raise UsageError("give one tally, --rounds with two or more of them, or --groups with two or more of them")
     if args.rounds is None and args.overlap is not None:
         raise UsageError("--overlap is about people in several rounds: use it with --rounds")
-    for option in ("min_support", "largest") if args.rounds else ():
+    several = "--rounds" if args.rounds else "--groups"
+    for option in () if args.tally else ("min_support", "largest"):
         if getattr(args, option) is not None:
-            raise UsageError(f"--{option.replace('_', '-')} is about sets of items; --rounds shows single items")
+            raise UsageError(f"--{option.replace('_', '-')} is about sets of items; {several} shows single items")
+
+
+def _group_paths(given: Sequence[str]) -> dict[str, str]:
+    """Return the tally of each group by name."""
+    paths = dict(part.split("=", 1) for part in given if "=" in part)
+    if given and (len(paths) != len(given) or len(paths) < 2 or not all((*paths, *paths.values()))):
+        raise UsageError("--groups must be two or more different names with their tallies: women=w.tally men=m.tally")
+    return paths
+
+
+def _groups(tallies: Mapping[str, Tally], args: argparse.Namespace, options: Mapping[str, Any]) -> Results:
+    """Return the population that groups make up, or the difference of two."""
+    if args.known is None and len(tallies) > 2:
+        shares = ",".join(f"{name}=…" for name in tallies)
+        raise UsageError(f"--groups of more than two need the share of each in the population: --known {shares}")
+    results = {name: _estimate(tally, args, options) for name, tally in tallies.items()}
+    if args.known is not None:
+        return combine(results, read_known(args.known, groups=True))
+    return change(*results.values(), groups=(*results,))
 
 
 def _trend(tallies: list[Tally], args: argparse.Namespace, options: Mapping[str, Any]) -> Results:

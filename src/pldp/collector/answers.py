@@ -16,6 +16,9 @@ from pldp.tallies import Tally
 
 CONFIDENCE: Final = 0.95
 
+Known = Mapping[str, Mapping[str, float]] | None
+"""A question and the known share of each of its labels, or none."""
+
 MOST_ROWS: Final = 50
 """Values of a question that an overview shows, those with the largest shares; an estimate has all of them."""
 
@@ -26,12 +29,31 @@ QUICK: Final = {"largest": 1}
 """Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
 
 
-def estimate(counted: Tally, question: str, step: int) -> dict[str, Any]:
-    """Return the result of a question with the survey's hash; `counted` holds whole steps of each level."""
+def estimate(counted: Tally, question: str, step: int, known: Known = None) -> dict[str, Any]:
+    """Return the result of a question with the survey's hash; `counted` holds whole steps of each level.
+
+    With `known` shares of another question the shares corrected to them stand beside.
+    """
     if step > 1 and not _answers(counted, question):
         raise EstimateError(_too_few(counted.survey, step))
     content = estimates.estimate(counted, question, confidence=CONFIDENCE).to_mapping()
-    return {"survey": counted.survey.hash, **_with_groups(counted, content, step)}
+    return {
+        "survey": counted.survey.hash,
+        **_with_groups(counted, content, step),
+        **_corrected(counted, question, known),
+    }
+
+
+def _corrected(counted: Tally, question: str, known: Known) -> dict[str, Any]:
+    """Return the shares of a question corrected to known ones, or why there are none, where both are a pair."""
+    if known is None or not any({question, *known} == {*pair} for pair in counted.paired):
+        return {}
+    try:
+        found = estimates.estimate(counted, question, confidence=CONFIDENCE, known=known)
+    except EstimateError as error:
+        return {"corrected": {"missing": str(error)}}
+    shown = found.assumption_free if _disagree(found) and found.assumption_free is not None else found
+    return {"corrected": _largest(shown.to_mapping())}
 
 
 def _answers(counted: Tally, name: str) -> int:
@@ -104,16 +126,20 @@ def overview(
     hours: Sequence[Hour],
     step: int,
     closed: ClosedRounds | None = None,
+    known: Known = None,
 ) -> dict[str, Any]:
     """Return all that a dashboard shows of a round: every result, and what has none, with counts and rejections.
 
-    With the closed rounds before it, trends are shown, too.
+    With the closed rounds before it, trends are shown, too; with known shares of a question, what is corrected to them.
     """
     survey = counted.survey
     results = _estimate(counted)
     content = results.to_mapping()
     shown = {name: _agreed(counted, result) for name, result in results.items()}
-    views = [_largest(_with_groups(counted, each.to_mapping(), step)) for each in shown.values()]
+    views = [
+        {**_largest(_with_groups(counted, each.to_mapping(), step)), **_corrected(counted, name, known)}
+        for name, each in shown.items()
+    ]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
     missing = content["missing"]
     texts, too_large = {each.name: each.text for each in survey.questions}, "the table has {:,} cells, too many to show"

@@ -54,9 +54,16 @@ class Live:
     """Makes what readers look at, one thing after the other, away from the thread that stores reports."""
 
     def __init__(
-        self, store: Store, *, preview: bool = False, clock: Clock = monotonic, work: Clock = thread_time
+        self,
+        store: Store,
+        *,
+        preview: bool = False,
+        known: Mapping[str, Mapping[str, float]] | None = None,
+        clock: Clock = monotonic,
+        work: Clock = thread_time,
     ) -> None:
         self._store = store
+        self._known = known
         self._preview = preview
         self._clock = clock
         self._work = work
@@ -127,7 +134,7 @@ class Live:
 
             self._closed = self._closed or answers.ClosedRounds(self._store.shown)
             self._closed.forget(withdrawn)
-            content = answers.overview(counted, chosen.number, rounds, hours, step, self._closed)
+            content = answers.overview(counted, chosen.number, rounds, hours, step, self._closed, self._known)
             content["few"] = [reason.value for reason, steps in counts.items() if not steps]
             content["damaged"] = sum(count for _, count in self._store.damaged)
             content["preview"] = self._preview

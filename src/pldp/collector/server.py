@@ -48,6 +48,11 @@ def serve(
     people in the store are simulated.
     """
     survey = load(survey_path)
+    known = settings.known_shares()
+    if known is not None:
+        from pldp.estimates import check_known  # noqa: PLC0415 - loading it takes longer than all else at the start
+
+        check_known(survey, known)
     store = Store(survey, settings.database, pairs=settings.question_pairs(), step=settings.result_step)
     try:
         document = _document(Path(survey_path), survey)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pldp.errors import UsageError
+from pldp.known import parse_known
 
 PREFIX: Final = "PLDP_"  #: Environment variables are called like settings, in capitals, after this.
 
@@ -53,6 +54,9 @@ class Settings:
         50, "results change by so many reports of a level at least, and levels with fewer are not in them", 1
     )
     pairs: str = _setting("", "questions to count together for two-way tables, such as mode+late, with commas between")
+    known: str = _setting(
+        "", "known shares of a question in pairs, such as late:yes=0.2,no=0.8, to which the other's are corrected"
+    )
     trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")
     hosts: str = _setting(
         "",
@@ -96,6 +100,20 @@ class Settings:
         if not all(first and second for first, _, second in pairs):
             raise UsageError(f"pairs must be names such as mode+late, not {self.pairs[:40]!r}")
         return [(first.strip(), second.strip()) for first, _, second in pairs]
+
+    def known_shares(self) -> dict[str, dict[str, float]] | None:
+        """Return the question whose shares are known, with them; refuse one that is in no pair.
+
+        >>> Settings(pairs="mode+late", known="late:yes=0.2,no=0.8").known_shares()
+        {'late': {'yes': 0.2, 'no': 0.8}}
+        """
+        if not self.known:
+            return None
+        known = parse_known(self.known)
+        (name,) = known
+        if not any(name in pair for pair in self.question_pairs()):
+            raise UsageError(f"known: question {name!r} must be in pairs with the questions to correct, as mode+{name}")
+        return known
 
 
 def _value(setting: Any, given: object) -> Any:

@@ -1,10 +1,12 @@
 """From tallies to results with errors: one verb, `estimate`, and the verbs of each kind below it."""
 
+from pldp.estimates.combining import Combined, combine
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.groups import Group, group
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult
+from pldp.estimates.margins import check_known, correct_shares
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
@@ -25,13 +27,12 @@ from pldp.estimates.tables import Table, two_way
 from pldp.estimates.verb import applies, estimate
 
 __all__ = [
-    "PLAIN_RATES", "QUANTILES", "Baskets", "Change", "ChangeTest", "Decoder", "Density", "Fit", "FusedLikelihood",
-    "Group", "GroupReports", "GroupShares", "HiddenReports", "Homogeneity", "Interval", "Itemsets", "LevelShare",
-    "Mean", "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule", "SetSupports",
-    "Sets",
-    "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of", "centres", "change", "density", "em", "estimate",
-    "expected_covariance", "frequencies", "group", "itemsets", "joint_likelihood", "likelihood_fit",
-    "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub", "personal_frequencies",
-    "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights", "supports", "trend", "two_way",
-    "with_margins",
+    "PLAIN_RATES", "QUANTILES", "Baskets", "Change", "ChangeTest", "Combined", "Decoder", "Density", "Fit",
+    "FusedLikelihood", "Group", "GroupReports", "GroupShares", "HiddenReports", "Homogeneity", "Interval", "Itemsets",
+    "LevelShare", "Mean", "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result", "Results", "Row", "Rule",
+    "SetSupports", "Sets", "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of", "centres", "change",
+    "check_known", "combine", "correct_shares", "density", "em", "estimate", "expected_covariance", "frequencies",
+    "group", "itemsets", "joint_likelihood", "likelihood_fit", "maximum_likelihood", "mean", "mean_bound", "moments",
+    "norm_cut", "norm_sub", "personal_frequencies", "pooled_shares", "posterior_weights", "precision_weights",
+    "shrink", "size_weights", "supports", "trend", "two_way", "with_margins",
 ]  # fmt: skip

@@ -32,13 +32,17 @@ def norm_sub(shares: npt.ArrayLike) -> FloatArray:
 def norm_cut(shares: npt.ArrayLike) -> FloatArray:
     """Set negative shares to 0 and then the smallest ones, until the sum is at most 1. Large shares stay unbiased.
 
+    A share above 1, which few reports can give, is cut to 1. The sum is below 1 where the next share would pass it, and
+    0 where no share is positive.
+
     >>> norm_cut([0.7, 0.25, 0.2, -0.1])
     array([0.7 , 0.25, 0.  , 0.  ])
+    >>> norm_cut([1.58, -0.29, -0.29])
+    array([1., 0., 0.])
     """
-    given = np.maximum(_checked(shares), 0.0)
+    given = np.clip(_checked(shares), 0.0, 1.0)
     order = np.argsort(-given, kind="stable")
-    # The largest prefix that does not pass 1; a single share above 1 is kept as it is.
-    keep = max(1, int(np.searchsorted(np.cumsum(given[order]), 1 + 1e-12, side="right")))
+    keep = int(np.searchsorted(np.cumsum(given[order]), 1 + 1e-12, side="right"))
     result = np.zeros_like(given)
     result[order[:keep]] = given[order[:keep]]
     return result
@@ -47,7 +51,8 @@ def norm_cut(shares: npt.ArrayLike) -> FloatArray:
 def base_cut(shares: npt.ArrayLike, standard_error: npt.ArrayLike, *, alpha: float = 0.05) -> FloatArray:
     """Keep the shares that noise alone would not reach, and set the others to 0; the sum is not forced.
 
-    With probability 1−α (Bonferroni over the values) no value of share 0 survives.
+    With probability 1−α (Bonferroni over the values) no value of share 0 survives. A share above 1, which few reports
+    can give, is cut to 1.
 
     >>> base_cut([0.5, 0.01, 0.2], [0.01, 0.01, 0.01])
     array([0.5, 0. , 0.2])
@@ -56,7 +61,7 @@ def base_cut(shares: npt.ArrayLike, standard_error: npt.ArrayLike, *, alpha: flo
     if not np.isfinite(standard_error).all():
         raise EstimateError("base-cut needs a finite standard error of every share")
     threshold = NormalDist().inv_cdf(1 - alpha / len(given)) * np.asarray(standard_error, np.float64)
-    return np.where(given > threshold, given, 0.0)
+    return np.where(given > threshold, np.minimum(given, 1.0), 0.0)
 
 
 def with_margins(table: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLike) -> FloatArray:

@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
-from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note
-from pldp.mechanisms.arrays import LARGEST_DENSE
+import numpy as np
+
+from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note, Result
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
 SAME_SHARES: Final = "people of every level have the same shares (tested; see homogeneity)"
+SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own; see homogeneity)"
 SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item; see homogeneity)"
 SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
@@ -23,8 +27,11 @@ HONEST_DEVICES: Final = (
     "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
 )
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
+SAMPLE_OF_GROUPS: Final = "in every group, the people who reported are a random sample of the group"
 DISTINCT: Final = "rounds hold different people"
+DISTINCT_GROUPS: Final = "groups hold different people"
 NOISE_OF_ROUNDS: Final = "a person's noise in one round does not oppose that in another: it is drawn anew, or kept"
+KNOWN_EXACTLY: Final = "the known shares are exact, and those of the population that the result is about"
 INTERIOR: Final = "standard errors are for shares away from 0 (observed information)"
 
 WEAK: Final = 0.5
@@ -55,10 +62,15 @@ IMPOSSIBLE_MIX: Final = Note(
 )
 NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
+QUANTILES_LEFT_OUT: Final = Note(
+    "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
+)
+TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
 )
+DIFFERENT_GROUPS: Final = Note("different-people", "the groups hold different people", "info")
 WIDE_QUANTILES: Final = Note(
     "wide-quantiles",
     "changes of quantiles lie between the ends of both rounds' intervals: their own intervals are wider than needed",
@@ -70,6 +82,43 @@ REWORDED: Final = Note("reworded", "the question reads differently in these roun
 def assume(target: str, levels: str, *further: str) -> tuple[str, ...]:
     """Return what must hold for errors to be right: about the people, about their levels, and the rest."""
     return (SAMPLE if target == "population" else RESPONDENTS, levels, HONEST_DEVICES, *further)
+
+
+def like_those_who_did_not(question: str) -> str:
+    """Return what a correction to the known shares of a question assumes about the people."""
+    return f"among people of the same answer to {question!r}, those who reported are like those who did not"
+
+
+def who_answered(question: str, labels: Sequence[str], found: FloatArray, known: FloatArray) -> Note:
+    """Say how those who answered differ from the population: the labels with the largest differences."""
+    order = np.argsort(-abs(found - known), kind="stable")[:3]
+    some = ", ".join(
+        f"{labels[place]} {100 * found[place]:.1f} % instead of {100 * known[place]:.1f} %" for place in order
+    )
+    more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+    return Note("who-answered", f"among those who answered, shares of {question!r} are {some}{more}", "info")
+
+
+def margin_merged(question: str, groups: Sequence[Sequence[str]]) -> Note:
+    """Name the labels whose shares are too uncertain to divide by."""
+    some = "; ".join(" and ".join(labels) for labels in groups)
+    text = f"too few reports to correct by each answer to {question!r}: taken together are {some}"
+    return Note("margin-merged", text)
+
+
+def known_scaled(of: str, total: float) -> Note:
+    """Say that known shares did not sum to 1."""
+    return Note(
+        "known-scaled",
+        f"the known shares of {of} sum to {100 * total:.2f} %: they were scaled to 100 %",
+        "info",
+    )
+
+
+def not_corrected(question: str, margin: str) -> Note:
+    """Say that an estimate is of those who answered, though known shares were given."""
+    text = f"not corrected to the known shares of {margin!r}: {question!r} was not tallied as a pair with it"
+    return Note("not-corrected", text if question != margin else f"not corrected: the shares of {margin!r} are known")
 
 
 def other_method(method: str) -> Note:
@@ -107,6 +156,16 @@ def no_free_shares(error: float) -> Note:
         else "labels and reports do not determine them"
     )
     return Note("no-assumption-free", f"no shares without assuming how levels were chosen: {reason}", "info")
+
+
+def warnings_of(names: Sequence[str], results: Sequence[Result]) -> list[Note]:
+    """Return the warnings of several rounds or groups, each with where it comes from."""
+    return [
+        replace(note, text=f"in {name}: {note.text}")
+        for name, each in zip(names, results, strict=True)
+        for note in each.notes
+        if note.severity == "warning"
+    ]
 
 
 def people_overlap(people: int) -> Note:

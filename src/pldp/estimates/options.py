@@ -1,6 +1,6 @@
 """The options of estimates: one vocabulary for every kind of question."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypedDict, get_args
 
@@ -12,6 +12,9 @@ Target = Literal["population", "respondents"]
 ShareMethod = Literal["unbiased", "likelihood"]
 
 SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
+
+Known = Mapping[str, Mapping[str, float]]
+"""A question, and the known share of each of its labels."""
 
 Progress = Callable[[int], None]
 """Called with the number of steps of a fit."""
@@ -36,6 +39,9 @@ class Options:
         Confidence of the intervals; and what is called with the number of steps, where a kind needs a fit.
     min_support, largest
         Of frequent sets: the share of people that must have all items, and the number of items of the largest sets.
+    known
+        Of choices of one label: another question and the share of each of its labels in the population, to which the
+        shares are corrected. Both must be tallied as a pair.
     """
 
     target: Target = "population"
@@ -45,6 +51,7 @@ class Options:
     progress: Progress | None = None
     min_support: float = 0.1
     largest: int = 3
+    known: Known | None = None
 
 
 class GivenOptions(TypedDict, total=False):
@@ -57,6 +64,7 @@ class GivenOptions(TypedDict, total=False):
     progress: Progress | None
     min_support: float
     largest: int
+    known: Known | None
 
 
 SHARED: Final = ("target", "pool", "confidence", "progress")

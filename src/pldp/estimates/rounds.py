@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 from statistics import NormalDist
@@ -70,9 +70,12 @@ class Change(Compared):
     """What changed between two rounds: differences with their errors, whoever answered in both.
 
     The standard error is √(V₁ + V₂) if rounds hold different people; otherwise people of both add the most they can.
+    `names` are those of two groups of different people, where it is they that are compared and not rounds.
     """
 
     kind: ClassVar[str] = "change"
+
+    names: tuple[str, ...] = ()
 
     @property
     def earlier(self) -> Result:
@@ -135,21 +138,26 @@ class Change(Compared):
         """Test whether anything changed, with false alarms at the rate 1 − confidence."""
         return ChangeTest.of([self], self._confidence(confidence))
 
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        return {**super()._extras(confidence), "names": list(self.names)}
+
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the differences with their intervals (needs the extra `plots`); `truth` adds a mark per label."""
         return plot_shares(self, confidence, truth=truth, axes=axes, changes=True)
 
 
 @overload
-def change(later: Result, earlier: Result, *, overlap: int | None = None) -> Change: ...
+def change(later: Result, earlier: Result, *, overlap: int | None = None, groups: Sequence[str] = ()) -> Change: ...
 
 
 @overload
-def change(later: Results, earlier: Results, *, overlap: int | None = None) -> Results: ...
+def change(later: Results, earlier: Results, *, overlap: int | None = None, groups: Sequence[str] = ()) -> Results: ...
 
 
-def change(later: Result | Results, earlier: Result | Results, *, overlap: int | None = None) -> Change | Results:
-    """Return what changed between two rounds; `later - earlier` is the same without options.
+def change(
+    later: Result | Results, earlier: Result | Results, *, overlap: int | None = None, groups: Sequence[str] = ()
+) -> Change | Results:
+    """Return what changed between two rounds, or the difference of two groups; `later - earlier` has no options.
 
     Parameters
     ----------
@@ -158,6 +166,9 @@ def change(later: Result | Results, earlier: Result | Results, *, overlap: int |
     overlap
         At most how many people are in both rounds, if that is known. Otherwise the survey's rule says: nobody where
         each person answers once; where people may answer again, or surveys differ, as many as the smaller round has.
+    groups
+        What the two are called if they are not rounds but groups of different people, in the same order: `("women",
+        "men")` for women minus men. Nobody is then in both, unless `overlap` says otherwise.
 
     Examples
     --------
@@ -171,34 +182,47 @@ def change(later: Result | Results, earlier: Result | Results, *, overlap: int |
     >>> found.rows()[0].low < 0.1 < found.rows()[0].high, found.test().rejected
     (True, True)
     """
+    named = _group_names(groups)
     if isinstance(later, Results) and isinstance(earlier, Results):
-        return _by_question([earlier, later], lambda pair: change(pair[1], pair[0], overlap=overlap))
+        what = "groups" if named else "rounds"
+        return by_question(
+            [earlier, later], lambda pair: change(pair[1], pair[0], overlap=overlap, groups=groups), what
+        )
     if not (isinstance(later, Result) and isinstance(earlier, Result)):
         raise CallError("pldp.change(later, earlier) needs two Result, or two Results, of pldp.estimate")
-    fields = _compare([earlier, later], ("the earlier round", "the later round"), overlap)
+    if named and overlap is None:
+        overlap = 0
+    called = reversed(named) if named else ("the earlier round", "the later round")
+    fields = _compare([earlier, later], tuple(called), overlap, groups=bool(named))
     variance = np.ravel(later.standard_error) ** 2 + np.ravel(earlier.standard_error) ** 2
     variance += worst_overlap(later, earlier, shared_people(later, earlier, overlap))
-    return Change(standard_error=np.sqrt(variance), **fields)
+    return Change(standard_error=np.sqrt(variance), names=named, **fields)
 
 
-def _compare(rounds: Sequence[Result], names: Sequence[str], overlap: int | None) -> dict[str, Any]:
+def _group_names(groups: Sequence[str]) -> tuple[str, ...]:
+    named = () if isinstance(groups, str) else tuple(groups)
+    if groups and (len(set(named)) != 2 or not all(isinstance(name, str) and name for name in named)):
+        raise EstimateError(f'groups must be two different names, such as ("women", "men"), not {groups!r}')
+    return named
+
+
+def _compare(
+    rounds: Sequence[Result], names: Sequence[str], overlap: int | None, *, groups: bool = False
+) -> dict[str, Any]:
     """Refuse rounds that are not alike; return what a comparison takes over from them: reports, assumptions, notes."""
-    _check_alike(rounds)
+    check_alike(rounds, "groups" if groups else "rounds")
     if overlap is not None and (isinstance(overlap, bool) or not isinstance(overlap, int) or overlap < 0):
         raise EstimateError(f"overlap must be a number of people, at least 0, not {overlap!r}")
     latest = rounds[-1]
     shared = max(shared_people(one, two, overlap) for one, two in combinations(rounds, 2))
+    different = notes.DIFFERENT_GROUPS if groups else notes.DIFFERENT_PEOPLE
+    distinct = notes.DISTINCT_GROUPS if groups else notes.DISTINCT
     about = {
         notes.REWORDED: any(each.text != latest.text for each in rounds),
-        notes.people_overlap(shared) if shared else notes.DIFFERENT_PEOPLE: True,
+        notes.people_overlap(shared) if shared else different: True,
         notes.WIDE_QUANTILES: not latest.has_normal_error.all(),
     }
-    own = [
-        replace(note, text=f"in {name}: {note.text}")
-        for name, each in zip(names, rounds, strict=True)
-        for note in each.notes
-        if note.severity == "warning"
-    ]
+    own = notes.warnings_of(names, rounds)
     assumptions = dict.fromkeys(text for each in rounds for text in each.assumptions)
     return {
         "rounds": tuple(rounds),
@@ -210,13 +234,13 @@ def _compare(rounds: Sequence[Result], names: Sequence[str], overlap: int | None
         "target": latest.target,
         "confidence": latest.confidence,
         "manipulation": max(each.manipulation for each in rounds),
-        "assumptions": (*assumptions, notes.NOISE_OF_ROUNDS if shared else notes.DISTINCT),
+        "assumptions": (*assumptions, notes.NOISE_OF_ROUNDS if shared else distinct),
         "notes": (*own, *(note for note, holds in about.items() if holds)),
     }
 
 
-def _check_alike(rounds: Sequence[Result]) -> None:
-    """Refuse rounds that are not of one question, asked and estimated in one way."""
+def check_alike(rounds: Sequence[Result], what: str = "rounds") -> None:
+    """Refuse rounds, or groups, that are not of one question, asked and estimated in one way."""
     first = rounds[0]
     for each in rounds:
         if isinstance(each, Compared):
@@ -224,12 +248,12 @@ def _check_alike(rounds: Sequence[Result]) -> None:
         for name in SHARED:
             one, other = getattr(first, name), getattr(each, name)
             if one != other:
-                what = "labels or bounds" if name == "scale" else name
+                part = "labels or bounds" if name == "scale" else name
                 shown = f"{describe(one)} and {describe(other)}"
-                raise EstimateError(f"rounds of {first.question!r} must have the same {what}, not {shown}")
+                raise EstimateError(f"{what} of {first.question!r} must have the same {part}, not {shown}")
 
 
-def _by_question(rounds: Sequence[Results], compare: Callable[[list[Result]], Result]) -> Results:
+def by_question(rounds: Sequence[Results], compare: Callable[[list[Result]], Result], what: str = "rounds") -> Results:
     """Compare question by question and table by table; what cannot be compared is named with the reason."""
     content = [{**each.results, **{table.question: table for table in each.tables}} for each in rounds]
     latest = rounds[-1]
@@ -240,7 +264,7 @@ def _by_question(rounds: Sequence[Results], compare: Callable[[list[Result]], Re
             found[name] = compare([own[name] for own in content])
         except KeyError:
             reasons = [each.missing.get(name) for each, own in zip(rounds, content, strict=True) if name not in own]
-            missing[name] = reasons[0] or f"one of the rounds has no {name!r}"
+            missing[name] = reasons[0] or f"one of the {what} has no {name!r}"
         except EstimateError as error:
             missing[name] = str(error)
     if not found:
@@ -372,7 +396,7 @@ def trend(
         raise EstimateError(f"names must be {len(given)} different ones, one per round, not {', '.join(named)}")
     whole = [each for each in given if isinstance(each, Results)]
     if len(whole) == len(given):
-        return _by_question(whole, lambda own: trend(own, names=named, overlap=overlap))
+        return by_question(whole, lambda own: trend(own, names=named, overlap=overlap))
     results = [each for each in given if isinstance(each, Result)]
     if len(results) < len(given):
         raise CallError("pldp.trend(rounds) needs a list of Result, or of Results, of pldp.estimate")

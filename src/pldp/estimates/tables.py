@@ -131,12 +131,12 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         raise EstimateError(f"questions {first!r} and {second!r} were not tallied as a pair: name them in pairs")
     rows, columns = (frequencies(tally, name, pool=pool, target=target) for name in (first, second))
     margins = (columns, rows) if turned else (rows, columns)
-    groups = _groups(tally, *(margin.question for margin in margins))
+    groups = pair_groups(tally, *(margin.question for margin in margins))
     if not groups:
         raise EstimateError(f"no report answers both {first!r} and {second!r}, so there is nothing to estimate")
     people = np.array([each.counts.reports for each in groups])
     reports = int(people.sum())
-    weights = people / reports if pool == "size" else _precision_weights(groups, reports)
+    weights = people / reports if pool == "size" else precision_weights(groups, reports)
     parts = list(zip(groups, weights, strict=True))
     shares = np.sum([weight * each.shares() for each, weight in parts], axis=0)
     given = [margin.shares for margin in margins]
@@ -168,7 +168,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
 
 
 @dataclass(frozen=True, eq=False)
-class _PairGroup:
+class PairGroup:
     """Reports of one pair of levels with both channels."""
 
     first: Channel
@@ -176,17 +176,26 @@ class _PairGroup:
     counts: PairCounts
 
     @cached_property
-    def _forms(self) -> tuple[LabelArrays, LabelArrays]:
+    def forms(self) -> tuple[LabelArrays, LabelArrays]:
+        """The array forms of both channels."""
         return label_arrays(self.first), label_arrays(self.second)
 
+    def turned(self) -> PairGroup:
+        """Return the same with the second question first."""
+        counts = self.counts
+        return PairGroup(
+            self.second, self.first, PairCounts(counts.reports, counts.second, counts.first, counts.both.T)
+        )
+
     def shares(self) -> FloatArray:
-        n, (first, second) = self.counts.reports, self._forms
+        """Return the unbiased share of every pair of values."""
+        n, (first, second) = self.counts.reports, self.forms
         both, one, two = self.counts.both / n, self.counts.first / n, self.counts.second / n
         return second.shares(first.shares(both, two).T, first.shares(one)).T
 
     def variance(self, shares: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
         """Return the variance of the unbiased shares if these shares and margins were true."""
-        first, second = self._forms
+        first, second = self.forms
         f, rows, columns = (np.clip(given, 0, 1) for given in (shares, rows, columns))
         one, two = first.expected_support(rows), second.expected_support(columns)
         both = second.expected_support(first.expected_support(f, columns).T, one).T
@@ -249,7 +258,7 @@ def _homogeneity(groups: list[_PairGroup]) -> Homogeneity | None:
     return vector_test(precisions, [each.ravel()[chosen] for each in own], stricter, moves)
 
 
-def _precision_weights(groups: list[_PairGroup], reports: int) -> FloatArray:
+def precision_weights(groups: list[PairGroup], reports: int) -> FloatArray:
     """Return weights of least variance at first-round shares, which are pooled by the weights of equal shares."""
     shape = groups[0].counts.both.shape
     weights = _weights_at(groups, np.full(shape, 1 / np.prod(shape)))
@@ -257,17 +266,18 @@ def _precision_weights(groups: list[_PairGroup], reports: int) -> FloatArray:
     return _weights_at(groups, add_reports(first.ravel(), reports).reshape(shape))
 
 
-def _weights_at(groups: list[_PairGroup], shares: FloatArray) -> FloatArray:
+def _weights_at(groups: list[PairGroup], shares: FloatArray) -> FloatArray:
     """Return weights ∝ 1/mean variance of a pair if these shares were true."""
     margins = shares.sum(axis=1), shares.sum(axis=0)
     precision = np.array([1 / each.variance(shares, *margins).mean() for each in groups])
     return np.asarray(precision / precision.sum())
 
 
-def _groups(tally: Tally, *names: str) -> list[_PairGroup]:
+def pair_groups(tally: Tally, *names: str) -> list[PairGroup]:
+    """Return the reports of every pair of levels of two questions, in the order in which they were tallied."""
     first, second = (tally.survey.question(name) for name in names)
     return [
-        _PairGroup(first.channels[first.level_index[level]], second.channels[second.level_index[other]], counts)
+        PairGroup(first.channels[first.level_index[level]], second.channels[second.level_index[other]], counts)
         for ((one, level), (two, other)), counts in tally.pairs.items()
         if (one, two) == names and counts.reports
     ]

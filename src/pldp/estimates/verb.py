@@ -6,7 +6,8 @@ from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.notes import other_method
+from pldp.estimates.margins import uncorrected_notes
+from pldp.estimates.notes import TABLE_NOT_CORRECTED, other_method
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
@@ -36,7 +37,8 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         is then named in `Results.missing` with the reason.
     options
         See `Options`: `target`, `pool`, `confidence` and `progress` for every kind; `method` for choices of one label
-        (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of several.
+        (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of several;
+        `known` for choices of one label that were tallied as a pair with the known question (see `correct_shares`).
         What does not apply to the question, or to any question of the survey, is refused.
 
     Examples
@@ -66,22 +68,33 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         known = sorted({name for kind in kinds for name in BY_KIND[kind].METHODS})
         raise EstimateError(f"method must be one of {', '.join(known)}, not {method!r}")
     _refuse_others(options, kinds, f"this survey has questions of kind {', '.join(sorted(kinds))} only")
+    return _estimate_all(tally, options)
+
+
+def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
+    """Return every question and tallied pair; those that an option does not apply to say so."""
+    chosen = Options(**options)
+    uncorrected = {} if chosen.known is None else uncorrected_notes(tally, chosen.known)
     results: dict[str, Result] = {}
     missing: dict[str, str] = {}
     for asked in tally.survey.questions:
         own: dict[str, Any] = {name: value for name, value in options.items() if applies(asked, name, value)}
+        about = [uncorrected[asked.name]] if asked.name in uncorrected else []
+        if about:
+            own.pop("known", None)
+        if chosen.method is not None and "method" not in own:
+            about.append(other_method(chosen.method))
         try:
             found = _estimate(tally, asked, own)
-            noted = (*found.notes, other_method(method)) if method is not None and "method" not in own else found.notes
-            results[asked.name] = replace(found, notes=noted)
+            results[asked.name] = replace(found, notes=(*found.notes, *about))
         except (EstimateError, TallyError) as error:
             missing[asked.name] = str(error)
     tables = []
-    chosen = Options(**options)
     for first, second in tally.paired:
         try:
             table = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
-            tables.append(replace(table, confidence=chosen.confidence))
+            about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
+            tables.append(replace(table, confidence=chosen.confidence, notes=(*table.notes, *about)))
         except EstimateError as error:
             missing[f"{first} × {second}"] = str(error)
     rejections = {reason.value: count for reason, count in sorted(tally.rejections.items())}

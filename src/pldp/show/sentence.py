@@ -1,6 +1,7 @@
 """What a result says in words, what stands behind it, and what a terminal shows of it."""
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 from pldp.show.kinds import BY_KIND
@@ -26,7 +27,7 @@ def sentence(result: Mapped) -> str:
 
 def footing(result: Mapped) -> list[str]:
     """Say what stands behind a result: a change, agreement of the levels, hidden levels, the fit, forged reports."""
-    found = [verdict(result.get("test"))]
+    found = [verdict(result.get("test"), result.get("names"))]
     if test := result.get("homogeneity"):
         degrees = "1 degree" if test["degrees"] == 1 else f"{test['degrees']:,} degrees"
         numbers = f"χ² = {test['statistic']:.1f} on {degrees} of freedom, p = {test['p_value']:.2g}"
@@ -72,8 +73,8 @@ def assumptions(result: Mapped) -> str:
     return f"Errors assume: {'; '.join(result['assumptions'])}." if result.get("assumptions") else ""
 
 
-def verdict(test: Mapped | None) -> str:
-    """Return the test of change in a sentence.
+def verdict(test: Mapped | None, groups: Sequence[str] | None = None) -> str:
+    """Return the test of change, or of a difference of two groups, in a sentence.
 
     >>> verdict({"statistic": 3.2, "comparisons": 6, "p_value": 0.0082, "level": 0.05, "rejected": True})
     'Did anything change? The largest of 6 changes is 3.2 standard errors, p = 0.0082: yes, at the 5 % level.'
@@ -81,8 +82,10 @@ def verdict(test: Mapped | None) -> str:
     if not test or test["p_value"] is None:
         return ""
     count, level = f"{test['comparisons']:,}", f"at the {brief(100 * test['level'])} % level"
-    numbers = f"The largest of {count} changes is {test['statistic']:.1f} standard errors, p = {test['p_value']:.2g}"
-    return f"Did anything change? {numbers}: {'yes' if test['rejected'] else 'no sign of it'}, {level}."
+    what = "differences" if groups else "changes"
+    asked = f"Do {' and '.join(groups)} differ?" if groups else "Did anything change?"
+    numbers = f"The largest of {count} {what} is {test['statistic']:.1f} standard errors, p = {test['p_value']:.2g}"
+    return f"{asked} {numbers}: {'yes' if test['rejected'] else 'no sign of it'}, {level}."
 
 
 def heading(result: Mapped) -> str:

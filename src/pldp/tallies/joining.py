@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -17,10 +19,15 @@ import pyarrow.compute as pc
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel
-from pldp.tallies.fusion import CellArray, Fused, IntArray, Service, Source, distinct, recount
+from pldp.mechanisms.arrays import piecewise_arrays
+from pldp.tallies.fusion import ABSENT, CellArray, Fused, IntArray, Service, Source, distinct, recount
 from pldp.usage import require
 
 OUTSIDE: Final = ("refuse", "skip", "clip")  # what `fuse` may do with outputs that the channel cannot make
+_CHANCE: Final = 1e-9
+"""Probability with which two honest services are refused at most, for agreeing too often."""
+_SOME: Final = 0.1
+"""Share of people for whom two services agree, from which on it is asked whether they are copies."""
 _SPARSE: Final = 4
 """Integer keys whose range is at most so many times the number of reports are numbered without hashing."""
 
@@ -170,7 +177,29 @@ class Design:
             if seen.repeated:
                 some = f"{seen.repeated:,} of {seen.kept:,} reports"
                 raise TallyError(f"service {name!r}: keys must be unique; {some} repeat an earlier key")
+        self._refuse_copies(part)
         return Fused(sources, self.bounds, part.cells, part.counts)
+
+    def _refuse_copies(self, part: FusedPart) -> None:
+        """Refuse two services with the same noise: they agree more often than independent draws ever do.
+
+        Whatever people's values are, m people who gave to both agree in e = a·m outputs or more with a probability of
+        at most exp(−m·KL(a ‖ c)), c being the agreement of the channel at the value where it is largest (Chernoff).
+        """
+        for one, two in combinations(range(len(self.names)), 2):
+            both = (part.cells[:, one] != ABSENT) & (part.cells[:, two] != ABSENT)
+            people = int(part.counts[both].sum())
+            equal = int(part.counts[both & (part.cells[:, one] == part.cells[:, two])].sum())
+            # Few copies do little harm, and c takes time for channels with many outputs, which agree rarely by chance.
+            if self.channels[one] != self.channels[two] or equal < _SOME * people or not equal:
+                continue
+            agreement = channel_agreement(self.channels[one])
+            if people * _divergence(equal / people, agreement) > -math.log(_CHANCE):
+                raise TallyError(
+                    f"services {self.names[one]!r} and {self.names[two]!r} have the same output for {equal:,} of "
+                    f"{people:,} people, more than chance allows (at most {100 * agreement:.0f} %): they hold the same "
+                    "reports, not independent ones; fuse one of them"
+                )
 
     def _skipped(self, name: str, channel: Channel, seen: Seen) -> dict[str, int]:
         """Return how many reports of a service did not count as they are, and why; refuse what must not happen."""
@@ -190,6 +219,26 @@ class Design:
         if self.outside == "clip":
             return {("clipped" if reason == "impossible" else reason): count for reason, count in counted.items()}
         return counted
+
+
+def channel_agreement(channel: Channel) -> float:
+    """Return how often two independent outputs for one value are the same, at the value where they are most often.
+
+    >>> from pldp.mechanisms import build
+    >>> round(channel_agreement(build("krr", 2, 1_000_000)), 4)  # .7311² + .2689²
+    0.6068
+    """
+    found = piecewise_arrays(channel).pieces()
+    squares = replace(found, base=found.base**2, patterns=found.patterns**2, lift=found.lift * (2 + found.lift))
+    return float(squares.expectation(np.ones(channel.form.count)).max())
+
+
+def _divergence(found: float, chance: float) -> float:
+    """Return KL(found ‖ chance) of two coins where more was found than by chance; 0 where it was not."""
+    if found <= chance or chance >= 1:
+        return 0.0
+    rest = (1 - found) * math.log((1 - found) / (1 - chance)) if found < 1 else 0.0
+    return found * math.log(found / chance) + rest
 
 
 def _array(column: Any) -> pa.Array:

@@ -43,6 +43,14 @@ const notes = (found) =>
 		return texts.length ? [list(severity === "warning" ? "wrong" : "muted small", texts)] : [];
 	});
 
+/** Shares corrected to known ones of another question, where the collector was told them. */
+const correction = (kind, { corrected }) => {
+	if (!corrected) return [];
+	if (corrected.missing) return [make("h3", {}, "Corrected for who answered"), make("p", { className: "small" }, sentence(corrected.missing))];
+	return [make("h3", {}, "Corrected for who answered"), ...kind.chart(corrected), ...notes(corrected.notes),
+		make("p", { className: "muted small" }, sentence(`this assumes: ${corrected.assumptions[0]}`))];
+};
+
 /** A card and what fills it: `fill(view, step, trend)`, the last where there are several rounds. */
 export const resultCard = (first, place, round, tell) => {
 	const kind = KINDS[first.kind];
@@ -58,7 +66,7 @@ export const resultCard = (first, place, round, tell) => {
 		if (open && trend) rounds.querySelector("details").open = true;
 		facts.replaceChildren(make("p", { className: "muted small" }, `${whole(view.reports)} reports · ${kind.phrase} · ${view.method}`));
 		warnings.replaceChildren(...notes(view.notes));
-		chart.replaceChildren(...kind.chart(view));
+		chart.replaceChildren(...kind.chart(view), ...correction(kind, view));
 		below.replaceChildren(make("p", { className: "muted small" }, kind.legend(view)), make("p", { className: "small" }, `${kind.forged(view)} ${byLevel(view)}`));
 		table.replaceChildren(...levels(view, step));
 		assumed.replaceChildren(list("small", view.assumptions.map(sentence)));

@@ -2,19 +2,29 @@
 
 from typing import Final, cast
 
+from pldp.estimates.margins import correct_shares
 from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.survey import Choice
 from pldp.tallies import Tally
 
-OPTIONS: Final = (*SHARED, "method")
+OPTIONS: Final = (*SHARED, "method", "known")
 
 METHODS: Final = SHARE_METHODS
 
 
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:
-    """Return the shares of the values."""
+    """Return the shares of the values, corrected to a known margin if there is one."""
+    if options.known is not None:
+        return correct_shares(
+            tally,
+            question.name,
+            options.known,
+            method=options.method,
+            pool=options.pool,
+            target=options.target,
+        )
     progress = options.progress
     return frequencies(
         tally,

@@ -161,6 +161,23 @@ class ItemGroups(Record):
         support[untold], variance[untold] = np.nan, np.inf
         return support, np.sqrt(variance)
 
+    def error_at(
+        self, least: float, sets: IntArray, patterns: Arrays, found: tuple[FloatArray, FloatArray]
+    ) -> FloatArray:
+        """Return the standard errors that supports have if they are not larger than `least`, but at least those found.
+
+        Drawing people adds f(1 − f)/n, which is smaller for a large support that was found than for the true one: a
+        search that judged by the error at what it found would report too many sets with supports beyond a half. That
+        everybody has an item cannot be known from a sample.
+        """
+        support, error = found
+        if self.target == "respondents":
+            return error
+        told = np.array([np.maximum(group.telling(own), 1) for group, own in zip(self.groups, patterns, strict=True)])
+        possible, least = np.clip(support, 0, 1), min(least, 1 - 1 / self.reports)
+        lost = np.maximum(least * (1 - least) - possible * (1 - possible), 0)
+        return np.asarray(np.sqrt(error**2 + lost * (self.told_weights(sets, patterns) ** 2 / told).sum(axis=0)))
+
     def told_weights(self, sets: IntArray, patterns: Arrays) -> FloatArray:
         """Return `weights`, but none for a group that has no report which tells about a set."""
         told, weights = self._told(patterns), self.weights(sets)

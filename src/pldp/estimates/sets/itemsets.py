@@ -51,13 +51,15 @@ class Rates(Brief):
         tests = [largest * math.comb(items, size) if self.control == "any" else 1 for size in range(1, largest + 1)]
         return [-NormalDist().inv_cdf(self.false_positive / number) for number in tests]
 
-    @property
-    def promise(self) -> str:
-        """What is controlled, in words."""
+    def promise(self, target: Target) -> str:
+        """Say what is controlled, and whether it is about the population or about the people who reported."""
+        whom = "in the population" if target == "population" else "among the people who reported"
         if self.control == "any":
-            what = "the probability that any reported set has less support than asked for is at most"
+            what = f"the probability that any reported set has less support {whom} than asked for is at most"
         else:
-            what = "a set with less support than asked for, each on its own, is reported with probability at most"
+            what = (
+                f"a set with less support {whom} than asked for, each on its own, is reported with probability at most"
+            )
         return f"{what} {self.false_positive:g}"
 
 
@@ -126,9 +128,11 @@ def itemsets(
     reported whose true support is below min_support is at most `false_positive`: z is that of the rate divided by
     `largest` and by the number of all sets of the size (Bonferroni), whichever sets the search looks at. With
     `control="each"` the rate is that of each such set on its own, and many sets give many false ones. Both rest on the
-    normal approximation. A set is followed further unless support + z'·se < min_support, z' being that of `miss`: a
-    set with enough support loses each of its subsets, and itself, with at most that probability. Sets that would be
-    reported with at most that probability, were they as frequent as their rarest subset can be, are not counted.
+    normal approximation, and both are about the `target`: the population that the respondents are a random sample of,
+    unless asked for the respondents themselves. A set is followed further unless support + z'·se < min_support, z'
+    being that of `miss`: a set with enough support loses each of its subsets, and itself, with at most that
+    probability. Sets that would be reported with at most that probability, were they as frequent as their rarest subset
+    can be, are not counted.
     For the respondents themselves, reports that were not perturbed are mined exactly.
 
     Parameters
@@ -179,7 +183,7 @@ def search_sets(
         support=np.concatenate([part.support for part in parts]),
         standard_error=np.concatenate([part.error for part in parts]),
         min_support=min_support,
-        promise=rates.promise,
+        promise=rates.promise(together.target),
         examined=examined,
         largest=largest,
         items=tuple(items),

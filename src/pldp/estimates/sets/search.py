@@ -108,12 +108,14 @@ class Search:
     def _judge(self, sets: IntArray, joint: list[IntArray]) -> tuple[SetPart, SetPart]:
         """Return the sets to follow and the sets to report."""
         size = sets.shape[1]
-        support, error = self.together.estimate(sets, [patterns_of(own) for own in joint])
+        patterns = [patterns_of(own) for own in joint]
+        support, error = self.together.estimate(sets, patterns)
         part = SetPart(sets, joint, support, error)
+        judged = self.together.error_at(self.min_support, sets, patterns, (support, error))
         follow = support + self.follow * error >= self.min_support
         if size == len(self.report):
             follow[:] = False
-        return part.where(follow), part.where(support - self.report[size - 1] * error >= self.min_support)
+        return part.where(follow), part.where(support - self.report[size - 1] * judged >= self.min_support)
 
     @property
     def _width(self) -> int:

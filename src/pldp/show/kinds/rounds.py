@@ -33,14 +33,23 @@ class Change(Kind):
         write = self.one_round[result["of"]].writer(result, more=more)
         return lambda row: replace(write(row), unit=_POINTS) if result["unit"] == _SHARE else write(row)
 
+    def legend_of(self, result: Mapped) -> str:
+        """Say what was subtracted where groups are compared."""
+        names = result.get("names")
+        legend = super().legend_of(result)
+        return legend.replace("the change,", f"the difference, {names[0]} minus {names[1]},") if names else legend
+
     def tables(self, result: Mapped) -> list[Table]:
         """Return the differences."""
-        return [self.table(result, self.named(result, result["rows"]))]
+        found = self.table(result, self.named(result, result["rows"]))
+        heads = tuple("difference" if result.get("names") and head == "change" else head for head in found.heads)
+        return [found._replace(heads=heads)]
 
     def picture(self, result: Mapped) -> str:
         """Draw a dot per label."""
         write = self.writer(result)
-        about = f"Changes of {result['name']} with their intervals; the numbers are in the table below"
+        what = "Differences" if result.get("names") else "Changes"
+        about = f"{what} of {result['name']} with their intervals; the numbers are in the table below"
         rows = self.named(result, result["rows"])
         unit = _POINTS if result["unit"] == _SHARE else None
         return dots(rows, lambda row: (self.label(row), write(row)(row["estimate"])), about, unit=unit)
@@ -50,7 +59,9 @@ class Change(Kind):
         write = self.writer(result)
         rows = sorted(self.named(result, result["rows"]), key=lambda row: -abs(row["estimate"] or 0.0))
         more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-        return f"changes of {', '.join(in_words(row['label'], row, write(row)) for row in rows[:NAMED])}{more}"
+        names = result.get("names")
+        what = f"{names[0]} minus {names[1]}:" if names else "changes of"
+        return f"{what} {', '.join(in_words(row['label'], row, write(row)) for row in rows[:NAMED])}{more}"
 
 
 class Trend(Change):

@@ -1,0 +1,33 @@
+"""Known shares as people write them: of a question's labels, or of groups."""
+
+from pldp.errors import UsageError
+
+
+def parse_known(text: str) -> dict[str, dict[str, float]]:
+    """Read a question and the known share of each of its labels.
+
+    >>> parse_known("late:yes=0.2,no=0.8")
+    {'late': {'yes': 0.2, 'no': 0.8}}
+    """
+    question, colon, rest = text.partition(":")
+    if not (colon and question.strip()):
+        raise UsageError(f"known must look like late:yes=0.2,no=0.8, not {text[:60]!r}")
+    return {question.strip(): parse_shares(rest)}
+
+
+def parse_shares(text: str) -> dict[str, float]:
+    """Read names, each with a share.
+
+    >>> parse_shares("women=51,men=49")
+    {'women': 51.0, 'men': 49.0}
+    """
+    shares = {}
+    for part in text.split(","):
+        name, equals, share = part.rpartition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError:
+            equals = ""
+        if not (equals and name.strip()):
+            raise UsageError(f"known shares must look like yes=0.2,no=0.8, not {text[:60]!r}") from None
+    return shares
