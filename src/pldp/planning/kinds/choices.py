@@ -1,13 +1,22 @@
 """Plan a choice of several labels: the share of people who have each label."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from pldp.errors import PlanError
 from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, build_whole_set, family, names, planned_share
 from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
-from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, order_shares
+from pldp.planning.kinds.kind import (
+    Family,
+    Given,
+    OneReport,
+    PlannedKind,
+    as_numbers,
+    earlier_rows,
+    order_shares,
+)
 from pldp.survey import Choices
 
 
@@ -15,14 +24,30 @@ class PlannedChoices(PlannedKind[Choices]):
     """A share per label, each pooled over levels by its own precision."""
 
     def shares(self, question: Choices, given: Given) -> FloatArray:
-        """Return the shares of people who have each label: by default one half, or less where few may be ticked."""
-        size, ordered = len(question.values), order_shares(question, question.values, given)
-        shares = (
-            np.full(size, planned_share(size, question.at_most)) if ordered is None else np.asarray(ordered, np.float64)
-        )
+        """Return the shares of people who have each label: by default one half, each label by itself.
+
+        Equal ones are less where few labels may be ticked: those that mechanisms are compared at.
+        """
+        size = len(question.values)
+        if given is None or isinstance(given, str):
+            return np.full(size, 0.5 if given is None else planned_share(size, question.at_most))
+        shares = as_numbers(question, order_shares(question, question.values, given))
         if shares.shape != (size,) or not ((shares >= 0) & (shares <= 1)).all():
             raise PlanError(f"shares of {question.name} must be {size} numbers from 0 to 1, one for each label")
         return shares
+
+    def guess(self, question: Choices) -> str:
+        """A label that half of the people have is about as hard as it gets."""
+        return "a guess: half of the people have the label, each label by itself"
+
+    def earlier(self, question: Choices, entry: Mapping[str, Any]) -> Given:
+        """Return the nearest shares that could be true."""
+        return {label: min(1.0, max(0.0, found)) for label, found in earlier_rows(question, entry).items()}
+
+    def families(self, question: Choices) -> Sequence[Family]:
+        """Every label has any share: its error depends on no other."""
+        size = len(question.values)
+        return [Family(lambda share: np.full(size, share), lambda share: f"{share:.0%} of the people have the label")]
 
     def rows(self, question: Choices, shares: FloatArray) -> dict[str, float]:
         """Return the share of people who have each label."""
