@@ -51,9 +51,9 @@ def _assume(question: Question, given: Given | Result) -> Assumed:
     if isinstance(given, Result):
         given = given.to_mapping()
     if given is None:
-        return Assumed(kind.shares(question, None), kind.guess(question))
+        return Assumed(kind.shares(question, None), f"{kind.guess(question)} (a guess)")
     if isinstance(given, Mapping) and isinstance(given.get("rows"), list):
-        return Assumed(kind.shares(question, kind.earlier(question, given)), "those of an earlier estimate")
+        return Assumed(kind.shares(question, kind.earlier(question, given)), "shares of an earlier estimate")
     if isinstance(given, str) and given != EQUAL:
         raise PlanError(f"shares of {question.name} must be numbers, or {EQUAL!r}")
-    return Assumed(kind.shares(question, given), EQUAL if isinstance(given, str) else "as given")
+    return Assumed(kind.shares(question, given), "equal shares" if isinstance(given, str) else "shares as given")

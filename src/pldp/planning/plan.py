@@ -122,8 +122,8 @@ class Plan(Record):
         people = sum(each.reports for each in counts.values())
         try:
             found = estimate(Tally(self.survey, counts, people), question, confidence=confidence)
-        except EstimateError:  # too few people for a distribution
-            return ()
+        except EstimateError as error:
+            raise PlanError(f"quantiles of {question}: {error}") from None
         return tuple(row for row in found.rows(confidence) if row.label not in planned.rows)
 
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
@@ -133,16 +133,22 @@ class Plan(Record):
             "people": self.people,
             "confidence": confidence,
             "questions": [
-                {
-                    **each.to_mapping(confidence),
-                    "quantiles": [_quantile_mapping(row) for row in self.quantiles(each.question, confidence)],
-                }
+                {**each.to_mapping(confidence), **self._quantiles_mapping(each.question, confidence)}
                 for each in self.questions
             ],
             "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
             "repeat": repeat_mapping(self.survey),
         }
+
+    def _quantiles_mapping(self, question: str, confidence: float) -> dict[str, Any]:
+        try:
+            rows, reason = self.quantiles(question, confidence), None
+        except PlanError as error:
+            rows, reason = (), str(error)
+        columns = ((row.label, row.estimate, row.high - row.low) for row in rows)
+        names = ("label", "assumed", "interval_width")
+        return {"quantiles": [dict(zip(names, each, strict=True)) for each in columns], "no_quantiles": reason}
 
     def plot(self, confidence: float = 0.95) -> Any:
         """Draw the error of each question against people and against ε, and return the Matplotlib figure."""
@@ -249,6 +255,7 @@ def _question_plan(
         assumed=assumed.words,
         worst=find_worst(kind.families(question), levels.widest, float(variance.max())),
         thresholds=compare_thresholds(levels, shares),
+        remarks=kind.remarks(question),
         advice=kind.advice(question, [level.mechanisms for level in plans]),
     )
 
@@ -270,10 +277,6 @@ def _check_error(asked: Mapping[str, QuestionPlan], name: str, error: float, *, 
         raise PlanError(f"error is a share, and question {name!r} is a number: give its error by name, {unit}")
     if not 0 < error < math.inf:
         raise PlanError(f"error of question {name!r} must be above 0 and finite, not {error}")
-
-
-def _quantile_mapping(row: Row) -> dict[str, Any]:
-    return {"label": row.label, "assumed": row.estimate, "interval_width": row.high - row.low}
 
 
 def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict[str, float]:

@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, build
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel
+from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE
 from pldp.planning.levels import pool_levels
 from pldp.planning.plan import Plan
@@ -81,7 +82,7 @@ def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
     before, after = (
         float(pool_levels(question, channels, counts, each.shares)[0].max()) for channels in (question.channels, scaled)
     )
-    return float(np.sqrt(after / before))
+    return float(np.sqrt(after / before)) if before > 0 else 1.0
 
 
 def _scale_channel(question: Question, level: int, factor: float) -> Channel:
@@ -91,4 +92,4 @@ def _scale_channel(question: Question, level: int, factor: float) -> Channel:
         micro if micro == math.inf else min(most, max(1000, round(micro * factor)))
         for micro in question.promises(level)
     )
-    return build(own.mechanism, own.size, scaled if len(scaled) > 1 else scaled[0])
+    return BY_KIND[question.kind].rescale(question, own, scaled)

@@ -64,6 +64,7 @@ class QuestionPlan(Record):
     assumed: str  # where those shares come from, in words
     worst: Worst  # the largest standard error of any row, whatever the shares
     thresholds: tuple[Threshold, ...]  # what dropping or capping levels would cost
+    remarks: tuple[str, ...]  # what a reader of the errors should know
     advice: str | None = None  # what would be better, in words
 
     def interval_width(self, confidence: float = 0.95) -> FloatArray:
@@ -121,6 +122,7 @@ class QuestionPlan(Record):
             ],
             "worst": self.worst.to_mapping(reach_of(confidence)),
             "levels": [{name: getattr(level, name) for name in of_level} for level in self.levels],
+            "remarks": list(self.remarks),
             "thresholds": [each.to_mapping() for each in self.thresholds],
         }
 

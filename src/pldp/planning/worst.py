@@ -16,6 +16,9 @@ from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.kinds.kind import Family
 from pldp.records import Brief
 
+AS_ASSUMED: Final = "the same"
+"""Words for the worst shares where they are the plausible ones."""
+
 _GRID: Final = np.linspace(0, 1, 11)
 _CLOSE: Final = 1e-3
 
@@ -38,7 +41,7 @@ def find_worst(families: Sequence[Family], widest: Callable[[FloatArray], float]
 
     Where all have less variance than the shares assumed (`least`), those are the worst.
     """
-    best, words = least, "as assumed"
+    best, words = least, AS_ASSUMED
     for family in families:
         found, part = _climb(family, widest)
         if found > best * (1 + 1e-9):

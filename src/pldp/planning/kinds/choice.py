@@ -10,6 +10,7 @@ from pldp.estimates import Decoder, HiddenReports, expected_covariance, norm_sub
 from pldp.mechanisms import Bits, Channel, PureChannel, names, pure
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
 from pldp.planning.kinds.kind import (
+    NEARLY_ALL,
     Family,
     Given,
     OneReport,
@@ -17,6 +18,7 @@ from pldp.planning.kinds.kind import (
     earlier_rows,
     normalise,
     order_shares,
+    unprotected_labels,
 )
 from pldp.simulate import perturb
 from pldp.survey import Choice
@@ -44,11 +46,9 @@ class PlannedChoice(PlannedKind[Choice]):
     def guess(self, question: Choice) -> str:
         """One label is common, and of labels with different budgets it is the least sensitive."""
         if len(question.values) == 2:
-            return "a guess: half of the people have each label"
-        label = (
-            f"{question.values[_least_protected(question)]!r}, the least protected label," if question.budgets else ""
-        )
-        return f"a guess: {label or 'one label'} has half of the people, and the others share the rest"
+            return "half of the people have each label"
+        least = f"{question.values[_least_protected(question)]!r}, the least protected label,"
+        return f"{least if question.budgets else 'one label'} has half of the people, and the others share the rest"
 
     def earlier(self, question: Choice, entry: Mapping[str, Any]) -> Given:
         """Return the nearest shares that could be true."""
@@ -76,6 +76,10 @@ class PlannedChoice(PlannedKind[Choice]):
         form = label_arrays(channel)
         decoder = Decoder.plain(form, shares) if question.stages else Decoder.at(form, shares)
         return OneReport(decoder.variance(shares), decoder.least_variance, decoder.manipulation)
+
+    def remarks(self, question: Choice) -> tuple[str, ...]:
+        """Name labels without protection."""
+        return unprotected_labels(question)
 
     def special(self, question: Choice) -> str | None:
         """Budgets that differ between labels are special."""
@@ -150,10 +154,14 @@ def _family(question: Choice, label: int, other: int | None) -> Family:
     size, values = len(question.values), question.values
 
     def words(share: float) -> str:
-        name, second = (
-            (repr(values[label]), repr(values[other or 0])) if question.budgets else ("one label", "one other")
-        )
-        rest = "the others share the rest" if other is None else f"{second} has the rest"
-        return f"{name} has everybody" if share > 0.9995 else f"{name} has {share:.0%} of the people, and {rest}"
+        ordered = (label, other) if other is None or share >= 0.5 else (other, label)
+        named = [repr(values[place or 0]) for place in ordered] if question.budgets else ["one label", "one other"]
+        part = max(share, 1 - share) if other is not None else share
+        rest = "the others share the rest" if other is None else f"{named[1]} has the rest"
+        if part < 1 - NEARLY_ALL:
+            return f"nobody has {named[0]}, and the others share all people"
+        if part > NEARLY_ALL:
+            return f"{named[0]} has everybody"
+        return f"{named[0]} has {100 * part:.0f} % of the people, and {rest}"
 
     return Family(lambda share: _one_label(size, label, share, other), words)

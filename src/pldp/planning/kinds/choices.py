@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, build_whole_set, family, names, planned_share
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build_whole_set, family, names, planned_share
 from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
 from pldp.planning.kinds.kind import (
+    NEARLY_ALL,
     Family,
     Given,
     OneReport,
@@ -16,6 +17,7 @@ from pldp.planning.kinds.kind import (
     as_numbers,
     earlier_rows,
     order_shares,
+    unprotected_labels,
 )
 from pldp.survey import Choices
 
@@ -38,7 +40,7 @@ class PlannedChoices(PlannedKind[Choices]):
 
     def guess(self, question: Choices) -> str:
         """A label that half of the people have is about as hard as it gets."""
-        return "a guess: half of the people have the label, each label by itself"
+        return "half of the people have the label, each label by itself"
 
     def earlier(self, question: Choices, entry: Mapping[str, Any]) -> Given:
         """Return the nearest shares that could be true."""
@@ -47,7 +49,11 @@ class PlannedChoices(PlannedKind[Choices]):
     def families(self, question: Choices) -> Sequence[Family]:
         """Every label has any share: its error depends on no other."""
         size = len(question.values)
-        return [Family(lambda share: np.full(size, share), lambda share: f"{share:.0%} of the people have the label")]
+        return [
+            Family(
+                lambda share: np.full(size, share), lambda share: f"{100 * share:.0f} % of the people have the label"
+            )
+        ]
 
     def rows(self, question: Choices, shares: FloatArray) -> dict[str, float]:
         """Return the share of people who have each label."""
@@ -58,6 +64,10 @@ class PlannedChoices(PlannedKind[Choices]):
         form: SetArrays = arrays(channel)
         variance = form.variance(shares)
         return OneReport(variance, variance, form.forged)
+
+    def remarks(self, question: Choices) -> tuple[str, ...]:
+        """Name labels without protection."""
+        return unprotected_labels(question)
 
     def special(self, question: Choices) -> str | None:
         """Its budget counts for each label."""
@@ -71,6 +81,12 @@ class PlannedChoices(PlannedKind[Choices]):
         """Build another mechanism that costs no more: one budget for the whole set, as large as those of all labels."""
         cost = min(question.charge(level), LARGEST_EPSILON * MICRO)
         return build_whole_set(name, len(question.values), cost, question.at_most)
+
+    def rescale(self, question: Choices, channel: Channel, budgets: tuple[Micro, ...]) -> Channel:
+        """Keep the most labels that may be ticked where one budget protects the whole set."""
+        if not question.whole:
+            return super().rescale(question, channel, budgets)
+        return build_whole_set(channel.mechanism, channel.size, int(budgets[0]), question.at_most)
 
     def advice(self, question: Choices, levels: Sequence[Mapping[str, float]]) -> str | None:
         """Say how much more accurate one budget for the whole set is, where each label has one."""

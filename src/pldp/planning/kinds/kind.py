@@ -1,5 +1,6 @@
 """What a kind of question must offer so that its errors can be planned."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +9,9 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, PureChannel, build
+from pldp.mechanisms import Channel, Micro, PureChannel, build
 from pldp.mechanisms.arrays import FloatArray, Numbers
-from pldp.survey import Question
+from pldp.survey import Choice, Choices, Question
 
 Q = TypeVar("Q", bound=Question)
 
@@ -22,6 +23,13 @@ Given = Sequence[float] | Mapping[str, Any] | Literal["equal"] | None
 
 SHARE: Final = "share"
 """Unit of what is a part of the people."""
+
+
+NEARLY_ALL: Final = 0.995
+"""Share from which on a label is said to have everybody."""
+
+_LISTED: Final = 5
+"""Labels that a sentence names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +88,17 @@ class PlannedKind(ABC, Generic[Q]):
         """Build the channel of another mechanism for a level."""
         return build(name, question.size, question.levels[level].micro_epsilon)
 
+    def rescale(self, question: Q, channel: Channel, budgets: tuple[Micro, ...]) -> Channel:
+        """Build a channel again with other budgets: one, or one per value."""
+        return build(channel.mechanism, channel.size, budgets if len(budgets) > 1 else budgets[0])
+
     def advice(self, question: Q, levels: Sequence[Mapping[str, float]]) -> str | None:
         """Say what would be better, given the standard error of each mechanism at every level; `None` if nothing is."""
         return None
+
+    def remarks(self, question: Q) -> tuple[str, ...]:
+        """Say what a reader of the errors should know, a sentence each."""
+        return ()
 
     def unit(self, question: Q) -> str:
         """Return what rows are measured in."""
@@ -148,3 +164,15 @@ def earlier_rows(question: Question, entry: Mapping[str, Any]) -> dict[str, floa
     if not found or not np.isfinite(list(found.values())).all():
         raise PlanError(f"shares of {question.name}: the earlier result must have finite estimates")
     return found
+
+
+def unprotected_labels(question: Choice | Choices) -> tuple[str, ...]:
+    """Say which labels have no protection at any level, and what their errors are then."""
+    rows = [question.promises(level) for level in range(len(question.levels))]
+    pairs = zip(question.values, zip(*rows, strict=True), strict=False) if question.budgets else ()
+    names = [repr(label) for label, budgets in pairs if all(budget == math.inf for budget in budgets)]
+    if not names:
+        return ()
+    listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    have = "is not protected: its error comes" if len(names) == 1 else "are not protected: their errors come"
+    return (f"{listed} {have} from who is asked and from other labels, not from noise",)

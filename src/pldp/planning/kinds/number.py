@@ -37,7 +37,7 @@ class PlannedNumber(PlannedKind[Number]):
 
     def guess(self, question: Number) -> str:
         """Few numbers are spread more than evenly."""
-        return "a guess: numbers are spread evenly between the bounds"
+        return "numbers are spread evenly between the bounds"
 
     def earlier(self, question: Number, entry: Mapping[str, Any]) -> Given:
         """Return the density of an earlier result on its own grid, or its mean where that is all there is."""
