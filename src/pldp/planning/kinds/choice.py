@@ -1,6 +1,7 @@
 """Plan a choice of one label: the share of each label."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from pldp.errors import PlanError
 from pldp.estimates import Decoder, HiddenReports, expected_covariance, norm_sub
 from pldp.mechanisms import Bits, Channel, PureChannel, names, pure
-from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, label_arrays
+from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays, label_arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
     Family,
@@ -73,7 +74,7 @@ class PlannedChoice(PlannedKind[Choice]):
 
     def one_report(self, question: Choice, channel: Channel, shares: FloatArray) -> OneReport:
         """Return the variance of each share, also where budgets differ between labels."""
-        form = label_arrays(channel)
+        form = _form(channel)
         decoder = Decoder.plain(form, shares) if question.stages else Decoder.at(form, shares)
         return OneReport(decoder.variance(shares), decoder.least_variance, decoder.manipulation)
 
@@ -120,6 +121,12 @@ class PlannedChoice(PlannedKind[Choice]):
             counts = [OutputCounts(np.ones(form.count, np.int64))] * len(own)
         hidden = HiddenReports.of(own, label_channel, counts)
         return np.asarray(np.diag(expected_covariance(hidden, shares, mix)) * hidden.reports / reports.sum())
+
+
+@lru_cache(maxsize=16)
+def _form(channel: Channel) -> LabelArrays:
+    """Return the array form of a channel, with what it has computed for other shares."""
+    return label_arrays(channel)
 
 
 def _one_label(size: int, label: int, share: float, other: int | None = None) -> FloatArray:

@@ -49,11 +49,11 @@ class PlannedChoices(PlannedKind[Choices]):
     def families(self, question: Choices) -> Sequence[Family]:
         """Every label has any share: its error depends on no other."""
         size = len(question.values)
-        return [
-            Family(
-                lambda share: np.full(size, share), lambda share: f"{100 * share:.0f} % of the people have the label"
-            )
-        ]
+
+        def words(share: float) -> str:
+            return f"{'everybody has' if share > NEARLY_ALL else f'{100 * share:.0f} % of the people have'} the label"
+
+        return [Family(lambda share: np.full(size, share), words)]
 
     def rows(self, question: Choices, shares: FloatArray) -> dict[str, float]:
         """Return the share of people who have each label."""
