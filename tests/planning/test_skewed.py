@@ -52,7 +52,7 @@ class Case:
     shares: list[float] | np.ndarray
     estimate: Callable[[Tally], np.ndarray] = shares_of
     head: str = "levels = { strict = 1, open = 4 }"
-    short: int = 100
+    short: int = 60
     long: int = 3000
 
     @property
@@ -72,9 +72,9 @@ CASES = {
     "set, a budget per label": Case(f'kind = "choices"\n{ITEMS}', TICKED, supports_of),
     "set, one budget": Case(f'kind = "choices"\nbudget = "set"\n{ITEMS}', TICKED, supports_of),
     "set, at most two": Case(f'kind = "choices"\nbudget = "set"\nat_most = 2\n{ITEMS}', FEW_TICKED, supports_of),
-    "number": Case(NUMBER, LATE, mean_of, short=15, long=600),
+    "number": Case(NUMBER, LATE, mean_of, short=12, long=600),
     "number for its mean": Case(
-        'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 17\npurpose = "mean"', LATE[:17], mean_of
+        'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 17\npurpose = "mean"', LATE[:17], mean_of, short=150
     ),
     "hidden levels, integers": Case(
         f'{VALUES}\nmechanism = "krr"', SKEWED, head="levels = { strict = 1, open = 3 }\nhide_level = { epsilon = 2 }"
