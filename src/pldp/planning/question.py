@@ -89,7 +89,7 @@ class QuestionPlan(Record):
         >>> from pldp import Survey, plan
         >>> spent = plan(Survey.load("examples/shopping.toml"), 1000).questions[2]
         >>> spent.half_width(), spent.worst_half_width()
-        ('± 18.3 euros', '± 20.6 euros')
+        ('± 18.3 euros', '± 23 euros')
         """
         return f"± {self.amount(float(self.interval_width(confidence).max()) / 2)}"
 
