@@ -382,8 +382,9 @@ def density(fused: Any) -> dict[str, Any]:
 
 
 def plan_numbers(survey: Any, people: int, **options: Any) -> dict[str, Any]:
-    """The standard errors of a plan and its comparison of designs."""
-    planned = plan(survey, people, **options)
+    """The standard errors of a plan at equal shares, unless others are given, and its comparison of designs."""
+    equal = {question.name: "equal" for question in survey.questions}
+    planned = plan(survey, people, **options | {"shares": equal | options.get("shares", {})})
     return {
         "questions": {
             each.question: {
@@ -399,7 +400,7 @@ def plan_numbers(survey: Any, people: int, **options: Any) -> dict[str, Any]:
             for each in planned.questions
         },
         "designs": [[each.ask, each.split, list(each.budgets), each.squared_error] for each in planned.designs],
-        "people": dict(planned.people_for(0.02, 0.9)),
+        "people": {name: each.plausible for name, each in planned.people_for(0.02, 0.9).items()},
     }
 
 

@@ -16,7 +16,7 @@ from pldp.errors import PlanError, SurveyError
 from pldp.estimates import Decoder, frequencies, itemsets, mean
 from pldp.mechanisms.arrays import arrays, label_arrays, piecewise_arrays
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.plan import level_weights
+from pldp.planning.levels import level_weights
 from pldp.simulate import Population, perturb, simulate_reports
 from pldp.simulate.kinds import BY_KIND as SIMULATED
 from pldp.survey import Question, loads
@@ -173,10 +173,15 @@ def test_what_is_known_for_plain_choices_only_is_refused(words: str) -> None:
 
 def test_people_for_an_error_are_those_of_shares() -> None:
     sets = survey_of(QUESTIONS["several labels"])
-    needed = plan(sets, 1000).people_for(0.01)["q"]
+    needed = plan(sets, 1000).people_for(0.01)["q"].plausible
     assert plan(sets, needed).questions[0].interval_width().max() / 2 == pytest.approx(0.01, rel=1e-3)
-    with pytest.raises(PlanError, match="question 'q' is a number"):
-        plan(survey_of(QUESTIONS["number"]), 1000).people_for(0.01)
+    number = plan(survey_of(QUESTIONS["number"]), 1000)
+    with pytest.raises(PlanError, match="question 'q' is a number: give its error by name"):
+        number.people_for(0.01)
+    needed = number.people_for({"q": 0.5})["q"]
+    wide = plan(survey_of(QUESTIONS["number"]), needed.plausible).questions[0]
+    assert wide.interval_width().max() / 2 == pytest.approx(0.5, rel=1e-3)
+    assert needed.worst > needed.plausible
 
 
 WRONG = {

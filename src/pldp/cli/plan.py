@@ -1,7 +1,11 @@
 """`pldp plan`: the errors to expect, and the best way to ask, before anybody is asked."""
 
 import argparse
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -10,10 +14,11 @@ from pldp.cli.arguments import check_plot, read_counts, read_level_mix
 from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
-from pldp.planning import Plan, plan
-from pldp.survey import load
+from pldp.planning import EQUAL, SHARE, Plan, plan
+from pldp.survey import Survey, load
 
-SHOWN_DESIGNS = 5
+SHOWN_DESIGNS: Final = 5
+NEEDED: Final = ("plausible", "worst")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +27,19 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("survey", help="survey file")
     add("--people", type=int, required=True, metavar="N", help="how many people will report")
     add("--level-mix", metavar="MIX", help="how often each level is chosen: strict=0.5,open=0.5; default equal")
-    add("--shares", metavar="FILE", help="CSV with question, value, people of an earlier survey; default equal shares")
-    add("--error", type=float, metavar="E", help="tell how many people make every interval at most ± E, such as 0.01")
+    add(
+        "--shares",
+        metavar="FILE",
+        help="plausible shares: JSON that pldp estimate wrote, JSON with shares by question, or CSV with question, "
+        "value, people; or the word equal; default a guess, which is shown",
+    )
+    add(
+        "--error",
+        action="append",
+        metavar="E",
+        help="tell how many people make every interval at most ± E, such as 0.01; of a number by name, such as spent=5 "
+        "(may be repeated)",
+    )
     add("--hide-level", metavar="EPSILON", help="plan as if levels were hidden behind a label of this ε")
     add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
     add("--plot", metavar="FILE", help="draw error against people and ε (.png, .svg or .pdf)")
@@ -38,9 +54,11 @@ def _run(args: argparse.Namespace) -> None:
     mix = read_level_mix(args.level_mix)
     if mix is not None and any(isinstance(weight, dict) for weight in mix.values()):
         raise UsageError("--level-mix: a plan takes one weight per level, not weights per value")
-    shares = None if args.shares is None else read_counts(survey, args.shares, "--shares")
-    planned = plan(survey, args.people, level_mix=mix, shares=shares, hide_level=args.hide_level)
-    needed = None if args.error is None else planned.people_for(args.error, args.confidence)
+    planned = plan(
+        survey, args.people, level_mix=mix, shares=_read_shares(survey, args.shares), hide_level=args.hide_level
+    )
+    errors = _read_errors(planned, args.error)
+    needed = planned.people_for(errors, args.confidence) if errors else None
     content = planned.to_mapping(args.confidence)
     # Whatever can fail comes before anything is printed.
     best = planned.best_survey() if args.out else None
@@ -49,19 +67,67 @@ def _run(args: argparse.Namespace) -> None:
     if best is not None:
         best.save(args.out)
     if needed is not None:
-        content = {**content, "people_needed": dict(needed)}
-    emit(args, content, lambda console: _show(console, planned, args, needed))
+        people = {name: {"error": errors[name], **asdict(each)} for name, each in needed.items()}
+        content = {**content, "people_needed": people}
+    emit(args, content, lambda console: _show(console, planned, content, args))
 
 
-def _show(console: Console, planned: Plan, args: argparse.Namespace, needed: Any) -> None:
-    console.print(_questions_table(planned, args, needed))
+def _read_shares(survey: Survey, path: str | None) -> Any:
+    """Read plausible shares from a file."""
+    if path is None or path == EQUAL:
+        return path
+    if not path.endswith(".json"):
+        return read_counts(survey, path, "--shares")
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise UsageError(f"--shares: {path}{line}: not valid JSON") from None
+    if not isinstance(found, dict):
+        raise UsageError(
+            f"--shares: {path} must be what pldp estimate --json writes, or an object of shares by question"
+        )
+    return found
+
+
+def _read_errors(planned: Plan, texts: Sequence[str] | None) -> dict[str, float]:
+    """Read `0.02` for all questions, and `spent=5` for one of them, in its own unit."""
+    errors: dict[str, float] = {}
+    for text in sorted(texts or (), key=lambda text: "=" in text):  # those of single questions last
+        name, given, number = text.rpartition("=")
+        try:
+            error = float(number)
+        except ValueError:
+            raise UsageError(f"--error must look like 0.02 or spent=5, not {text[:40]!r}") from None
+        errors |= {name: error} if given else dict.fromkeys((each.question for each in planned.questions), error)
+    by_name = {text.rpartition("=")[0] for text in texts or ()}
+    for each in planned.questions:
+        if each.question in errors and each.unit != SHARE and each.question not in by_name:
+            unit = f" in {each.unit}" if each.unit else ""
+            raise UsageError(
+                f"--error: question {each.question!r} is a number: add --error {each.question}=E, its error{unit}"
+            )
+    return errors
+
+
+def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> None:
+    console.print(_questions_table(planned, args))
+    if "people_needed" in content:
+        console.print(_people_table(planned, content["people_needed"], args))
+    for each in planned.questions:
+        console.print(f"{each.question}, plausible: {each.assumed}. Worst: {each.worst.shares}.")
     console.print(_levels_table(planned))
+    if any(each.thresholds for each in planned.questions):
+        console.print(_thresholds_table(planned))
+    if any(each["quantiles"] for each in content["questions"]):
+        console.print(_quantiles_table(planned, content, args))
     if len(planned.designs) > 1:
         console.print(_designs_table(planned))
     show_prices(console, planned.survey)
-    for each in planned.questions:
-        if each.advice is not None:
-            console.print(f"{each.question}: {each.advice}.")
+    for each, entry in zip(planned.questions, content["questions"], strict=True):
+        for words in (*each.remarks, entry["no_quantiles"], each.advice):
+            if words is not None:
+                console.print(f"{each.question}: {words}.")
     console.print(_advice(planned))
 
 
@@ -84,7 +150,7 @@ def _asked(ask: int, planned: Plan) -> str:
     return "all questions" if ask == every else f"{ask} of {every} questions, picked at random"
 
 
-def _questions_table(planned: Plan, args: argparse.Namespace, needed: Any) -> Table:
+def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
     asked = planned.questions
     columns = {
         "question": [each.question for each in asked],
@@ -92,14 +158,43 @@ def _questions_table(planned: Plan, args: argparse.Namespace, needed: Any) -> Ta
         "answers": [f"{each.reports:,.0f}" for each in asked],
         "standard error": [each.typical_error for each in asked],
         f"widest {args.confidence:.0%} interval": [each.half_width(args.confidence) for each in asked],
+        "at worst": [each.worst_half_width(args.confidence) for each in asked],
         "a forged report is": [f"{each.manipulation:.1f} people" for each in asked],
     }
     if planned.survey.level_channel is not None:
         columns["hiding costs"] = [f"× {each.hiding_cost:.2f}" for each in asked]
-    if needed is not None:
-        columns[f"people for ± {args.error:g}"] = [f"{needed[each.question]:,}" for each in asked]
     title = f"{planned.survey.title}: {planned.people:,} people"
     return make_table(columns, zip(*columns.values(), strict=True), range(1, len(columns)), title=title)
+
+
+def _people_table(planned: Plan, needed: Mapping[str, Any], args: argparse.Namespace) -> Table:
+    heads = ("question", "every interval at most", "people at plausible shares", "people at the worst shares")
+    rows = [
+        (each.question, f"± {own['error']:g} {each.unit}".removesuffix(f" {SHARE}"), *(f"{own[n]:,}" for n in NEEDED))
+        for each in planned.questions
+        if (own := needed.get(each.question)) is not None
+    ]
+    return make_table(heads, rows, range(1, 4), title=f"people needed, {args.confidence:.0%} intervals")
+
+
+def _thresholds_table(planned: Plan) -> Table:
+    heads = ("question", "threshold", "people needed if stricter levels are dropped", "and all others use this level")
+    rows = [
+        (each.question, own.level, f"× {own.dropped:.2f}", f"× {own.capped:.2f}")
+        for each in planned.questions
+        for own in each.thresholds
+    ]
+    return make_table(heads, rows, {2, 3}, title="a threshold in place of personal levels, for the same interval")
+
+
+def _quantiles_table(planned: Plan, content: Mapping[str, Any], args: argparse.Namespace) -> Table:
+    heads = ("question", "quantile", "plausible", f"expected {args.confidence:.0%} interval")
+    rows = [
+        (each.question, row["label"], each.amount(row["assumed"]), f"{each.amount(row['interval_width'])} wide")
+        for each, entry in zip(planned.questions, content["questions"], strict=True)
+        for row in entry["quantiles"]
+    ]
+    return make_table(heads, rows, {2, 3}, title="quantiles")
 
 
 def _levels_table(planned: Plan) -> Table:
@@ -113,7 +208,7 @@ def _levels_table(planned: Plan) -> Table:
             each.amount(level.standard_error),
             level.mechanism,
             ", ".join(
-                f"{name} × {error / level.standard_error:.2f}"
+                f"{name} × {error / level.standard_error:.2f}" if level.standard_error else name
                 for name, error in level.mechanisms.items()
                 if name != level.mechanism
             ),

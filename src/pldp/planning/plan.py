@@ -1,113 +1,35 @@
 """What errors to expect from a survey, and how to ask better, before anybody is asked."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from pldp.errors import EpsilonError, PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, RandomizedResponse, build_stages
+from pldp.errors import EpsilonError, EstimateError, PlanError
+from pldp.estimates import Row, estimate
+from pldp.mechanisms import build_stages
 from pldp.mechanisms.arrays import FloatArray
+from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.kinds.kind import SHARE, Given, OneReport
-from pldp.records import Brief, Record
+from pldp.planning.kinds.kind import SHARE
+from pldp.planning.levels import Levels, compare_thresholds, pool_levels
+from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
+from pldp.planning.worst import find_worst
+from pldp.records import Record
 from pldp.show import Table, panel
 from pldp.survey import ONCE, Question, Survey, repeat_mapping
+from pldp.tallies import Tally
 from pldp.usage import require
 
 LevelMix = Mapping[str, float]
 
 _SHOWN = 3
 """Questions in the short form of a plan."""
-
-
-@dataclass(frozen=True, repr=False)
-class LevelPlan(Brief):
-    """One level of a question, with the standard error to expect from its reports alone.
-
-    That is the error of a share 1/k, of the share of a label among several (root mean square), or of a mean.
-    `mechanisms` has it for each mechanism, best first. For shares `auto` is within half a percent of the first;
-    for numbers it is the one that shows the distribution best, which may not be the best for the mean.
-    """
-
-    level: str
-    epsilon: float
-    mechanism: str
-    reports: float
-    standard_error: float
-    mechanisms: Mapping[str, float]
-
-    @property
-    def best(self) -> str:
-        """The most accurate mechanism."""
-        return next(iter(self.mechanisms))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class QuestionPlan(Record):
-    """What to expect of one question: rows (the share of each label, or the mean) with their values and errors."""
-
-    question: str
-    kind: str
-    unit: str  # of the rows: `share`, or the unit of a number
-    reach: float  # how far apart two values can be
-    shares: FloatArray  # those assumed, of labels or buckets
-    rows: Mapping[str, float]  # what is estimated, with its value if those shares are true
-    reports: float
-    standard_error: FloatArray
-    hiding_cost: float  # how many times larger errors (root mean square) are than with labels that tell the level
-    manipulation: float  # people that one forged report can count as; of a mean, the largest true number, so many times
-    levels: tuple[LevelPlan, ...]
-    advice: str | None = None  # what would be better, in words
-
-    def interval_width(self, confidence: float = 0.95) -> FloatArray:
-        """Return the expected width of each interval (both sides together)."""
-        return np.asarray(2 * _z(confidence) * self.standard_error)
-
-    @property
-    def contents(self) -> str:
-        """What is estimated, in words."""
-        return f"{len(self.rows):,} shares" if self.unit == SHARE else ", ".join(self.rows)
-
-    @property
-    def typical_error(self) -> str:
-        """The standard error in words: of shares the root mean square, of numbers that of each row."""
-        if self.unit == SHARE:
-            return self.amount(float(np.sqrt((self.standard_error**2).mean())))
-        return ", ".join(self.amount(error) for error in self.standard_error.tolist())
-
-    def half_width(self, confidence: float = 0.95) -> str:
-        """Return the widest interval in words.
-
-        >>> from pldp import Survey
-        >>> plan(Survey.load("examples/shopping.toml"), 1000).questions[2].half_width()
-        '± 18.3 euros'
-        """
-        return f"± {self.amount(float(self.interval_width(confidence).max()) / 2)}"
-
-    def amount(self, number: float) -> str:
-        """Write an error for people, with its unit where it is not a share."""
-        return f"{number:.4f}" if self.unit == SHARE else f"{number:.3g} {self.unit}".strip()
-
-    def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
-        """Return plain data."""
-        widths = self.interval_width(confidence)
-        names = ("question", "kind", "unit", "reports", "hiding_cost", "manipulation", "advice")
-        of_level = ("level", "epsilon", "mechanism", "best", "reports", "standard_error", "mechanisms")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "rows": [
-                {"label": label, "assumed": value, "standard_error": float(error), "interval_width": float(width)}
-                for (label, value), error, width in zip(self.rows.items(), self.standard_error, widths, strict=True)
-            ],
-            "levels": [{name: getattr(level, name) for name in of_level} for level in self.levels],
-        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,22 +70,63 @@ class Plan(Record):
         best = self.designs[0]
         return self.survey if best.split == "given" else redesigned(self.survey, best)
 
-    def people_for(self, error: float, confidence: float = 0.95) -> Mapping[str, int]:
-        """Return how many people each question needs so that every interval is within ± error, a share.
+    def people_for(self, error: float | Mapping[str, float], confidence: float = 0.95) -> Mapping[str, PeopleNeeded]:
+        """Return how many people make every interval of a question at most ± error: at plausible, and at worst shares.
 
+        Parameters
+        ----------
+        error
+            A share, for all questions; or an error by question, in its own unit: only these are then answered.
+        confidence
+            Of the intervals.
+
+        Examples
+        --------
         >>> from pldp import Survey
         >>> planned = plan(Survey.load("examples/commute.toml"), 10_000)
-        >>> planned.people_for(0.02)
-        {'mode': 12066, 'late': 8439}
+        >>> planned.people_for(0.02)["mode"]
+        PeopleNeeded(plausible=18293, worst=20551)
+        >>> plan(Survey.load("examples/shopping.toml"), 10_000).people_for({"spent": 5})
+        {'spent': PeopleNeeded(plausible=13465, worst=21127)}
         """
-        if not 0 < error < 1:
-            raise PlanError(f"error must be a share above 0 and below 1, not {error}")
-        other = next((each for each in self.questions if each.unit != SHARE), None)
-        if other is not None:
-            instead = "is a number: compare plans of different numbers of people instead"
-            raise PlanError(f"error must be one of shares; question {other.question!r} {instead}")
-        wanted = {each.question: _z(confidence) * float(each.standard_error.max()) / error for each in self.questions}
-        return {name: math.ceil(self.people * ratio**2) for name, ratio in wanted.items()}
+        asked = {each.question: each for each in self.questions}
+        wanted = error if isinstance(error, Mapping) else dict.fromkeys(asked, error)
+        for name, own in wanted.items():
+            _check_error(asked, name, own, by_name=isinstance(error, Mapping))
+        return {name: asked[name].people_for(own, confidence, self.people) for name, own in wanted.items()}
+
+    def quantiles(self, question: str, confidence: float = 0.95) -> tuple[Row, ...]:
+        """Return the quantiles of a number with the intervals to expect; none for other questions.
+
+        They are the rows of an estimate whose reports came exactly as often as they do on average at the assumed
+        shares, the *Asimov data set* of Cowan, Cranmer, Gross and Vitells, "Asymptotic Formulae for Likelihood-based
+        Tests of New Physics" (2011). Single collections have narrower and wider ones.
+
+        >>> from pldp import Survey
+        >>> rows = plan(Survey.load("examples/shopping.toml"), 10_000).quantiles("spent")
+        >>> [row.label for row in rows]
+        ['5 %', '25 %', '50 %', '75 %', '95 %']
+        >>> all(0 < row.high - row.low < 100 for row in rows)
+        True
+        """
+        asked, planned = (
+            self.survey.question(question),
+            next(each for each in self.questions if each.question == question),
+        )
+        kind, reports = BY_KIND[asked.kind], {level.level: level.reports for level in planned.levels}
+        pairs = zip(asked.levels, asked.channels, strict=True)
+        counts = {
+            (question, level.name): kind.expected_counts(asked, channel, reports.get(level.name, 0.0), planned.shares)
+            for level, channel in pairs
+        }
+        if any(each is None for each in counts.values()):
+            return ()
+        people = sum(each.reports for each in counts.values())
+        try:
+            found = estimate(Tally(self.survey, counts, people), question, confidence=confidence)
+        except EstimateError as error:
+            raise PlanError(f"quantiles of {question}: {error}") from None
+        return tuple(row for row in found.rows(confidence) if row.label not in planned.rows)
 
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return the plan as plain data; `no_designs` says why there are no designs where there are none."""
@@ -171,11 +134,23 @@ class Plan(Record):
         return {
             "people": self.people,
             "confidence": confidence,
-            "questions": [each.to_mapping(confidence) for each in self.questions],
+            "questions": [
+                {**each.to_mapping(confidence), **self._quantiles_mapping(each.question, confidence)}
+                for each in self.questions
+            ],
             "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
             "repeat": repeat_mapping(self.survey),
         }
+
+    def _quantiles_mapping(self, question: str, confidence: float) -> dict[str, Any]:
+        try:
+            rows, reason = self.quantiles(question, confidence), None
+        except PlanError as error:
+            rows, reason = (), str(error)
+        columns = ((row.label, row.estimate, row.high - row.low) for row in rows)
+        names = ("label", "assumed", "interval_width")
+        return {"quantiles": [dict(zip(names, each, strict=True)) for each in columns], "no_quantiles": reason}
 
     def plot(self, confidence: float = 0.95) -> Any:
         """Draw the error of each question against people and against ε, and return the Matplotlib figure."""
@@ -185,14 +160,25 @@ class Plan(Record):
 
     def __repr__(self) -> str:
         lines = [f"Plan of {self.survey.title!r}: {self.people:,} people, {len(self.questions)} questions"]
-        lines += [f"  {each.question}: {each.half_width()}" for each in self.questions[:_SHOWN]]
+        lines += [
+            f"  {each.question}: {each.half_width()}, at worst {each.worst_half_width()}"
+            for each in self.questions[:_SHOWN]
+        ]
         return "\n".join([*lines, *(["  …"] if len(self.questions) > _SHOWN else [])])
 
     def _repr_html_(self) -> str:
         """Show the expected errors in notebooks."""
-        heads = ("question", "answers", "95 % interval", "a forged report counts as")
-        counts = ((each, f"{each.reports:,.0f}", f"{each.manipulation:.1f}") for each in self.questions)
-        rows = [(each.question, answers, each.half_width(), forged) for each, answers, forged in counts]
+        heads = ("question", "answers", "95 % interval", "at the worst shares", "a forged report counts as")
+        rows = [
+            (
+                each.question,
+                f"{each.reports:,.0f}",
+                each.half_width(),
+                each.worst_half_width(),
+                f"{each.manipulation:.1f}",
+            )
+            for each in self.questions
+        ]
         return panel(self.survey.title, f"{self.people:,} people", Table("", heads, rows))
 
 
@@ -201,7 +187,7 @@ def plan(
     people: int,
     *,
     level_mix: LevelMix | None = None,
-    shares: Mapping[str, Given] | None = None,
+    shares: AssumedShares = None,
     hide_level: float | str | None = None,
 ) -> Plan:
     """Return the errors to expect if so many people take part.
@@ -216,8 +202,10 @@ def plan(
         How often each level is chosen, in any scale; equal by default. A question that offers only some levels gets the
         mix of those.
     shares
-        Shares of each question assumed to be true, in order or by label, for example from an earlier survey. By default
-        labels have equal shares, each label of several is had by half of the people, and numbers are spread evenly.
+        Shares that are plausible: `Results` of an earlier survey; or by question, in order or by label, a `Result`, or
+        the mean of a number as in `{"spent": {"mean": 40}}`; or `"equal"`. By default one label has half of the people
+        and the others share the rest (of labels with budgets the least protected one), each label of several is had by
+        half of the people, and numbers are spread evenly. Errors at the worst shares stand beside.
     hide_level
         Plan as if levels were hidden behind a label of this ε.
 
@@ -233,37 +221,27 @@ def plan(
     require(survey, Survey, "pldp.plan(survey, people)")
     if type(people) is not int or people < 1:
         raise PlanError(f"people must be a whole number of at least 1, not {people!r}")
-    for option, given, what, known in (
-        ("level_mix", level_mix, "levels", survey.levels),
-        ("shares", shares, "questions", survey.questions),
-    ):
-        unknown = set(given or ()) - {each.name for each in known}
-        if unknown:
-            raise PlanError(f"{option} must name {what} of the survey; {min(unknown)[:40]!r} is none")
+    unknown = set(level_mix or ()) - {level.name for level in survey.levels}
+    if unknown:
+        raise PlanError(f"level_mix must name levels of the survey; {min(unknown)[:40]!r} is none")
     planned = survey if hide_level is None else hiding(survey, hide_level)
+    assumed = assume_shares(planned, shares)
     questions = tuple(
-        _question_plan(planned, each, people, level_mix, (shares or {}).get(each.name)) for each in planned.questions
+        _question_plan(planned, each, people, level_mix, assumed[each.name]) for each in planned.questions
     )
     return Plan(planned, people, level_mix, questions)
 
 
 def _question_plan(
-    survey: Survey, question: Question, people: int, level_mix: LevelMix | None, given: Given
+    survey: Survey, question: Question, people: int, level_mix: LevelMix | None, assumed: Assumed
 ) -> QuestionPlan:
-    kind = BY_KIND[question.kind]
+    kind, shares = BY_KIND[question.kind], assumed.shares
     mix = np.array(list(_mix(survey, question, level_mix).values()))
     reports = people * (survey.ask or len(survey.questions)) / len(survey.questions)
-    shares = kind.shares(question, given)
     chosen = [place for place, share in enumerate(mix) if share > 0]
-    levels = tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen)
-    cost = 1.0
-    variance, manipulation = pool_levels(question, question.channels, reports * mix, shares)
-    if survey.level_channel is not None:
-        told = RandomizedResponse.of(len(mix), LARGEST_EPSILON * MICRO)
-        variance, if_told = (
-            kind.hidden_variance(question, label, mix, reports, shares) for label in (survey.level_channel, told)
-        )
-        cost = float(np.sqrt(variance.mean() / if_told.mean()))
+    plans = tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen)
+    levels = Levels(question, question.channels, reports * mix, survey.level_channel)
+    variance = levels.variance(shares)
     return QuestionPlan(
         question=question.name,
         kind=question.kind,
@@ -273,38 +251,34 @@ def _question_plan(
         rows=kind.rows(question, shares),
         reports=reports,
         standard_error=np.sqrt(variance),
-        hiding_cost=cost,
-        manipulation=manipulation,
-        levels=levels,
-        advice=kind.advice(question, [level.mechanisms for level in levels]),
+        hiding_cost=1.0 if levels.label is None else _cost_of_hiding(variance, levels.told().variance(shares)),
+        manipulation=pool_levels(question, question.channels, reports * mix, shares)[1],
+        levels=plans,
+        assumed=assumed.words,
+        worst=find_worst(kind.families(question), levels.widest, float(variance.max())),
+        thresholds=compare_thresholds(levels, shares),
+        remarks=kind.remarks(question),
+        advice=kind.advice(question, [level.mechanisms for level in plans]),
     )
 
 
-def pool_levels(
-    question: Question, channels: Sequence[Channel], reports: FloatArray, shares: FloatArray
-) -> tuple[FloatArray, float]:
-    """Put the expected reports of a question's levels together: Σ_g w_g z_g with w_g ∝ n_g/V_g, row by row.
-
-    Return the variance of each row, Σ_g w_g² V_g/n_g, and the people that one forged report counts as, at the level
-    and in the row where it does most harm.
-    """
-    kind, people = BY_KIND[question.kind], reports.sum()
-    levels = [
-        (kind.one_report(question, channel, shares), n) for channel, n in zip(channels, reports, strict=True) if n > 0
-    ]
-    parts = list(zip(level_weights(levels), levels, strict=True))
-    variance = np.asarray(sum(weight**2 * own.variance / n for weight, (own, n) in parts))
-    return variance, max(float(np.max(weight * people / n * own.forged)) for weight, (own, n) in parts)
+def _cost_of_hiding(hidden: FloatArray, told: FloatArray) -> float:
+    """Return how many times larger errors (root mean square) are; the same where there are none."""
+    return float(np.sqrt(hidden.mean() / told.mean())) if told.mean() > 0 else 1.0
 
 
-def level_weights(levels: Sequence[tuple[OneReport, float]]) -> FloatArray:
-    """Return the weight of every level, given its reports, in every row of the result, or in all of them."""
-    reports = np.array([n for _, n in levels])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.array([n / np.atleast_1d(own.pooled_by) for own, n in levels])
-        weights = precision / precision.sum(axis=0)
-    # Where a level has no error at all, which takes values without protection that nobody or everybody has, any do.
-    return np.asarray(np.where(np.isfinite(weights), weights, (reports / reports.sum())[:, None]))
+def _check_error(asked: Mapping[str, QuestionPlan], name: str, error: float, *, by_name: bool) -> None:
+    """Refuse an error of a question that is none, or that is not in its unit."""
+    if name not in asked:
+        raise PlanError(f"error must name questions of the survey; {name[:40]!r} is none")
+    planned = asked[name]
+    if planned.unit == SHARE and not 0 < error < 1:
+        raise PlanError(f"error must be a share above 0 and below 1, not {error}")
+    if planned.unit != SHARE and not by_name:
+        unit = f"in {planned.unit}" if planned.unit else "in its own unit"
+        raise PlanError(f"error is a share, and question {name!r} is a number: give its error by name, {unit}")
+    if not 0 < error < math.inf:
+        raise PlanError(f"error of question {name!r} must be above 0 and finite, not {error}")
 
 
 def _mix(survey: Survey, question: Question, level_mix: LevelMix | None) -> dict[str, float]:
@@ -337,9 +311,3 @@ def _level_plan(question: Question, place: int, reports: float, shares: FloatArr
         standard_error=errors[own.mechanism],
         mechanisms=dict(sorted(errors.items(), key=lambda entry: entry[1])),
     )
-
-
-def _z(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise PlanError(f"confidence must be above 0 and below 1, not {confidence}")
-    return NormalDist().inv_cdf((1 + confidence) / 2)

@@ -6,9 +6,12 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.errors import EpsilonError, PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, build
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel
+from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE
-from pldp.planning.plan import Plan, QuestionPlan, pool_levels
+from pldp.planning.levels import pool_levels
+from pldp.planning.plan import Plan
+from pldp.planning.question import QuestionPlan, reach_of
 from pldp.survey import Question
 
 MOST_LINES: Final = 8
@@ -21,19 +24,25 @@ _COLOURS: Final = ("#0b5394", "#d55e00", "#2e7d32", "#8e44ad", "#b7950b", "#0083
 
 
 def plot_plan(plan: Plan, confidence: float) -> Any:
-    """Draw the widest interval (±) of each question, left against people, right against ε."""
+    """Draw the widest interval (±) of each question, left against people, right against ε.
+
+    Lines are at the assumed shares; on the left, shades reach up to the worst shares.
+    """
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - optional
         from matplotlib.ticker import PercentFormatter  # noqa: PLC0415 - optional
     except ImportError:
         raise PlanError("plot needs matplotlib: pip install 'pldp[plots]'") from None
-    worst = sorted(plan.questions, key=lambda each: -_half_width(each, confidence))[:MOST_LINES]
+    shown = sorted(plan.questions, key=lambda each: -_half_width(each, confidence))[:MOST_LINES]
     figure = Figure(figsize=(9.5, 4.2), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
     people = plan.people * np.geomspace(0.1, 10, 21)
-    for colour, each in zip(_COLOURS, worst, strict=False):
+    for colour, each in zip(_COLOURS, shown, strict=False):
         error = _half_width(each, confidence)
-        left.plot(people, error * np.sqrt(plan.people / people), color=colour, label=_label(each))
+        fewer = np.sqrt(plan.people / people)
+        left.plot(people, error * fewer, color=colour, label=_label(each))
+        worst = reach_of(confidence) * each.worst.standard_error / each.reach
+        left.fill_between(people, error * fewer, worst * fewer, color=colour, alpha=0.12, linewidth=0)
         right.plot(SCALES, [error * _relative(plan, each, scale) for scale in SCALES], color=colour)
     for axes, planned, words in ((left, plan.people, "people"), (right, 1, "all ε multiplied by")):
         axes.axvline(planned, color="#9aa0a6", linewidth=0.8, linestyle="--")
@@ -49,7 +58,7 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
     asked = len(plan.questions)
     cut = f", the {MOST_LINES} least accurate of {asked} questions" if asked > MOST_LINES else ""
     figure.suptitle(f"{plan.survey.title}: {plan.people:,} people{cut}", x=0.01, ha="left", fontsize=11)
-    left.legend(frameon=False, fontsize=9)
+    left.legend(frameon=False, fontsize=9, title="shaded: up to the worst shares", title_fontsize=8)
     return figure
 
 
@@ -73,7 +82,7 @@ def _relative(plan: Plan, each: QuestionPlan, factor: float) -> float:
     before, after = (
         float(pool_levels(question, channels, counts, each.shares)[0].max()) for channels in (question.channels, scaled)
     )
-    return float(np.sqrt(after / before))
+    return float(np.sqrt(after / before)) if before > 0 else 1.0
 
 
 def _scale_channel(question: Question, level: int, factor: float) -> Channel:
@@ -83,4 +92,4 @@ def _scale_channel(question: Question, level: int, factor: float) -> Channel:
         micro if micro == math.inf else min(most, max(1000, round(micro * factor)))
         for micro in question.promises(level)
     )
-    return build(own.mechanism, own.size, scaled if len(scaled) > 1 else scaled[0])
+    return BY_KIND[question.kind].rescale(question, own, scaled)

@@ -1,13 +1,24 @@
 """Plan a choice of several labels: the share of people who have each label."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, build_whole_set, family, names, planned_share
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build_whole_set, family, names, planned_share
 from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
-from pldp.planning.kinds.kind import Given, OneReport, PlannedKind, order_shares
+from pldp.planning.kinds.kind import (
+    NEARLY_ALL,
+    Family,
+    Given,
+    OneReport,
+    PlannedKind,
+    as_numbers,
+    earlier_rows,
+    order_shares,
+    unprotected_labels,
+)
 from pldp.survey import Choices
 
 
@@ -15,14 +26,34 @@ class PlannedChoices(PlannedKind[Choices]):
     """A share per label, each pooled over levels by its own precision."""
 
     def shares(self, question: Choices, given: Given) -> FloatArray:
-        """Return the shares of people who have each label: by default one half, or less where few may be ticked."""
-        size, ordered = len(question.values), order_shares(question, question.values, given)
-        shares = (
-            np.full(size, planned_share(size, question.at_most)) if ordered is None else np.asarray(ordered, np.float64)
-        )
+        """Return the shares of people who have each label: by default one half, each label by itself.
+
+        Equal ones are less where few labels may be ticked: those that mechanisms are compared at.
+        """
+        size = len(question.values)
+        if given is None or isinstance(given, str):
+            return np.full(size, 0.5 if given is None else planned_share(size, question.at_most))
+        shares = as_numbers(question, order_shares(question, question.values, given))
         if shares.shape != (size,) or not ((shares >= 0) & (shares <= 1)).all():
             raise PlanError(f"shares of {question.name} must be {size} numbers from 0 to 1, one for each label")
         return shares
+
+    def guess(self, question: Choices) -> str:
+        """A label that half of the people have is about as hard as it gets."""
+        return "half of the people have the label, each label by itself"
+
+    def earlier(self, question: Choices, entry: Mapping[str, Any]) -> Given:
+        """Return the nearest shares that could be true."""
+        return {label: min(1.0, max(0.0, found)) for label, found in earlier_rows(question, entry).items()}
+
+    def families(self, question: Choices) -> Sequence[Family]:
+        """Every label has any share: its error depends on no other."""
+        size = len(question.values)
+
+        def words(share: float) -> str:
+            return f"{'everybody has' if share > NEARLY_ALL else f'{100 * share:.0f} % of the people have'} the label"
+
+        return [Family(lambda share: np.full(size, share), words)]
 
     def rows(self, question: Choices, shares: FloatArray) -> dict[str, float]:
         """Return the share of people who have each label."""
@@ -33,6 +64,10 @@ class PlannedChoices(PlannedKind[Choices]):
         form: SetArrays = arrays(channel)
         variance = form.variance(shares)
         return OneReport(variance, variance, form.forged)
+
+    def remarks(self, question: Choices) -> tuple[str, ...]:
+        """Name labels without protection."""
+        return unprotected_labels(question)
 
     def special(self, question: Choices) -> str | None:
         """Its budget counts for each label."""
@@ -46,6 +81,12 @@ class PlannedChoices(PlannedKind[Choices]):
         """Build another mechanism that costs no more: one budget for the whole set, as large as those of all labels."""
         cost = min(question.charge(level), LARGEST_EPSILON * MICRO)
         return build_whole_set(name, len(question.values), cost, question.at_most)
+
+    def rescale(self, question: Choices, channel: Channel, budgets: tuple[Micro, ...]) -> Channel:
+        """Keep the most labels that may be ticked where one budget protects the whole set."""
+        if not question.whole:
+            return super().rescale(question, channel, budgets)
+        return build_whole_set(channel.mechanism, channel.size, int(budgets[0]), question.at_most)
 
     def advice(self, question: Choices, levels: Sequence[Mapping[str, float]]) -> str | None:
         """Say how much more accurate one budget for the whole set is, where each label has one."""

@@ -1,24 +1,35 @@
 """What a kind of question must offer so that its errors can be planned."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, PureChannel, build
+from pldp.mechanisms import Channel, Micro, PureChannel, build
 from pldp.mechanisms.arrays import FloatArray, Numbers
-from pldp.survey import Question
+from pldp.survey import Choice, Choices, Question
 
 Q = TypeVar("Q", bound=Question)
 
-Given = Sequence[float] | Mapping[str, float] | None
-"""Shares that a user assumes: one per label or bucket, or by label; `None` where nothing is known."""
+EQUAL: Final = "equal"
+"""Shares that are all alike, where somebody asks for them."""
 
-SHARE = "share"
+Given = Sequence[float] | Mapping[str, Any] | Literal["equal"] | None
+"""Shares that a user assumes: one per label or bucket, by label, or all equal; `None` where nothing is known."""
+
+SHARE: Final = "share"
 """Unit of what is a part of the people."""
+
+
+NEARLY_ALL: Final = 0.995
+"""Share from which on a label is said to have everybody."""
+
+_LISTED: Final = 5
+"""Labels that a sentence names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +41,32 @@ class OneReport:
     forged: Numbers  # the most that a forged report can count as, in all rows or in each
 
 
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Shares that depend on one number from 0 to 1, to look for the worst among, and words for them."""
+
+    shares: Callable[[float], FloatArray]
+    words: Callable[[float], str]
+
+
 class PlannedKind(ABC, Generic[Q]):
     """The result of a question of one kind, before anybody is asked."""
 
     @abstractmethod
     def shares(self, question: Q, given: Given) -> FloatArray:
-        """Return the shares assumed of labels or buckets; refuse those that are none."""
+        """Return the shares assumed of labels or buckets, plausible ones by default; refuse those that are none."""
+
+    @abstractmethod
+    def guess(self, question: Q) -> str:
+        """Say which shares are assumed where none are given."""
+
+    @abstractmethod
+    def earlier(self, question: Q, entry: Mapping[str, Any]) -> Given:
+        """Return the shares of an earlier result of this kind, given as plain data."""
+
+    @abstractmethod
+    def families(self, question: Q) -> Sequence[Family]:
+        """Return the shares among which the worst ones are."""
 
     @abstractmethod
     def rows(self, question: Q, shares: FloatArray) -> dict[str, float]:
@@ -57,9 +88,17 @@ class PlannedKind(ABC, Generic[Q]):
         """Build the channel of another mechanism for a level."""
         return build(name, question.size, question.levels[level].micro_epsilon)
 
+    def rescale(self, question: Q, channel: Channel, budgets: tuple[Micro, ...]) -> Channel:
+        """Build a channel again with other budgets: one, or one per value."""
+        return build(channel.mechanism, channel.size, budgets if len(budgets) > 1 else budgets[0])
+
     def advice(self, question: Q, levels: Sequence[Mapping[str, float]]) -> str | None:
         """Say what would be better, given the standard error of each mechanism at every level; `None` if nothing is."""
         return None
+
+    def remarks(self, question: Q) -> tuple[str, ...]:
+        """Say what a reader of the errors should know, a sentence each."""
+        return ()
 
     def unit(self, question: Q) -> str:
         """Return what rows are measured in."""
@@ -69,27 +108,71 @@ class PlannedKind(ABC, Generic[Q]):
         """Return the difference between the largest and the smallest value that a row can have."""
         return 1.0
 
+    def expected_counts(self, question: Q, channel: Channel, reports: float, shares: FloatArray) -> Any:
+        """Return the counts that reports of a level have on average, where they show a distribution; else `None`."""
+        return None
+
     def hidden_variance(
-        self, question: Q, label_channel: PureChannel, mix: FloatArray, reports: float, shares: FloatArray
+        self,
+        question: Q,
+        channels: Sequence[Channel],
+        label_channel: PureChannel,
+        reports: FloatArray,
+        shares: FloatArray,
     ) -> FloatArray:
-        """Return the variance of each row where levels are hidden behind this label."""
+        """Return the variance of each row where the levels of these channels are hidden behind this label."""
         raise PlanError(f"question {question.name!r} cannot be planned with hidden levels: {question.hideable()}")
 
 
-def normalise(question: Question, given: Sequence[float] | None, size: int) -> FloatArray:
-    """Return shares that sum to 1: the given ones, or equal ones."""
-    if given is None:
-        return np.full(size, 1 / size)
-    shares = np.asarray(given, np.float64)
+def normalise(question: Question, given: object, size: int) -> FloatArray:
+    """Return shares that sum to 1."""
+    shares = as_numbers(question, given)
     if shares.shape != (size,) or not np.isfinite(shares).all() or (shares < 0).any() or shares.sum() <= 0:
         raise PlanError(f"shares of {question.name} must be {size} finite numbers, none negative, not all zero")
     return np.asarray(shares / shares.sum())
 
 
-def order_shares(question: Question, labels: Sequence[str], given: Given) -> Sequence[float] | None:
+def order_shares(question: Question, labels: Sequence[str], given: object) -> object:
     """Return shares in the order of the labels; labels that are left out have none."""
     if not isinstance(given, Mapping):
         return given
     if not given.keys() <= set(labels):
         raise PlanError(f"shares of {question.name} must name its labels only: {', '.join(labels[:20])}")
-    return [float(given.get(label, 0.0)) for label in labels]
+    return [given.get(label, 0.0) for label in labels]
+
+
+def as_numbers(question: Question, given: object) -> FloatArray:
+    """Return numbers as an array; refuse words and other things."""
+    try:
+        return np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise PlanError(f"shares of {question.name} must be numbers, or {EQUAL!r}") from None
+
+
+def earlier_rows(question: Question, entry: Mapping[str, Any]) -> dict[str, float]:
+    """Return the labels and estimates of an earlier result of the same kind; refuse what is none."""
+    if entry.get("kind") != question.kind:
+        other = f"of kind {entry.get('kind')}" if isinstance(entry.get("kind"), str) else "of no kind"
+        raise PlanError(
+            f"shares of {question.name}: the earlier result is {other}, and the question is {question.kind}"
+        )
+    try:
+        found = {str(row["label"]): float(row["estimate"]) for row in entry["rows"]}
+    except (KeyError, TypeError, ValueError):
+        rule = "must have rows, each with a label and an estimate, as pldp estimate --json writes them"
+        raise PlanError(f"shares of {question.name}: the earlier result {rule}") from None
+    if not found or not np.isfinite(list(found.values())).all():
+        raise PlanError(f"shares of {question.name}: the earlier result must have finite estimates")
+    return found
+
+
+def unprotected_labels(question: Choice | Choices) -> tuple[str, ...]:
+    """Say which labels have no protection at any level, and what their errors are then."""
+    rows = [question.promises(level) for level in range(len(question.levels))]
+    pairs = zip(question.values, zip(*rows, strict=True), strict=False) if question.budgets else ()
+    names = [repr(label) for label, budgets in pairs if all(budget == math.inf for budget in budgets)]
+    if not names:
+        return ()
+    listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    have = "is not protected: its error comes" if len(names) == 1 else "are not protected: their errors come"
+    return (f"{listed} {have} from who is asked and from other labels, not from noise",)

@@ -1,0 +1,134 @@
+"""The plan of one question: what to expect of its rows, its levels and thresholds, and how many people it needs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from pldp.errors import PlanError
+from pldp.mechanisms.arrays import FloatArray
+from pldp.planning.kinds.kind import SHARE
+from pldp.planning.levels import Threshold
+from pldp.planning.worst import Worst
+from pldp.records import Brief, Record
+
+
+@dataclass(frozen=True)
+class PeopleNeeded:
+    """How many people make every interval as narrow as wanted: at the assumed shares, and whatever the shares are."""
+
+    plausible: int
+    worst: int
+
+
+@dataclass(frozen=True, repr=False)
+class LevelPlan(Brief):
+    """One level of a question, with the standard error to expect from its reports alone.
+
+    That is the error of a share (root mean square over all labels), or of a mean.
+    `mechanisms` has it for each mechanism, best first. For shares `auto` is within half a percent of the first;
+    for numbers it is the one that shows the distribution best, which may not be the best for the mean.
+    """
+
+    level: str
+    epsilon: float
+    mechanism: str
+    reports: float
+    standard_error: float
+    mechanisms: Mapping[str, float]
+
+    @property
+    def best(self) -> str:
+        """The most accurate mechanism."""
+        return next(iter(self.mechanisms))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QuestionPlan(Record):
+    """What to expect of one question: rows (the share of each label, or the mean) with their values and errors."""
+
+    question: str
+    kind: str
+    unit: str  # of the rows: `share`, or the unit of a number
+    reach: float  # how far apart two values can be
+    shares: FloatArray  # those assumed, of labels or buckets
+    rows: Mapping[str, float]  # what is estimated, with its value if those shares are true
+    reports: float
+    standard_error: FloatArray  # of the rows, at those shares
+    hiding_cost: float  # how many times larger errors (root mean square) are than with labels that tell the level
+    manipulation: float  # people that one forged report can count as; of a mean, the largest true number, so many times
+    levels: tuple[LevelPlan, ...]
+    assumed: str  # where those shares come from, in words
+    worst: Worst  # the largest standard error of any row, whatever the shares
+    thresholds: tuple[Threshold, ...]  # what dropping or capping levels would cost
+    remarks: tuple[str, ...]  # what a reader of the errors should know
+    advice: str | None = None  # what would be better, in words
+
+    def interval_width(self, confidence: float = 0.95) -> FloatArray:
+        """Return the expected width of each interval (both sides together)."""
+        return np.asarray(2 * reach_of(confidence) * self.standard_error)
+
+    @property
+    def contents(self) -> str:
+        """What is estimated, in words."""
+        return f"{len(self.rows):,} shares" if self.unit == SHARE else ", ".join(self.rows)
+
+    @property
+    def typical_error(self) -> str:
+        """The standard error in words: of shares the root mean square, of numbers that of each row."""
+        if self.unit == SHARE:
+            return self.amount(float(np.sqrt((self.standard_error**2).mean())))
+        return ", ".join(self.amount(error) for error in self.standard_error.tolist())
+
+    def half_width(self, confidence: float = 0.95) -> str:
+        """Return the widest interval at the assumed shares in words.
+
+        >>> from pldp import Survey, plan
+        >>> spent = plan(Survey.load("examples/shopping.toml"), 1000).questions[2]
+        >>> spent.half_width(), spent.worst_half_width()
+        ('± 18.3 euros', '± 23 euros')
+        """
+        return f"± {self.amount(float(self.interval_width(confidence).max()) / 2)}"
+
+    def worst_half_width(self, confidence: float = 0.95) -> str:
+        """Return the widest interval at the worst shares in words."""
+        return f"± {self.amount(reach_of(confidence) * self.worst.standard_error)}"
+
+    def people_for(self, error: float, confidence: float, people: int) -> PeopleNeeded:
+        """Return how many people make every interval at most ± error, given the number that the plan is for."""
+        ratios = (
+            reach_of(confidence) * each / error
+            for each in (float(self.standard_error.max()), self.worst.standard_error)
+        )
+        return PeopleNeeded(*(max(1, math.ceil(people * ratio**2)) for ratio in ratios))
+
+    def amount(self, number: float) -> str:
+        """Write an error for people, with its unit where it is not a share."""
+        return f"{number:.4f}" if self.unit == SHARE else f"{number:.3g} {self.unit}".strip()
+
+    def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
+        """Return plain data."""
+        widths = self.interval_width(confidence)
+        names = ("question", "kind", "unit", "assumed", "reports", "hiding_cost", "manipulation", "advice")
+        of_level = ("level", "epsilon", "mechanism", "best", "reports", "standard_error", "mechanisms")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "rows": [
+                {"label": label, "assumed": value, "standard_error": float(error), "interval_width": float(width)}
+                for (label, value), error, width in zip(self.rows.items(), self.standard_error, widths, strict=True)
+            ],
+            "worst": self.worst.to_mapping(reach_of(confidence)),
+            "levels": [{name: getattr(level, name) for name in of_level} for level in self.levels],
+            "remarks": list(self.remarks),
+            "thresholds": [each.to_mapping() for each in self.thresholds],
+        }
+
+
+def reach_of(confidence: float) -> float:
+    """Return how many standard errors an interval reaches to both sides."""
+    if not 0 < confidence < 1:
+        raise PlanError(f"confidence must be above 0 and below 1, not {confidence}")
+    return NormalDist().inv_cdf((1 + confidence) / 2)

@@ -1,0 +1,149 @@
+"""The planner against simulation where shares are far from equal: every kind, through the estimate that users call.
+
+Predicted standard errors agree with those of simulated collections within three sampling errors (a sound planner fails
+one claim in 370; seeds are fixed), and in long runs within 5 %, too. The twin plans for equal shares and fails.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from helpers.claims import runs
+from helpers.samples import hidden_counts
+from pldp import Survey, plan
+from pldp.estimates import baskets_of, frequencies, mean, supports
+from pldp.mechanisms import names
+from pldp.simulate import Population, simulate_reports
+from pldp.survey import loads
+from pldp.tallies import Tally, fused_of
+from pldp.tallies.kernel import tally_batch
+
+SKEWED = [0.7, 0.1, 0.05, 0.04, 0.03, 0.02, *[0.01] * 6]
+VALUES = 'values = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]'
+TICKED = [0.9, 0.3, 0.1, 0.05, 0.03, 0.02]
+FEW_TICKED = [0.75, 0.2, 0.1, 0.05, 0.03, 0.02]
+ITEMS = 'values = ["a", "b", "c", "d", "e", "f"]'
+LATE = (np.arange(64) < 6) + 0.02
+"""Weights of the buckets of a number that is small for most people."""
+
+
+def shares_of(tally: Tally) -> np.ndarray:
+    return frequencies(tally, "q").shares
+
+
+def supports_of(tally: Tally) -> np.ndarray:
+    groups, items = baskets_of(tally, "q")
+    return supports(groups, items, [(item,) for item in items]).support
+
+
+def mean_of(tally: Tally) -> np.ndarray:
+    return np.array([mean(fused_of(tally, "q")).value])
+
+
+@dataclass(frozen=True)
+class Case:
+    question: str
+    shares: list[float] | np.ndarray
+    estimate: Callable[[Tally], np.ndarray] = shares_of
+    head: str = "levels = { strict = 1, open = 4 }"
+    short: int = 60
+    long: int = 3000
+
+    @property
+    def survey(self) -> Survey:
+        return loads(f'pldp = 1\ntitle = "t"\n{self.head}\n[[questions]]\nname = "q"\n{self.question}\n')
+
+
+NUMBER = 'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 64'
+FRACTIONS = 'total_epsilon = 4\nask = 1\nlevels = { high = { fraction = "1/3" }, low = { fraction = 1 } }'
+OTHER = '\n[[questions]]\nname = "r"\nvalues = ["x", "y"]'
+CASES = {
+    **{f"choice, {name}": Case(f'{VALUES}\nmechanism = "{name}"', SKEWED) for name in names("labels", per_value=False)},
+    "budgets per value": Case(f'{VALUES}\nfractions = {{ b = "1/2" }}', SKEWED),
+    "budgets per value, one unprotected": Case(f'{VALUES}\nfractions = {{ b = "1/2" }}\nunprotected = ["a"]', SKEWED),
+    "budgets per value, bits": Case(f'{VALUES}\nfractions = {{ b = "1/2" }}\nmechanism = "idue"', SKEWED),
+    "fractions of a total, one of two questions asked": Case(VALUES + OTHER, SKEWED, head=FRACTIONS),
+    "set, a budget per label": Case(f'kind = "choices"\n{ITEMS}', TICKED, supports_of),
+    "set, one budget": Case(f'kind = "choices"\nbudget = "set"\n{ITEMS}', TICKED, supports_of),
+    "set, at most two": Case(f'kind = "choices"\nbudget = "set"\nat_most = 2\n{ITEMS}', FEW_TICKED, supports_of),
+    "number": Case(NUMBER, LATE, mean_of, short=12, long=600),
+    "number for its mean": Case(
+        'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 17\npurpose = "mean"', LATE[:17], mean_of, short=150
+    ),
+    "hidden levels, integers": Case(
+        f'{VALUES}\nmechanism = "krr"', SKEWED, head="levels = { strict = 1, open = 3 }\nhide_level = { epsilon = 2 }"
+    ),
+    "hidden levels, bits": Case(
+        f'{VALUES}\nmechanism = "oue"',
+        SKEWED,
+        head="levels = { strict = 1, open = 2 }\nhide_level = { epsilon = 2 }",
+        short=40,
+    ),
+}
+UNMOVED = ("budgets per value, bits", "number")
+"""Cases whose errors are nearly those at equal shares."""
+
+PEOPLE = 3000
+HIDDEN_PEOPLE = 40_000
+"""Enough for a likelihood whose shares are not pressed against 0."""
+
+
+def people_of(survey: Survey) -> int:
+    return PEOPLE if survey.level_channel is None else HIDDEN_PEOPLE
+
+
+@cache
+def collections(name: str) -> np.ndarray:
+    """What the estimate says of so many simulated collections, runs × rows."""
+    case, survey = CASES[name], CASES[name].survey
+    people, repeats = people_of(survey), runs(case.short, case.long)
+    if survey.level_channel is not None:
+        question, generator = survey.question("q"), np.random.default_rng(4)
+        found = []
+        for _ in range(repeats):
+            halves = np.full(len(question.levels), 1 / len(question.levels))
+            counts = hidden_counts(
+                question.channels, survey.level_channel, np.array(case.shares), halves, people, generator
+            )
+            named = {("q", level.name): own for level, own in zip(question.levels, counts, strict=True)}
+            found.append(case.estimate(Tally(survey, named, people)))
+        return np.array(found)
+    population = Population.of_shares(survey, people * repeats, {"q": list(case.shares)}, seed=3)
+    batches = simulate_reports(survey, population, seed=3, rows=people)
+    return np.array([case.estimate(tally_batch(survey, batch)) for batch in batches])
+
+
+def compare(name: str, shares: object) -> list[tuple[float, float]]:
+    """The standard errors of simulation over the planned ones, with sampling errors: of all rows, and of the widest."""
+    survey = CASES[name].survey
+    planned = next(each for each in plan(survey, people_of(survey), shares=shares).questions if each.question == "q")
+    found = collections(name)
+    squares = (found - found.mean(axis=0)) ** 2 * len(found) / (len(found) - 1)
+    relative = squares / planned.standard_error**2
+    ratios = []
+    for samples in (relative.mean(axis=1), relative[:, int(np.argmax(squares.mean(axis=0)))]):
+        ratio = float(np.sqrt(samples.mean()))
+        ratios.append((ratio, float(samples.std(ddof=1) / np.sqrt(len(samples)) / (2 * ratio))))
+    return ratios
+
+
+def agree(ratios: list[tuple[float, float]]) -> bool:
+    most = 0.05 if os.environ.get("PLDP_LONG") else 1.0
+    return all(abs(ratio - 1) <= min(3 * error, most) for ratio, error in ratios)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_planned_errors_are_those_of_simulation_at_skewed_shares(name: str) -> None:
+    ratios = compare(name, {"q": list(CASES[name].shares)})
+    assert agree(ratios), ratios
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in UNMOVED])
+def test_a_plan_for_equal_shares_fails_there(name: str) -> None:
+    assert not agree(compare(name, "equal"))
