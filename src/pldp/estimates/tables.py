@@ -205,13 +205,13 @@ class PairGroup:
     @property
     def mean_variance(self) -> float:
         """The mean variance of the shares of one report at equal shares."""
-        first, second = (form.channel.size for form in self._forms)
+        first, second = (form.channel.size for form in self.forms)
         equal = np.full(first, 1 / first), np.full(second, 1 / second)
         return float(self.variance(np.outer(*equal), *equal).mean() * self.counts.reports)
 
     def has_enough_support(self) -> bool:
         """Tell whether chance alone gives every pair enough supporting reports for a normal approximation."""
-        first, second = (form.chance_support() for form in self._forms)
+        first, second = (form.chance_support() for form in self.forms)
         by_chance = self.counts.reports * np.outer(first, second)
         return bool(np.where(by_chance > 0, by_chance, self.counts.both).min() >= ENOUGH_SUPPORT)
 
@@ -222,7 +222,7 @@ class PairGroup:
         Σ_xy f_xy S(x)_ii' T(y)_jj', where S(x) = Cov(x) + e_x e_xᵀ are those of one answer.
         """
         places = np.unravel_index(chosen, shares.shape)
-        first, second = map(_products, self._forms, places)
+        first, second = map(_products, self.forms, places)
         means = np.einsum("xab,xab->ab", first, np.tensordot(shares, second, axes=1))
         expected = shares.ravel()[chosen]
         return np.asarray((means - np.outer(expected, expected)) / self.counts.reports)
@@ -236,14 +236,14 @@ def _products(form: LabelArrays, places: npt.NDArray[np.intp]) -> FloatArray:
     return np.array(found)[:, back[:, None], back]
 
 
-def _homogeneity(groups: list[_PairGroup]) -> Homogeneity | None:
+def _homogeneity(groups: list[PairGroup]) -> Homogeneity | None:
     """Test whether people of all pairs of levels have the same table, as `pldp.estimates.shares` does for shares."""
     tested = [each for each in groups if each.has_enough_support()]
     if len(tested) < 2:
         return None
     people = np.array([each.counts.reports for each in tested])
     reports, shape = int(people.sum()), tested[0].counts.both.shape
-    weights, own = _precision_weights(tested, reports), [each.shares() for each in tested]
+    weights, own = precision_weights(tested, reports), [each.shares() for each in tested]
     pooled = np.average(own, axis=0, weights=weights)
     feasible = norm_sub(pooled.ravel()).reshape(shape)
     margins = feasible.sum(axis=1), feasible.sum(axis=0)
