@@ -1,9 +1,9 @@
 """How badly histograms fit the reports, and the one that fits best among those with a given share in some buckets.
 
-X² is quadratic in the histogram, fᵀKf − 2bᵀf and a constant. A histogram that fits best has a few dozen buckets that are not
-empty, so an active-set method finds it: the shares of the used buckets solve a linear system of that size; one that
-becomes negative leaves, the one that improves the fit most enters. As X² is convex, the slope at any histogram bounds what
-is still to gain, and the search stops at a certified gap.
+X² is quadratic in the histogram, fᵀKf − 2bᵀf and a constant. One that fits best has a few dozen buckets that are
+not empty, so an active-set method finds it: the shares of the used buckets solve a linear system of that size; one
+that becomes negative leaves, the one that improves the fit most enters. As X² is convex, the slope at any histogram
+bounds what is still to gain, and the search stops at a certified gap.
 
 K = Σ_levels Qᵀ diag(n/p) Q is never built: its rows are made when a bucket is first used, by prefix sums (`Pieces`). A
 hundred of them are enough for all intervals of a result, whatever the number of buckets.
@@ -167,8 +167,8 @@ class Misfit:
     def _least(self, slope: FloatArray, counted: FloatArray | None, share: float) -> float:
         """Return the least slopeᵀf of all histograms, or of those with this share.
 
-        With a multiplier μ of the share it is Σ min(slope − μ·counted) + μ·share, one bucket per histogram; the greatest
-        of these is where buckets that count and that do not are equally good in some histogram.
+        With a multiplier μ of the share it is Σ min(slope − μ·counted) + μ·share, one bucket per histogram; the
+        greatest of these is where buckets that count and that do not are equally good in some histogram.
         """
         parts = slope.reshape(self.count, -1)
         if counted is None:

@@ -8,19 +8,19 @@ p̂ the shares of the outputs that came, p those of a first fit. For a set S of 
 
     T(c) = min{X²(f) : f ≥ 0, Σf = 1, f(S) = c} − min X²
 
-says how much worse the reports fit if the share of people in S is c. All c with T(c) ≤ `limit(confidence)` form the
-interval: nothing is assumed about f, so steps, spikes and heaps do it no harm. A quantile lies above an edge unless some
-histogram that fits has so many people below it; these hypotheses are nested, so halving over the edges finds the ends.
+says how much worse the reports fit if the share of people in S is c. All c with T(c) ≤ `limit(confidence, …)` form the
+interval: nothing is assumed about f, so steps, spikes and heaps do it no harm. A quantile lies above an edge unless
+some histogram that fits has so many people below it; these hypotheses are nested, so halving over the edges finds the
+ends.
 
 The same with one histogram per level, and Σ_levels n_level/n · f_level(S) = c, assumes nothing about who chose which
 level (`apart`).
 
-**The limit.** Without f ≥ 0, T would be χ² with one degree of freedom. At the edge of what is possible, beside a spike, it is
-larger, and no simple law is known (the "Burrus conjecture", that χ²₁ is enough, is false). The quantile of χ²₄ was
-calibrated: see docs/numbers.md. It is too large for smooth numbers, so the intervals are conservative.
-
-**The minimum** is found by an active-set method: a histogram that fits best has a few dozen buckets that are not empty, so
-each step solves a system of that size. It stops at a certified gap.
+**The limit.** Without f ≥ 0, T would be χ² with one degree of freedom. Beside a spike it is larger: the histogram that
+fits best follows the noise to one side of the spike only, and no simple law is known (the "Burrus conjecture", that
+χ²₁ is enough, is false). The limits here are calibrated by simulation: quantiles of χ²₄ for quantiles, and of χ²₈ for
+shares, which may be asked for right beside a spike. Chains of spikes that are exactly as far apart as a channel's
+window is wide are the worst case that was found. For smooth numbers both are too large, so intervals are conservative.
 
 References
 ----------
@@ -57,6 +57,7 @@ _TOLERANCE: Final = 1e-4
 """How exactly an end is found; it is moved outwards by as much."""
 _FIRST_STEP: Final = 0.01
 
+
 def limit(confidence: float, degrees: int) -> float:
     """Return the largest T that an interval of this confidence allows.
 
@@ -80,7 +81,8 @@ class Profile(Record):
     >>> from pldp.simulate import perturb_numbers, to_buckets
     >>> from pldp.tallies import Service, fuse
     >>> generator = np.random.default_rng(1)
-    >>> values = to_buckets(Grid(0, 10, 64), np.where(generator.random(20_000) < 0.3, 0, generator.beta(2, 5, 20_000) * 10))
+    >>> numbers = 10 * np.where(generator.random(20_000) < 0.3, 0, generator.beta(2, 5, 20_000))
+    >>> values = to_buckets(Grid(0, 10, 64), numbers)
     >>> channel = build("sw", 64, 2_000_000)
     >>> reports = perturb_numbers(channel, values, generator)
     >>> profile = Profile(fuse([Service("sw", channel, np.arange(20_000), reports, (0, 10))]))
@@ -125,6 +127,20 @@ class Profile(Record):
             return (float(flags.all()),) * 2
         return self._reach(flags, most, 0.0), self._reach(flags, most, 1.0)
 
+    def range(self, low: float, high: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Return the ends of an interval for the share of people between two numbers.
+
+        The lower end is that of the buckets that are wholly between them, the upper end that of all that are partly.
+        """
+        first, last = self.fused.bounds
+        # Numbers that should be an edge are one, however they were rounded.
+        places = np.round((np.array([low, high]) - first) / (last - first) * self.fused.size, 9)
+        buckets = np.arange(self.fused.size)
+        within = (buckets >= np.ceil(places[0])) & (buckets < np.floor(places[1]))
+        touched = (buckets >= np.floor(places[0])) & (buckets < np.ceil(places[1]))
+        least, most = self.share(within, confidence)
+        return least, most if (within == touched).all() else self.share(touched, confidence)[1]
+
     def _reach(self, inside: Flags, most: float, end: float) -> float:
         """Return the share nearest to an end that is possible: from the best one outwards until T is too large.
 
@@ -143,7 +159,7 @@ class Profile(Record):
             if farthest <= near or excess(farthest) <= 0:
                 return end
             far = farthest
-        found = brentq(excess, near, far, xtol=_TOLERANCE) + _TOLERANCE
+        found = float(brentq(excess, near, far, xtol=_TOLERANCE)) + _TOLERANCE
         return best + side * min(found, farthest)
 
     def quantile(self, share: float, confidence: float = CONFIDENCE) -> tuple[float, float]:
