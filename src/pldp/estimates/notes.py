@@ -15,6 +15,7 @@ RESPONDENTS: Final = "the shares are those of the people who reported, nobody el
 SAME_SHARES: Final = "people of every level have the same shares (tested; see homogeneity)"
 SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own; see homogeneity)"
 SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item; see homogeneity)"
+SAME_CURVE: Final = "quantiles, shares and the curve: people of every level have the same distribution"
 SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
@@ -40,7 +41,17 @@ WEAK: Final = 0.5
 LEVELS_DISAGREE: Final = "levels-disagree"
 """Code of the note that says so."""
 
-CURVE_POOLS: Final = Note("curve-pools-levels", "the curve still assumes that all levels have the same distribution")
+CURVE_POOLS: Final = Note(
+    "curve-pools-levels",
+    "the curve and its quantiles assume that all levels have the same distribution: use the quantiles of the result "
+    "that assumes nothing about it",
+)
+CONSERVATIVE: Final = Note(
+    "conservative-intervals",
+    "intervals of quantiles hold for any distribution, with steps, heaps and spikes too, and more often than stated; "
+    'the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
+    "info",
+)
 HEAPED: Final = Note(
     "heaped",
     "many people seem to share exact numbers; spikes may stand beside their true places, by as much as the band",

@@ -181,6 +181,11 @@ class Result(ABC):
         """Whether the interval of each number is that many standard errors wide."""
         return np.ones(self.estimates.size, bool)
 
+    @property
+    def conservative(self) -> npt.NDArray[np.bool_]:
+        """Whether the interval of each number holds more often than it says, on purpose."""
+        return np.zeros(self.estimates.size, bool)
+
     def person_weights(self) -> PersonWeights | None:
         """Return the weight of each person, where the numbers are weighted means over people."""
         people = np.array([group.reports for group in self.groups])

@@ -7,11 +7,28 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import CURVE_POOLS, CURVE_UNFINISHED, HEAPED, MEAN_ONLY, levels_disagree
-from pldp.estimates.numbers.density import NO_DENSITY, Density, density
+from pldp.estimates.notes import (
+    CONSERVATIVE,
+    CURVE_POOLS,
+    CURVE_UNFINISHED,
+    HEAPED,
+    MEAN_ONLY,
+    SAME_CURVE,
+    levels_disagree,
+)
+from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density, pool_densities
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
+from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result, check_confidence
+from pldp.estimates.result import (
+    GroupReports,
+    Interval,
+    PersonWeights,
+    Result,
+    Row,
+    check_confidence,
+    normal_reach,
+)
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Fused, Tally, fused_of
@@ -28,6 +45,9 @@ METHODS: Final = {
 
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Shares of people below the quantiles that a result lists."""
+
+_SPLINES: Final = 24
+"""Detail of the curve of a single level: the quantiles of all levels together do not depend on finer detail."""
 
 ONE_ERROR: Final = 0.6826894921370859
 """Confidence of an interval that reaches one standard error to both sides."""
@@ -98,10 +118,13 @@ class MeanResult(_OfNumber):
 class NumberResult(_OfNumber):
     """Mean and quantiles of a number, with the density that the quantiles come from.
 
-    The standard error of a quantile is half the width of its 68 % interval.
+    Intervals of quantiles and shares assume nothing about the distribution and are conservative (`profile`). Those of
+    the smooth curve are narrower, and right if the distribution is one (`smooth=True`). Standard errors are those of
+    the smooth curve, too: of a quantile, half the width of its 68 % interval.
     """
 
     density: Density
+    profile: Profile
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -111,25 +134,71 @@ class NumberResult(_OfNumber):
     @property
     def estimates(self) -> FloatArray:
         """Mean and quantiles."""
-        return np.array([self.mean.value, *(self.quantile(share)[0] for share in QUANTILES)])
+        return np.array([self.mean.value, *(self.density.quantile(share)[0] for share in QUANTILES)])
 
     @property
     def has_normal_error(self) -> npt.NDArray[np.bool_]:
-        """Whether a number is the mean: ends of quantiles are where curves cross."""
+        """Whether a number is the mean: ends of quantiles are where hypotheses are rejected."""
         return np.array([True] + [False] * len(QUANTILES))
 
-    def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:
-        """Return the number below which this share of people lies, and the ends of its interval."""
-        return self.density.quantile(share, self._confidence(confidence))
+    @property
+    def conservative(self) -> npt.NDArray[np.bool_]:
+        """Whether a number is a quantile."""
+        return ~self.has_normal_error
+
+    def quantile(
+        self, share: float, confidence: float | None = None, *, smooth: bool = False
+    ) -> tuple[float, float, float]:
+        """Return the number below which this share of people lies, and the ends of its interval.
+
+        The interval assumes nothing about the distribution; with `smooth`, that it is a smooth curve.
+        """
+        found, *ends = self.density.quantile(share, self._confidence(confidence))
+        low, high = ends if smooth else self.profile.quantile(share, self._confidence(confidence))
+        return found, min(low, found), max(high, found)
+
+    def cumulative(self, number: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
+        """Return the share of people with at most this number; see `range`."""
+        return self.range(self.bounds[0], number, confidence, smooth=smooth)._replace(label=f"≤ {number:g}")
+
+    def range(self, low: float, high: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
+        """Return the share of people between two numbers, with its error and interval.
+
+        The interval assumes nothing about the distribution; with `smooth`, that it is a smooth curve. Where an end lies
+        inside a bucket, the estimate takes the bucket's people to be spread evenly; the interval does not: it begins
+        with the share of the buckets that are wholly inside and ends with that of all that are partly inside.
+        """
+        first, last = self.bounds
+        if not first <= low < high <= last:
+            raise EstimateError(f"low and high must be between {first:g} and {last:g}, low below high")
+        wanted = self._confidence(confidence)
+        share, error = self.density.share(low, high)
+        if smooth:
+            curve = (self.density.smooth or self.density).share(low, high)[0]
+            reach = normal_reach(wanted) * error
+            least, most = max(0.0, curve - reach), min(1.0, curve + reach)
+        else:
+            least, most = self.profile.range(low, high, wanted)
+        return Row(f"{low:g} to {high:g}", share, error, min(least, share), max(most, share))
 
     def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
-        """Return an interval for the mean (normal) and for each quantile (where the moved cumulative curve crosses)."""
+        """Return an interval for the mean (normal) and for each quantile (conservative)."""
         wanted = self._confidence(confidence)
         check_confidence(wanted)
         if simultaneous:
             wanted = 1 - (1 - wanted) / (1 + len(QUANTILES))
-        ends = [self.mean.interval(wanted), *(self.quantile(share, wanted)[1:] for share in QUANTILES)]
-        return Interval(*np.array(ends).T)
+        quantiles = (self.quantile(share, wanted)[1:] for share in QUANTILES)
+        return Interval(*np.array([self.mean.interval(wanted), *quantiles]).T)
+
+    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the rows; those of quantiles are conservative, and their intervals if smooth stand beside."""
+        smooth = [(None, None), *(self.quantile(share, confidence, smooth=True)[1:] for share in QUANTILES)]
+        return [
+            {**row, "conservative": wide, "smooth_low": low, "smooth_high": high}
+            for row, wide, (low, high) in zip(
+                super().records(confidence), self.conservative.tolist(), smooth, strict=True
+            )
+        ]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         fitted, (low, high) = self.density, self.density.band(confidence)
@@ -157,17 +226,38 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
     method = cast("MeanMethod", options.method or "weights")
     found = mean(fused, method=method, target=options.target, pool=options.pool)
     shared = _of_mean(fused, question, found, options.pool)
-    if found.by_size is not None:
-        shared["assumption_free"] = MeanResult(**_of_mean(fused, question, found.by_size, "size"))
     if question.for_mean:
+        if found.by_size is not None:
+            shared["assumption_free"] = MeanResult(**_of_mean(fused, question, found.by_size, "size"))
         return MeanResult(**shared | {"notes": (*shared["notes"], MEAN_ONLY)})
     progress = options.progress
     fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
+    if len(fused.sources) == 1:
+        return _with_curve(shared, fitted, Profile(fused))
+    apart = _pooled_by_size(fused, fitted), Profile(fused, apart=True)
+    if options.pool == "size":
+        return _with_curve(shared, *apart)
+    beside = _with_curve(_of_mean(fused, question, found.by_size or found, "size"), *apart)
+    if shared["notes"]:
+        shared["notes"] += (CURVE_POOLS,)
+    shared["assumptions"] += (SAME_CURVE,)
+    return _with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
+
+
+def _with_curve(shared: dict[str, Any], fitted: Density, profile: Profile) -> NumberResult:
+    """Return the result with quantiles from this curve, whose intervals come from the profile."""
+    notes = {CONSERVATIVE: True, HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
     quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
-    others = {CURVE_POOLS: shared["notes"], HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
-    shared["notes"] += tuple(note for note, holds in others.items() if holds)
-    shared["standard_error"] = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
-    return NumberResult(**shared, density=fitted)
+    errors = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
+    noted = shared["notes"] + tuple(note for note, holds in notes.items() if holds)
+    return NumberResult(**shared | {"notes": noted, "standard_error": errors}, density=fitted, profile=profile)
+
+
+def _pooled_by_size(fused: Fused, fitted: Density) -> Density:
+    """Return the curves of the levels, added up; that of all people stands in for a level of too few."""
+    parts = [fused.only(source.name) for source in fused.sources]
+    curves = [density(part, splines=_SPLINES) if part.people >= FEWEST else fitted for part in parts]
+    return pool_densities(curves, np.array([part.people for part in parts]) / fused.people)
 
 
 def _of_mean(fused: Fused, question: Number, found: Mean, pool: str) -> dict[str, Any]:

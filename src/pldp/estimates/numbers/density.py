@@ -13,7 +13,8 @@ Sun, Loader, "Simultaneous Confidence Bands for Linear Regression and Smoothing"
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from statistics import NormalDist
@@ -40,6 +41,9 @@ _DOUBT: Final = 2.0
 """Logarithm of how much more likely a rough density must be."""
 
 _START_STEPS: Final = 20
+
+FEWEST: Final = 10
+"""People that a density needs."""
 
 NO_DENSITY: Final = 'a distribution needs a question with purpose = "distribution"; this one is asked for its mean only'
 
@@ -103,6 +107,11 @@ class Density(Record):
         """Share of people at most at each edge: from 0 to 1."""
         return np.concatenate([[0.0], np.cumsum(self.shares)])
 
+    @property
+    def log_root(self) -> FloatArray:
+        """A root of the covariance of the logarithms of the shares."""
+        return self._error_root
+
     @cached_property
     def log_standard_error(self) -> FloatArray:
         """Standard error of the logarithm of each share."""
@@ -155,6 +164,15 @@ class Density(Record):
         found, low, high = (float(np.interp(share, np.maximum.accumulate(curve), self.edges)) for curve in curves)
         return found, min(low, found), max(high, found)
 
+    def share(self, low: float, high: float) -> tuple[float, float]:
+        """Return the share of people between two numbers, and its standard error; people are even within a bucket."""
+        ends = np.clip((np.array([low, high]) - self.bounds[0]) / self.width, 0, len(self.shares))
+        inside = np.diff(np.clip(ends[:, None] - np.arange(len(self.shares)), 0, 1), axis=0)[0]
+        share = float(inside @ self.shares)
+        if self.smooth is not None:
+            return share, self.smooth.share(low, high)[1]
+        return share, float(np.linalg.norm((inside * self.shares) @ self.log_root))
+
     @property
     def mean(self) -> float:
         """Mean of the fitted distribution."""
@@ -206,12 +224,37 @@ def density(
     """
     if isinstance(fused, Fused) and fused.mean_only:
         raise EstimateError(NO_DENSITY)
-    if isinstance(fused, Fused) and fused.people < 10:
-        raise EstimateError(f"a density needs at least 10 people, not {fused.people}")
+    if isinstance(fused, Fused) and fused.people < FEWEST:
+        raise EstimateError(f"a density needs at least {FEWEST} people, not {fused.people}")
     if splines is not None and splines < 4:
         raise EstimateError(f"splines must be at least 4, not {splines}")
     model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
     return _Search(model, progress).run(splines)
+
+
+def pool_densities(parts: Sequence[Density], weights: FloatArray) -> Density:
+    """Return the distribution of several groups of people together, who make up these shares of all.
+
+    A logarithm of the sum moves by the groups' parts in it: d log f = Σ_g w_g f_g/f · d log f_g.
+    """
+    shares = weights @ np.array([part.shares for part in parts])
+    roots = [
+        (weight * part.shares / shares)[:, None] * part.log_root for weight, part in zip(weights, parts, strict=True)
+    ]
+    rough = any(part.smooth is not None for part in parts)
+    return replace(
+        parts[0],
+        shares=shares,
+        people=sum(part.people for part in parts),
+        splines=max(part.splines for part in parts),
+        roughness=max(part.roughness for part in parts),
+        evidence={},
+        rough_evidence=None,
+        converged=all(part.converged for part in parts),
+        steps=sum(part.steps for part in parts),
+        _error_root=np.concatenate(roots, axis=1),
+        smooth=pool_densities([part.smooth or part for part in parts], weights) if rough else None,
+    )
 
 
 class _Search:

@@ -1,6 +1,6 @@
 """A number: its mean, quantiles and density, in the question's unit; or its mean alone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -12,6 +12,7 @@ from pldp.show.table import Mapped, Table
 
 BARS, LONGEST = 16, 30  # bars of a density in a terminal, and the letters of the longest one
 _MEDIAN: Final = "50 %"
+_IF_SMOOTH: Final = "if smooth"
 _DOT: Final = "The dot is the mean, the line its {confidence} % interval, between the bounds of the question."
 
 
@@ -21,7 +22,7 @@ class Number(Kind):
     phrase = "a number"
     heads = ("statistic", "estimate")
     legend = (
-        "The curve is the fitted distribution, the band holds it with {confidence} % at each place; "
+        "The curve is the fitted distribution, the band holds it with {confidence} % at each place if it is smooth; "
         "the upright line is the mean with its interval."
     )
 
@@ -57,6 +58,18 @@ class Number(Kind):
         about = f"Mean of {result['name']} with its interval; the numbers are in the table below"
         words = lambda row: (self.label(row), write(row)(row["estimate"]))  # noqa: E731
         return dots(result["rows"], words, about, unit=None, around=result["bounds"])
+
+    def table(self, result: Mapped, rows: Sequence[Mapped], title: str = "") -> Table:
+        """Return the rows; beside conservative intervals those that hold if the distribution is a smooth curve."""
+        found = super().table(result, rows, title)
+        if not any(row.get("conservative") for row in rows):
+            return found
+        write = self.writer(result, more=1)
+        cells = [
+            (*cell, write(row).interval(row.get("smooth_low"), row.get("smooth_high")))
+            for cell, row in zip(found.rows, rows, strict=True)
+        ]
+        return found._replace(heads=(*found.heads, _IF_SMOOTH), rows=cells)
 
     def bars(self, result: Mapped) -> Table | None:
         """Return the density in steps of its axis."""

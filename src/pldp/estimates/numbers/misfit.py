@@ -1,0 +1,242 @@
+"""How badly histograms fit the reports, and the one that fits best among those with a given share in some buckets.
+
+X² is quadratic in the histogram, fᵀKf − 2bᵀf and a constant. One that fits best has a few dozen buckets that are
+not empty, so an active-set method finds it: the shares of the used buckets solve a linear system of that size; one
+that becomes negative leaves, the one that improves the fit most enters. As X² is convex, the slope at any histogram
+bounds what is still to gain, and the search stops at a certified gap.
+
+K = Σ_levels Qᵀ diag(n/p) Q is never built: its rows are made when a bucket is first used, by prefix sums (`Pieces`). A
+hundred of them are enough for all intervals of a result, whatever the number of buckets.
+
+Reference: Lawson, Hanson, "Solving Least Squares Problems" (1974).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.estimates.numbers.fusion import em
+from pldp.mechanisms.arrays import FloatArray, Pieces, piecewise_arrays
+from pldp.tallies import ABSENT, Fused
+
+_GAP: Final = 1e-3
+"""X² that a minimum may be too large by."""
+_MOST_STEPS: Final = 1000
+_RIDGE: Final = 1e-10
+"""Relative to the diagonal of K, which it is added to: neighbouring buckets are nearly alike."""
+_SAME: Final = 1e-9
+"""Difference of shares that is a rounding error."""
+_PILOT_STEPS: Final = 20
+_SMOOTH_PART: Final = 0.1
+"""Part of the smooth first fit in the weights: where nobody seems to be, the variance of a count is still not 0."""
+
+Flags = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.intp]
+
+
+class Histogram(NamedTuple):
+    """The buckets that are not empty, their shares, and X² up to a constant."""
+
+    places: Places
+    shares: FloatArray
+    value: float
+
+
+class Misfit:
+    """X² of one histogram, or with `apart` of one per level, end to end in one array."""
+
+    def __init__(self, fused: Fused, *, apart: bool) -> None:
+        self.size = fused.size
+        parts = [fused.only(source.name) for source in fused.sources] if apart else [fused]
+        self.count = len(parts)
+        self.weights = np.array([part.people for part in parts]) / fused.people
+        self.steps = 0
+        self._levels = [list(_levels(part)) for part in parts]
+        self._group = np.repeat(np.arange(self.count), self.size)
+        self._rows: dict[int, FloatArray] = {}
+        pilots = np.array([em(part, smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts])
+        self._weigh(pilots)
+        tops = np.arange(self.count) * self.size + pilots.argmax(axis=1)
+        self.best, _ = self._minimise(Histogram(tops, np.ones(self.count), math.inf))
+        # The smooth fit is too low at spikes, and so is the variance that it gives to counts there: fit once more.
+        self._weigh((1 - _SMOOTH_PART) * self.fill(self.best) + _SMOOTH_PART * pilots)
+        self.best, _ = self._minimise(self.best)
+        self._last = self.best
+
+    def _weigh(self, pilots: FloatArray) -> None:
+        """Give every count the variance that it has under these histograms."""
+        self._rows.clear()
+        linear = []
+        for levels, pilot in zip(self._levels, pilots, strict=True):
+            for level in levels:
+                level.scale = level.reports / level.forward(pilot)
+            linear.append(sum((level.backward(level.scale * level.shares) for level in levels), np.zeros(self.size)))
+        self._linear = np.concatenate(linear)
+
+    def fill(self, histogram: Histogram) -> FloatArray:
+        """Return the shares of all buckets, a row per histogram."""
+        shares = np.zeros(self.count * self.size)
+        shares[histogram.places] = histogram.shares
+        return shares.reshape(self.count, self.size)
+
+    @cached_property
+    def cumulative(self) -> FloatArray:
+        """Share of all people below each edge in the histogram that fits best."""
+        return np.concatenate([[0.0], np.cumsum(self.weights @ self.fill(self.best))])
+
+    def share(self, inside: Flags) -> float:
+        """Return the share of all people in these buckets in the histogram that fits best."""
+        return float(self._counted(inside)[self.best.places] @ self.best.shares)
+
+    def profile(self, inside: Flags, share: float, decide: float = math.nan) -> tuple[float, float]:
+        """Return bounds for how much larger X² is if this is the share of people in these buckets.
+
+        They are `_GAP` apart, or on one side of `decide`, where that comes sooner.
+        """
+        counted = self._counted(inside)
+        if abs(share - self.share(inside)) <= _SAME:
+            return 0.0, 0.0
+        enough = self.best.value + decide
+        self._last, gap = self._minimise(self._moved(counted, share), counted, share, enough)
+        more = self._last.value - self.best.value
+        return max(0.0, more - gap), max(0.0, more + _GAP)
+
+    def _counted(self, inside: Flags) -> FloatArray:
+        """Return how much each bucket adds to the share of people in these: the weight of its level, or 0."""
+        return np.asarray(np.outer(self.weights, inside).ravel())
+
+    def _moved(self, counted: FloatArray, share: float) -> Histogram:
+        """Return the last histogram, some of its people moved to where they hurt least so that the share is right."""
+        shares = self.fill(self._last).ravel()
+        now = float(counted @ shares)
+        more = share > now
+        step = (share - now) / (1 - now) if more else (now - share) / now
+        slope = 2 * (shares[self._last.places] @ self._matrix(self._last.places) - self._linear)
+        wanted = np.where((counted > 0) == more, slope, np.inf).reshape(self.count, -1)
+        shares *= 1 - step
+        shares[np.arange(self.count) * self.size + wanted.argmin(axis=1)] += step
+        places = np.flatnonzero(shares > 0)
+        return Histogram(places, shares[places], math.inf)
+
+    def _matrix(self, places: Places) -> FloatArray:
+        """Return the rows of K of these buckets."""
+        for place in places.tolist():
+            if place not in self._rows:
+                which, bucket = divmod(place, self.size)
+                row = np.zeros((self.count, self.size))
+                for level in self._levels[which]:
+                    row[which] += level.backward(level.scale * level.column(bucket))
+                row[which, bucket] *= 1 + _RIDGE
+                self._rows[place] = row.ravel()
+        return np.array([self._rows[place] for place in places.tolist()])
+
+    def _minimise(
+        self, start: Histogram, counted: FloatArray | None = None, share: float = 0.0, enough: float = math.nan
+    ) -> tuple[Histogram, float]:
+        """Return the best histogram, or with `counted` the best with this share, and by how much it may be improved.
+
+        It stops as soon as X² is certain to reach down to `enough`, or not to (NaN is never enough).
+        """
+        places, shares, _ = start
+        rules = (self._group == np.arange(self.count)[:, None]).astype(float)
+        right = np.ones(self.count)
+        if counted is not None:
+            rules, right = np.vstack([rules, counted]), np.append(right, share)
+        for _ in range(_MOST_STEPS):
+            self.steps += 1
+            rows = self._matrix(places)
+            target, multipliers = _solve(rows[:, places], self._linear[places], rules[:, places], right)
+            if (target <= 0).any():
+                places, shares = _towards(places, shares, target)
+                continue
+            shares, slope = target, 2 * (target @ rows - self._linear)
+            gap = float(slope[places] @ shares) - self._least(slope, counted, share)
+            value = float(shares @ (slope[places] / 2 - self._linear[places]))
+            entering = int((slope - 2 * multipliers @ rules).argmin())
+            if gap <= _GAP or value <= enough - _GAP or value - gap > enough or entering in places:
+                break
+            places, shares = np.append(places, entering), np.append(shares, 0.0)
+        return Histogram(places, shares, value), max(gap, 0.0)
+
+    def _least(self, slope: FloatArray, counted: FloatArray | None, share: float) -> float:
+        """Return the least slopeᵀf of all histograms, or of those with this share.
+
+        With a multiplier μ of the share it is Σ min(slope − μ·counted) + μ·share, one bucket per histogram; the
+        greatest of these is where buckets that count and that do not are equally good in some histogram.
+        """
+        parts = slope.reshape(self.count, -1)
+        if counted is None:
+            return float(parts.min(axis=1).sum())
+        counts = counted.reshape(self.count, -1) > 0
+        within = np.where(counts, parts, np.inf).min(axis=1)
+        without = np.where(counts, np.inf, parts).min(axis=1)
+        multipliers = (within - without) / self.weights
+        cheapest = np.minimum(within - np.outer(multipliers, self.weights), without)
+        return float((cheapest.sum(axis=1) + multipliers * share).max())
+
+
+class _Level:
+    """The reports of one level, and its channel Q."""
+
+    def __init__(self, pieces: Pieces, counts: FloatArray) -> None:
+        self.pieces = pieces
+        self.reports = counts.sum()
+        self.shares = counts / self.reports
+        self.scale: FloatArray = np.ones(len(counts))
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return Qf."""
+        each = self.pieces
+        prefix = np.cumsum(each.patterns * shares, axis=1)
+        prefix = np.concatenate([np.zeros((len(prefix), 1)), prefix], axis=1)
+        inside = prefix[each.pattern, each.stop] - prefix[each.pattern, each.start]
+        return np.asarray(each.base * (prefix[each.pattern, -1] + each.lift * inside))[:-1]
+
+    def backward(self, numbers: FloatArray) -> FloatArray:
+        """Return Qᵀ·numbers."""
+        return self.pieces.expectation(numbers)
+
+    def column(self, bucket: int) -> FloatArray:
+        """Return Q(·|bucket)."""
+        each = self.pieces
+        inside = (each.start <= bucket) & (bucket < each.stop)
+        return np.asarray(each.base * each.patterns[each.pattern, bucket] * (1 + each.lift * inside))[:-1]
+
+
+def _levels(fused: Fused) -> Iterator[_Level]:
+    for place, source in enumerate(fused.sources):
+        gave = fused.cells[:, place] != ABSENT
+        counts = np.zeros(source.channel.form.count)
+        counts[fused.cells[gave, place]] = fused.counts[gave]
+        yield _Level(piecewise_arrays(source.channel).pieces(), counts)
+
+
+def _solve(
+    matrix: FloatArray, linear: FloatArray, rules: FloatArray, right: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Minimise fᵀKf − 2bᵀf where rules·f = right; return f and the multipliers of the rules."""
+    count = len(linear)
+    system = np.zeros((count + len(right),) * 2)
+    # Multipliers are in units of K: a system of entries of one size is solved most exactly.
+    unit = float(np.abs(matrix).max())
+    system[:count, :count] = matrix / unit
+    system[:count, count:] = -rules.T
+    system[count:, :count] = rules
+    found = np.linalg.solve(system, np.concatenate([linear / unit, right]))
+    return found[:count], unit * found[count:]
+
+
+def _towards(places: Places, shares: FloatArray, target: FloatArray) -> tuple[Places, FloatArray]:
+    """Go towards the target until the first share is 0, and leave its bucket."""
+    negative = np.flatnonzero(target <= 0)
+    reach = shares[negative] / np.maximum(shares[negative] - target[negative], 1e-300)
+    first = int(reach.argmin())
+    shares = np.maximum(shares + float(reach[first]) * (target - shares), 0.0)
+    kept = np.arange(len(places)) != negative[first]
+    return places[kept], shares[kept]
