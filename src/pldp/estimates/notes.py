@@ -1,11 +1,16 @@
 """What readers must know: assumptions, which every estimate names, and notes, each with a code that stays the same."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note
 from pldp.mechanisms.arrays import LARGEST_DENSE
+
+if TYPE_CHECKING:
+    from pldp.estimates.forgery import Forgery
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -18,7 +23,8 @@ UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value; wi
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
 HONEST_DEVICES: Final = (
-    "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
+    "devices used the channels of the survey; forged reports are bounded by manipulation, and some are detected (see "
+    "forgery)"
 )
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
 DISTINCT: Final = "rounds hold different people"
@@ -51,6 +57,20 @@ IMPOSSIBLE_MIX: Final = Note(
 NO_ERRORS: Final = Note("no-standard-errors", f"no standard errors: more than {LARGEST_DENSE:,} values")
 SEVERAL_MAXIMA: Final = Note("several-maxima", "the likelihood has more than one maximum; the best one found is shown")
 
+FORGED_REPORTS: Final = "forged-reports"
+"""Code of the note that says so."""
+
+ODD_ONES: Final = "the number of ones per report is not the one that honest devices make"
+TOO_FEW_IN_ALL: Final = "many values together have fewer reports than if nobody had any of them"
+UNEVEN_DRAWS: Final = "what devices draw at random, whatever the answer, is not evenly spread"
+NO_HISTOGRAM: Final = "no distribution of answers makes reports that are spread like these"
+ROWS_NOT_KEPT: Final = (
+    "whole rows of bits were not kept, so bits that come together and repeated rows were not looked at; tally the "
+    "reports with patterns"
+)
+SOME_PAIRS: Final = "bits that come together were looked at in a part of the reports only, as there are many"
+TOO_MANY_PAIRS: Final = "bits that come together were not looked at, as there are too many values"
+
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
 )
@@ -79,6 +99,40 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     advice = "use the result pooled by size" if pool == "precision" else "the result is pooled by size"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def come_together(values: Sequence[str]) -> str:
+    """Name values whose bits come together."""
+    return f"bits of {_some(values)} come together more often than any honest population allows"
+
+
+def impossible_share(value: str, side: str) -> str:
+    """Say that a value has fewer reports than nobody's, or more than everybody's."""
+    who = "nobody" if side == "fewer" else "everybody"
+    return f"{value!r} has {side} reports than if {who} had it"
+
+
+def repeated(times: int) -> str:
+    """Say how often one output came."""
+    return (
+        f"one and the same report came {times:,} times, more often than any population makes it: forged or sent again"
+    )
+
+
+def _some(values: Sequence[str]) -> str:
+    """Name the first few values."""
+    more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
+    return f"{', '.join(map(repr, values[:3]))}{more}"
+
+
+def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
+    """Say that reports look forged, where they do, and what shows it."""
+    if not forgery.alarmed:
+        return ()
+    first = forgery.tests[0]
+    where = f" (level {first.level})" if first.level else ""
+    text = f"reports look forged: {first.finding}{where}, p = {forgery.p_value:.2g}; treat the result with caution"
+    return (Note(FORGED_REPORTS, text),)
 
 
 def people_overlap(people: int) -> Note:

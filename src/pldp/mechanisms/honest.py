@@ -7,7 +7,7 @@ that the channel did not make it. A form that has no such law returns `None`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +59,9 @@ class Coarse(NamedTuple):
 
 class Honest:
     """What honest reports of a channel have in common; the array form of a channel says what holds for it."""
+
+    independent_supports: ClassVar[bool] = False
+    """Whether supports of values that nobody has are independent, or hinder each other."""
 
     def support(self, counts: npt.NDArray[Any]) -> FloatArray:
         """Return what `support_range` is about, given the counts of outputs or of bits that are 1."""

@@ -56,6 +56,8 @@ class _Direct(LabelArrays):
 
     separable = True
 
+    independent_supports = True
+
     @cached_property
     def low(self) -> Numbers:
         return self.other_support

@@ -42,6 +42,8 @@ class _SubsetArrays(RowArrays, PersonalArrays):
 
     channel: SubsetSelection
 
+    independent_supports = True
+
     @cached_property
     def low(self) -> float:
         return float(1 - self.channel.truth_support)

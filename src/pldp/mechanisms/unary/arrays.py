@@ -115,6 +115,8 @@ class _BitArrays(RowArrays):
 
     channel: UnaryEncoding | ItemUnaryEncoding
 
+    independent_supports = True
+
     def draw_counts(self, people: IntArray, generator: Generator) -> IntArray:
         """Given the values all bits are independent."""
         truth = np.array([float(p) for p in self.channel.truth_supports])
