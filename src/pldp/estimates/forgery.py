@@ -38,7 +38,7 @@ from pldp.tallies import BitCounts, OutputCounts, Tally
 FALSE_ALARM: Final = 0.001
 """How often honest reports of one question raise an alarm, at most."""
 
-MOST_PRODUCTS: Final = 1 << 34
+MOST_PRODUCTS: Final = 1 << 35
 """Products of two bits that are counted; of more reports a part is looked at."""
 
 LARGEST_PAIRS: Final = 2048
@@ -278,7 +278,10 @@ def _negative(support: FloatArray, reports: int, low: FloatArray) -> float:
 def _repeats(view: _View) -> Told:
     """Look for outputs that came more often than any population makes them: rows sent twice, for instance.
 
-    Pr(an output comes at least m times) ≤ exp(−n·KL(m/n ‖ u)), u being its largest probability; times all outputs.
+    Pr(an output comes at least m times) ≤ exp(−n·KL(m/n ‖ u)), u being its largest probability; times all outputs. And
+    reports that repeat an earlier one are at most n²c/2 in the mean, where c is the largest probability that two are
+    equal; as what stays empty is negatively associated, they are t more with exp(−t²/(2(n + t/3))) at most (Dubhashi,
+    Ranjan, "Balls and Bins: A Study in Negative Dependence", 1998).
     """
     if not view.counts.has_cells:
         return None
@@ -294,7 +297,20 @@ def _repeats(view: _View) -> Told:
     logarithms = np.where(np.log(np.maximum(share, 1e-300)) > ceiling, -reports * gap, 0.0)
     place = int(logarithms.argmin())
     logarithm = float(logarithms[place]) + math.log(view.form.channel.form.count)
-    return math.exp(min(0.0, logarithm)), notes.repeated(int(counts[place]))
+    again = reports - int(np.count_nonzero(counts))
+    many = _many_again(again, reports, [form.log_collision() for form in view.forms])
+    if many < logarithm:
+        return 2 * math.exp(many), notes.sent_again(again)
+    return 2 * math.exp(min(0.0, logarithm)), notes.repeated(int(counts[place]))
+
+
+def _many_again(again: int, reports: int, collisions: Sequence[float | None]) -> float:
+    """Return ln of the bound on so many repeats; 0 where nothing is known."""
+    known = [each for each in collisions if each is not None]
+    if len(known) < len(collisions):
+        return 0.0
+    beyond = max(0.0, again - reports * (reports - 1) / 2 * math.exp(max(known)))
+    return -(beyond**2) / (2 * (reports + beyond / 3))
 
 
 def _draws(view: _View) -> Told:
@@ -306,7 +322,7 @@ def _draws(view: _View) -> Told:
         return None
     cells, reports = len(drawn), view.reports
     most = float(_at_least(drawn.max(), reports, 1 / cells))
-    if reports >= 2 * cells:  # enough for χ² where all cells are equally likely
+    if reports >= cells:  # enough for χ² where all cells are equally likely
         statistic = float((drawn.astype(np.float64) ** 2).sum()) * cells / reports - reports
         spread = float(chdtrc(cells - 1, statistic))
     else:  # pairs of reports with one draw are nearly Poisson

@@ -119,6 +119,11 @@ def repeated(times: int) -> str:
     )
 
 
+def sent_again(times: int) -> str:
+    """Say how many reports repeat another."""
+    return f"{times:,} reports repeat another one, more than any population makes: forged, or counted twice"
+
+
 def _some(values: Sequence[str]) -> str:
     """Name the first few values."""
     more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""

@@ -84,6 +84,10 @@ class Honest:
         del cells
         return None
 
+    def log_collision(self) -> float | None:
+        """Return ln of what no two values make two equal reports more likely than: the largest Σ_y Q(y|x)²."""
+        return None
+
     def drawn_blindly(self, counts: npt.NDArray[Any]) -> IntArray | None:
         """Return how often each outcome came of what a device draws uniformly, whatever the value."""
         del counts

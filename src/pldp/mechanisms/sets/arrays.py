@@ -205,6 +205,11 @@ class ItemSetArrays(SetArrays):
         rows = rows_of(Bits(self.channel.size))
         return np.asarray(rows.sums(kept - absent, np.asarray(cells)) + absent.sum())
 
+    def log_collision(self) -> float:
+        """Every bit agrees with itself drawn again."""
+        p, q = self.truth_support, self.other_support
+        return float(np.log(np.maximum(p**2 + (1 - p) ** 2, q**2 + (1 - q) ** 2)).sum())
+
     @cached_property
     def bit_weights(self) -> FloatArray:
         """What a 0 and a 1 (columns) of each item (rows) count: their mean is 1 for a present item, 0 for an absent."""

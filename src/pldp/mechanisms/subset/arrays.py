@@ -72,6 +72,12 @@ class _SubsetArrays(RowArrays, PersonalArrays):
         most = math.log(self.channel.truth_support) - math.log(math.comb(size - 1, chosen - 1))
         return np.full(np.asarray(cells).shape[1], most)
 
+    def log_collision(self) -> float:
+        """Both sets have the value, or neither has."""
+        size, chosen, p = self.channel.size, self.channel.chosen, float(self.channel.truth_support)
+        within, without = math.log(math.comb(size - 1, chosen - 1)), math.log(math.comb(size - 1, chosen))
+        return float(np.logaddexp(2 * math.log(p) - within, 2 * math.log1p(-p) - without))
+
     def sum_covariance(self, shares: FloatArray) -> FloatArray | None:
         """Every set has as many values, so the shares always sum to 1."""
         return None

@@ -146,6 +146,11 @@ class _BitArrays(RowArrays):
         gain = np.log(np.max(np.asarray([self.truth_support / self.other_support, self.low])))
         return np.asarray(self.support_sum(np.log(other / (1 - other)), cells) + np.log1p(-other).sum() + gain)
 
+    def log_collision(self) -> float:
+        """Every bit agrees with itself drawn again; the true one at its p."""
+        true, other = (np.log(each**2 + (1 - each) ** 2) for each in (self.truth_support, self.chance_support()))
+        return float(other.sum() + np.max(true - other))
+
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Given the value the bits are independent: E z_i z_j = π_i π_j − f_i f_j (p_i−q_i)(p_j−q_j)."""
         gained = shares * self.contrast
