@@ -36,7 +36,7 @@ from pldp.tallies import fused_of
 
 KEYS = {
     "name", "text", "kind", "unit", "reports", "method", "target", "confidence", "rows", "notes", "assumptions",
-    "manipulation", "homogeneity", "assumption_free", "groups", "levels",
+    "manipulation", "forgery", "homogeneity", "assumption_free", "groups", "levels",
 }  # fmt: skip
 OWN_KEYS = {
     "choice": set(),

@@ -1,14 +1,19 @@
 """What readers must know: assumptions, which every estimate names, and notes, each with a code that stays the same."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note, Result
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
+
+if TYPE_CHECKING:
+    from pldp.estimates.forgery import Forgery
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -25,7 +30,8 @@ FREE_CHOICE: Final = "none about the choice of levels: it may depend on the valu
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
 HONEST_DEVICES: Final = (
-    "devices used the channels of the survey; forged reports are bounded by manipulation, not detected"
+    "devices used the channels of the survey; forged reports are bounded by manipulation, and some are detected (see "
+    "forgery)"
 )
 NORMAL: Final = "supports are nearly normal: rare sets in few reports have rougher errors"
 SAMPLE_OF_GROUPS: Final = "in every group, the people who reported are a random sample of the group"
@@ -77,6 +83,20 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
+
+FORGED_REPORTS: Final = "forged-reports"
+"""Code of the note that says so."""
+
+ODD_ONES: Final = "the number of ones per report is not the one that honest devices make"
+TOO_FEW_IN_ALL: Final = "many values together have fewer reports than if nobody had any of them"
+UNEVEN_DRAWS: Final = "what devices draw at random, whatever the answer, is not evenly spread"
+NO_HISTOGRAM: Final = "no distribution of answers makes reports that are spread like these"
+ROWS_NOT_KEPT: Final = (
+    "whole rows of bits were not kept, so bits that come together and repeated rows were not looked at; tally the "
+    "reports with patterns"
+)
+SOME_PAIRS: Final = "bits that come together were looked at in a part of the reports only, as there are many"
+TOO_MANY_PAIRS: Final = "bits that come together were not looked at, as there are too many values"
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"
@@ -177,6 +197,45 @@ def warnings_of(names: Sequence[str], results: Sequence[Result]) -> list[Note]:
         for note in each.notes
         if note.severity == "warning"
     ]
+
+
+def come_together(values: Sequence[str]) -> str:
+    """Name values whose bits come together."""
+    return f"bits of {_some(values)} come together more often than any honest population allows"
+
+
+def impossible_share(value: str, side: str) -> str:
+    """Say that a value has fewer reports than nobody's, or more than everybody's."""
+    who = "nobody" if side == "fewer" else "everybody"
+    return f"{value!r} has {side} reports than if {who} had it"
+
+
+def repeated(times: int) -> str:
+    """Say how often one output came."""
+    return (
+        f"one and the same report came {times:,} times, more often than any population makes it: forged or sent again"
+    )
+
+
+def sent_again(times: int) -> str:
+    """Say how many reports repeat another."""
+    return f"{times:,} reports repeat another one, more than any population makes: forged, or counted twice"
+
+
+def _some(values: Sequence[str]) -> str:
+    """Name the first few values."""
+    more = f" and {len(values) - 3:,} more" if len(values) > 3 else ""
+    return f"{', '.join(map(repr, values[:3]))}{more}"
+
+
+def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
+    """Say that reports look forged, where they do, and what shows it."""
+    if not forgery.alarmed:
+        return ()
+    first = forgery.tests[0]
+    where = f" (level {first.level})" if first.level else ""
+    text = f"reports look forged: {first.finding}{where}, p = {forgery.p_value:.2g}; treat the result with caution"
+    return (Note(FORGED_REPORTS, text),)
 
 
 def people_overlap(people: int) -> Note:

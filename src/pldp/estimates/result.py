@@ -23,6 +23,7 @@ from pldp.records import Record
 from pldp.show import card, results_body, sentence, snippet
 
 if TYPE_CHECKING:
+    from pldp.estimates.forgery import Forgery
     from pldp.estimates.rounds import Change
 
 CONFIDENCE = 0.95
@@ -131,6 +132,8 @@ class Result(ABC):
         What must hold for the errors to be right; what a reader must know first.
     manipulation
         People that one forged report can count as, at the level where it does most harm; NaN where it is not known.
+    forgery
+        Whether reports look forged: tests for what honest reports cannot have; `None` where none was made.
     levels
         Where levels are hidden, how many people are estimated to have chosen each.
     confidence, unit
@@ -152,6 +155,7 @@ class Result(ABC):
     assumptions: tuple[str, ...]
     notes: tuple[Note, ...]
     manipulation: float = math.nan
+    forgery: Forgery | None = None
     levels: tuple[LevelShare, ...] = ()
     confidence: float = CONFIDENCE
     unit: str = "share"
@@ -237,6 +241,7 @@ class Result(ABC):
             "notes": [asdict(note) for note in self.notes],
             "assumptions": list(self.assumptions),
             "manipulation": self.manipulation,
+            "forgery": None if self.forgery is None else asdict(self.forgery),
             "homogeneity": None if self.homogeneity is None else asdict(self.homogeneity),
             "assumption_free": None if self.assumption_free is None else _beside(self.assumption_free, confidence),
             "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],

@@ -5,9 +5,10 @@ from dataclasses import fields, replace
 from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
+from pldp.estimates.forgery import forgery_of
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.margins import uncorrected_notes
-from pldp.estimates.notes import TABLE_NOT_CORRECTED, other_method
+from pldp.estimates.notes import TABLE_NOT_CORRECTED, forged_reports, other_method
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
@@ -111,8 +112,12 @@ def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> R
     chosen = Options(**options)
     about: dict[str, Any] = {"distinct": distinct_people(tally.survey), "confidence": chosen.confidence}
     found = BY_KIND[question.kind].estimate(tally, question, chosen)
+    forgery = forgery_of(tally, question)
+    about |= {"forgery": forgery}
     beside = found.assumption_free
-    return replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
+    first = forged_reports(forgery)
+    assumption_free = None if beside is None else replace(beside, **about)
+    return replace(found, **about, notes=(*first, *found.notes), assumption_free=assumption_free)
 
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -27,7 +27,9 @@ from pldp.epsilon import LARGEST_EPSILON, MICRO
 from pldp.errors import EstimateError, SimulationError
 from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
+from pldp.mechanisms.honest import Coarse, Honest, Range, group_outputs
 from pldp.mechanisms.output import Bits
+from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
 from pldp.mechanisms.registry import build, names
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
@@ -95,7 +97,7 @@ def personal_arrays(mechanism: str, size: int) -> PersonalArrays:
     return form
 
 
-class ChannelArrays(ABC):
+class ChannelArrays(Honest, ABC):
     """A channel over arrays."""
 
     def __init__(self, channel: Channel) -> None:
@@ -120,48 +122,6 @@ class ChannelArrays(ABC):
         if indices.size and not 0 <= int(indices.min()) <= int(indices.max()) < size:
             raise SimulationError(f"values must be indices from 0 to {size - 1}; some are not")
         return indices.astype(np.min_scalar_type(size - 1), copy=False)
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Q(y|·) of every output y of a channel as a function of the value t; the last row stands for no report.
-
-    Q(y|t) = base_y · pattern_y(t) · (1 + lift_y · [start_y ≤ t < stop_y]): windows are constant in and out of an
-    interval; other channels have a smooth *pattern*, of which there are few different ones.
-    """
-
-    base: FloatArray
-    patterns: FloatArray
-    pattern: npt.NDArray[np.intp]
-    start: npt.NDArray[np.intp]
-    stop: npt.NDArray[np.intp]
-    lift: FloatArray
-
-    @classmethod
-    def none(cls, size: int, count: int) -> Pieces:
-        """Return pieces of outputs that say nothing, to be filled."""
-        pattern, start, stop = np.zeros((3, count + 1), np.intp)
-        return cls(np.ones(count + 1), np.ones((1, size)), pattern, start, stop, np.zeros(count + 1))
-
-    def table(self) -> FloatArray:
-        """Q as a matrix, outputs × values; the last row, no report, is 1."""
-        values = np.arange(self.patterns.shape[1])
-        inside = (values >= self.start[:, None]) & (values < self.stop[:, None])
-        return np.asarray(self.base[:, None] * self.patterns[self.pattern] * (1 + self.lift[:, None] * inside))
-
-    def expectation(self, numbers: FloatArray) -> FloatArray:
-        """Return Σ_y numbers_y Q(y|t) of every value t."""
-        weights = self.base[:-1] * numbers
-        size = self.patterns.shape[1]
-        place = self.pattern[:-1] * (size + 1)
-        change = np.bincount(place, weights, minlength=len(self.patterns) * (size + 1))
-        change += np.bincount(place + self.start[:-1], weights * self.lift[:-1], minlength=len(change))
-        change -= np.bincount(place + self.stop[:-1], weights * self.lift[:-1], minlength=len(change))
-        return np.asarray((change.reshape(-1, size + 1).cumsum(axis=1)[:, :size] * self.patterns).sum(axis=0))
-
-
-LARGEST_PATTERNS: Final = 1 << 25
-"""Most entries (patterns × buckets) of a table of patterns."""
 
 
 class PieceArrays(ChannelArrays):
@@ -201,6 +161,14 @@ class NumberArrays(PieceArrays):
             drawn = (generator.bit_generator.random_raw(len(own)) >> np.uint64(11)).astype(np.int64)
             outputs[start : start + CHUNK] = self.outputs_of(own, drawn)
         return outputs
+
+    def coarse(self) -> Coarse | None:
+        """Group neighbouring outputs; `None` where there are too many to list."""
+        if (self.channel.form.count + 1) * self.channel.size > LARGEST_PATTERNS:
+            return None
+        chances = self.pieces().table()[:-1]
+        group = group_outputs(chances.mean(axis=1))
+        return Coarse(group, np.add.reduceat(chances, np.flatnonzero(np.diff(group, prepend=-1))))
 
     def unbiased(self) -> FloatArray:
         """Return the unbiased number on [−1, 1] of every output."""
@@ -261,6 +229,11 @@ class LabelArrays(PieceArrays):
     def support(self, counts: npt.NDArray[Any]) -> FloatArray:
         """Return how many reports support each value, given the counts of outputs or of bits that are 1."""
         return counts.astype(np.float64)
+
+    def support_range(self) -> Range | None:
+        """A value that nobody has is supported with q, one that everybody has with p."""
+        size = self.channel.size
+        return Range(*(np.broadcast_to(each, size) for each in (self.other_support, self.truth_support)))
 
     @abstractmethod
     def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:

@@ -90,6 +90,20 @@ class BitRows:
             matrix += bits.T @ bits
         return matrix
 
+    def pair_counts(self, rows: ByteArray, counts: IntArray) -> FloatArray:
+        """Return in how many reports both bits are 1, for every two values, exactly: `rows` came `counts` times each.
+
+        Sums of a block stay below 2²⁴, where single precision is exact, or are made in double precision.
+        """
+        matrix = np.zeros((self.form.length, self.form.length))
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            bits, own = self.expanded(rows[start : start + _ROWS_AT_ONCE]), counts[start : start + _ROWS_AT_ONCE]
+            if int(own.sum()) >= 1 << 24:
+                bits = bits.astype(np.float64)
+            weighed = bits if own.max() == 1 else bits * own[:, None].astype(bits.dtype)
+            matrix += bits.T @ weighed
+        return matrix
+
 
 class TieredRows(BitRows):
     """Rows whose ones stand in one tier of places."""

@@ -38,6 +38,7 @@ def footing(result: Mapped) -> list[str]:
     if fit := result.get("fit"):
         state = "converged" if fit["converged"] else "did NOT converge"
         found.append(f"Fit {state}: gap {fit['gap']:.1e} after {fit['steps']:,} steps.")
+    found.append(_forged(result.get("forgery")))
     return [*filter(None, (*found, BY_KIND[result["kind"]].influence(result)))]
 
 
@@ -66,6 +67,21 @@ def agreement(result: Mapped) -> str:
     amount = f"{100 * noticed:.2g} percentage points" if of_shares else f"{brief(noticed)} {result['unit']}".rstrip()
     difference = f"A difference of {amount} between levels would have been noticed {OFTEN}"
     return f"{said}. {difference}; smaller ones might not"
+
+
+def _forged(forgery: Mapped | None) -> str:
+    """Say whether reports look forged, and what was not looked at."""
+    if not forgery or not forgery["tests"]:
+        return ""
+    count = len(forgery["tests"])
+    if forgery["alarmed"]:
+        findings = "; ".join(dict.fromkeys(each["finding"] for each in forgery["tests"] if each["finding"]))
+        said = f"YES (p = {forgery['p_value']:.2g}): {findings}."
+    else:
+        tests = "1 test" if count == 1 else f"{count:,} tests"
+        said = f"{tests} saw no sign of it (false alarms: {brief(100 * forgery['false_alarm'])} %)."
+    unseen = [f"{text[0].upper()}{text[1:]}." for text in forgery["unseen"]]
+    return " ".join([f"Do reports look forged? {said}", *unseen])
 
 
 def assumptions(result: Mapped) -> str:

@@ -49,8 +49,11 @@ const showHeadline = ({ reports, rejections, rounds, hours }) => {
 		tile("Rejected", whole(refused), refused ? `${brief((100 * refused) / (refused + reports))} % of what came` : "of what came"));
 };
 
+/** Codes of notes that stand above all results. */
+const ALARMS = new Set(["levels-disagree", "forged-reports"]);
+
 const showDisagreements = (views) => {
-	const items = views.flatMap((view, place) => (view.notes ?? []).filter(({ code }) => code === "levels-disagree").map(({ text }) =>
+	const items = views.flatMap((view, place) => (view.notes ?? []).filter(({ code }) => ALARMS.has(code)).map(({ text }) =>
 		make("li", {}, make("a", { href: `#result-${place}` }, view.text || view.name), ` ${sentence(text)}`)));
 	byId("disagreements").replaceChildren(...items);
 	byId("disagree").hidden = items.length === 0;

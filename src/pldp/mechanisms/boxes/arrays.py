@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pldp.mechanisms.arrays import FloatArray, IntArray, Outputs, arrays
 from pldp.mechanisms.boxes.channel import SampledBoxes
+from pldp.mechanisms.honest import Range
 from pldp.mechanisms.sets.arrays import SetArrays, independent_patterns
 
 
@@ -18,6 +19,16 @@ class BoxArrays(SetArrays):
     """Reports about some items each; k of them together show a pattern after 2^k-ary randomized response."""
 
     channel: SampledBoxes
+
+    def support_range(self) -> Range:
+        """Of an output: its items are picked, and everybody's answer is this one, or another."""
+        answer, picks = self.channel.answer_channel, self.channel.picks
+        ends = (answer.other_support, answer.truth_support)
+        return Range(*(np.full(self.channel.form.count, float(each) / picks) for each in ends))
+
+    def drawn_blindly(self, counts: npt.NDArray[Any]) -> IntArray:
+        """Count the picks: each is as likely as any other."""
+        return np.asarray(counts.reshape(self.channel.picks, -1).sum(axis=1))
 
     @property
     def largest(self) -> int:

@@ -39,6 +39,15 @@ class _HashArrays(LabelArrays):
             digits //= base
         return total % np.uint64(base)
 
+    def drawn_blindly(self, counts: npt.NDArray[Any]) -> IntArray:
+        """Count the vectors: each is as likely as any other."""
+        return np.asarray(counts.reshape(-1, self.channel.buckets).sum(axis=1))
+
+    def log_ceiling(self, cells: Cells) -> FloatArray:
+        """A given vector with the value's own bucket."""
+        count = self.channel.form.count
+        return np.full(count, np.log((self.low + self.step) * self.channel.buckets / count))
+
     @cached_property
     def low(self) -> float:
         return float(self.channel.bucket_channel.other_support)

@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import SimulationError
-from pldp.mechanisms.arrays import CHUNK, FloatArray, IntArray, Outputs
+from pldp.mechanisms.arrays import CHUNK, ByteArray, FloatArray, IntArray, Outputs
+from pldp.mechanisms.honest import Range
+from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.privset.channel import PrivSet
 from pldp.mechanisms.sets.arrays import SetArrays, pattern_bits, patterns_of
 
@@ -22,6 +24,18 @@ class PrivSetArrays(SetArrays):
     """
 
     channel: PrivSet
+
+    def support_range(self) -> Range:
+        """Of every place, dummies among them: B_1 and A_1."""
+        most, least = map(float, self.channel.held(1))
+        return Range(np.full(self.channel.places, least), np.full(self.channel.places, most))
+
+    def log_ceiling(self, cells: ByteArray | None) -> FloatArray:
+        """Subsets that meet a set are equally likely, and so are all others."""
+        sizes, meets = self.channel.classes, self.channel.meets_weight
+        weights = (TOTAL - meets, meets)
+        most = max(math.log(weight / TOTAL) - math.log(size) for weight, size in zip(weights, sizes, strict=True))
+        return np.full(np.asarray(cells).shape[1], most)
 
     @property
     def largest(self) -> int:

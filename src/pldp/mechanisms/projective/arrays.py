@@ -69,6 +69,11 @@ class _BlockArrays(LabelArrays):
     def joint(self) -> tuple[float, float, float]:
         """Pr(a report supports both i and j) for a true value that is one of them, on their line, or elsewhere."""
 
+    def log_ceiling(self, cells: Cells) -> FloatArray:
+        """All blocks that contain a value are equally likely."""
+        design = self.channel.design
+        return np.full(design.blocks, np.log(float(self.channel.truth_support) / design.own))
+
     @cached_property
     def low(self) -> float:
         design = self.channel.design
@@ -279,6 +284,10 @@ class _PairArrays(_BlockArrays):
         first = np.where(rest, low + (low >= own), np.minimum(own, other))
         second = np.where(rest, high + (high >= own), np.maximum(own, other))
         return np.asarray(function * pairs + second * (second - 1) // 2 + first)
+
+    def drawn_blindly(self, counts: npt.NDArray[Any]) -> IntArray:
+        """Count the functions: each is as likely as any other."""
+        return np.asarray(counts.reshape(-1, len(self._groups)).sum(axis=1))
 
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
         function, pair = np.divmod(outputs.astype(np.int64), len(self._groups))

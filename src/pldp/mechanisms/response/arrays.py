@@ -26,6 +26,7 @@ from pldp.mechanisms.arrays import (
     columns,
     require_dense,
 )
+from pldp.mechanisms.honest import Range
 from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.mechanisms.response.values import ItemResponse, ValueResponse
@@ -54,6 +55,8 @@ class _Direct(LabelArrays):
     """A report names one value: cell y supports y alone."""
 
     separable = True
+
+    independent_supports = True
 
     @cached_property
     def low(self) -> Numbers:
@@ -184,6 +187,11 @@ class _ValueResponseArrays(ByValue, _Direct):
     @cached_property
     def step(self) -> FloatArray:
         return np.array(self.channel.truth_weights) / TOTAL - self.low
+
+    def support_range(self) -> Range:
+        """Other values name this one with their own q."""
+        truth = self.low + self.step
+        return Range(np.minimum(truth, self.low.min()), np.maximum(truth, self.low.max()))
 
     @cached_property
     def _parts(self) -> FloatArray:

@@ -20,7 +20,9 @@ import numpy.typing as npt
 
 from pldp.errors import TallyError
 from pldp.mechanisms.arrays import ByteArray, ChannelArrays, FloatArray, IntArray, Outputs, Values, WordArray
-from pldp.mechanisms.output import BIT_TOTAL
+from pldp.mechanisms.honest import Range
+from pldp.mechanisms.output import BIT_TOTAL, Bits
+from pldp.mechanisms.rows import rows_of
 from pldp.mechanisms.set_channel import SetChannel
 from pldp.mechanisms.sets.channel import ItemSet
 from pldp.mechanisms.unary.arrays import DigitMask, bernoulli_words, word_weights
@@ -192,6 +194,21 @@ class ItemSetArrays(SetArrays):
     def other_support(self) -> FloatArray:
         """q of each item: how often an absent one is reported."""
         return np.array(self.channel.raised) / BIT_TOTAL
+
+    def support_range(self) -> Range:
+        """q where nobody has an item, p where everybody has it."""
+        return Range(self.other_support, self.truth_support)
+
+    def log_ceiling(self, cells: ByteArray | None) -> FloatArray:
+        """Every bit is likeliest for people who have what it says: people may have any set."""
+        kept, absent = np.log(self.truth_support), np.log1p(-self.other_support)
+        rows = rows_of(Bits(self.channel.size))
+        return np.asarray(rows.sums(kept - absent, np.asarray(cells)) + absent.sum())
+
+    def log_collision(self) -> float:
+        """Every bit agrees with itself drawn again."""
+        p, q = self.truth_support, self.other_support
+        return float(np.log(np.maximum(p**2 + (1 - p) ** 2, q**2 + (1 - q) ** 2)).sum())
 
     @cached_property
     def bit_weights(self) -> FloatArray:

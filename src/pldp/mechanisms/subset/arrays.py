@@ -1,5 +1,6 @@
 """Subset selection over arrays: sets drawn as whole words of bits, sorted by their number of ones."""
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
@@ -24,6 +25,7 @@ from pldp.mechanisms.arrays import (
     columns,
     require_dense,
 )
+from pldp.mechanisms.honest import PairLaw, Range
 from pldp.mechanisms.output import TOTAL, Bits, Places
 from pldp.mechanisms.row_arrays import RowArrays
 from pldp.mechanisms.rows import popcount
@@ -39,6 +41,8 @@ class _SubsetArrays(RowArrays, PersonalArrays):
     """SS: set y has L_yj = 1 − p, and p(k−d)/d where it contains j, times what all values share: 1/C(k−1, d)."""
 
     channel: SubsetSelection
+
+    independent_supports = True
 
     @cached_property
     def low(self) -> float:
@@ -56,6 +60,23 @@ class _SubsetArrays(RowArrays, PersonalArrays):
         others = (p * (d - 1) * (d - 2) + (1 - p) * d * (d - 1)) / ((size - 1) * max(1, size - 2))
         some = shares[chosen]
         return np.asarray(others * shares.sum() + (with_truth - others) * (some[:, None] + some[None, :]))
+
+    def pair_laws(self) -> tuple[PairLaw, ...]:
+        """Sets of one size, whatever p."""
+        size = self.channel.size
+        return (PairLaw.of_sets(np.arange(size), self.channel.chosen),) if size > 2 else ()
+
+    def log_ceiling(self, cells: Cells) -> FloatArray:
+        """All sets that contain a value are equally likely."""
+        size, chosen = self.channel.size, self.channel.chosen
+        most = math.log(self.channel.truth_support) - math.log(math.comb(size - 1, chosen - 1))
+        return np.full(np.asarray(cells).shape[1], most)
+
+    def log_collision(self) -> float:
+        """Both sets have the value, or neither has."""
+        size, chosen, p = self.channel.size, self.channel.chosen, float(self.channel.truth_support)
+        within, without = math.log(math.comb(size - 1, chosen - 1)), math.log(math.comb(size - 1, chosen))
+        return float(np.logaddexp(2 * math.log(p) - within, 2 * math.log1p(-p) - without))
 
     def sum_covariance(self, shares: FloatArray) -> FloatArray | None:
         """Every set has as many values, so the shares always sum to 1."""
@@ -187,6 +208,25 @@ class _ItemSubsetArrays(RowArrays):
         again = np.array([(own.chosen - 2) / max(1, len(own.places) - 2) for own in self.channel.tiers])[tier]
         some, both = named[chosen][:, None] + named[chosen], self._of_tier(named)[chosen]
         return np.asarray((tier[:, None] == tier) * overlap * (some + again * (both - some)))
+
+    def support_range(self) -> Range:
+        """The least where another tier's value is true, if there is one; the largest where the value itself is."""
+        named, overlap = self._other, self._overlap
+        least = (1 - overlap) * named + overlap * self._of_tier(named)
+        alone = len(self.channel.tiers) == 1
+        return Range(least + self.step * overlap * alone, least + self.step)
+
+    def pair_laws(self) -> tuple[PairLaw, ...]:
+        """In each tier, sets of one size."""
+        tiers = self.channel.tiers
+        return tuple(PairLaw.of_sets(np.array(own.places), own.chosen) for own in tiers if len(own.places) > 2)
+
+    def log_ceiling(self, cells: Cells) -> FloatArray:
+        """Pr(any value in the set is named), over the number of sets that hide it."""
+        tiers = self.channel.tiers
+        spread = np.array([math.log(math.comb(len(own.places) - 1, own.chosen - 1)) / own.chosen for own in tiers])
+        named = np.log(self.support_sum(self._other, cells) + self.step)
+        return np.asarray(named - self.support_sum(spread[self._tier], cells))
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         return self.support_sum(self._other * shares.sum() + self.step * shares, cells)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
+from math import lgamma
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from pldp.mechanisms.arrays import (
     Values,
     WordArray,
 )
+from pldp.mechanisms.honest import PairLaw
 from pldp.mechanisms.output import BITS
 from pldp.mechanisms.row_arrays import RowArrays
 from pldp.mechanisms.unary.channel import UnaryEncoding
@@ -113,6 +115,8 @@ class _BitArrays(RowArrays):
 
     channel: UnaryEncoding | ItemUnaryEncoding
 
+    independent_supports = True
+
     def draw_counts(self, people: IntArray, generator: Generator) -> IntArray:
         """Given the values all bits are independent."""
         truth = np.array([float(p) for p in self.channel.truth_supports])
@@ -131,6 +135,22 @@ class _BitArrays(RowArrays):
         """Count the ones of every row: q^ones (1−q)^(k−ones) is common to all values, but not to all levels."""
         return self.support_sum(np.ones(self.channel.size), cells).astype(np.intp)
 
+    def pair_laws(self) -> tuple[PairLaw, ...]:
+        """E(b_i − q_i)(b_j − q_j) = 0: given the value bits are independent, and at most one of two is the true one."""
+        chance = self.chance_support()
+        return (PairLaw(np.arange(len(chance)), chance, np.outer(chance, chance)),)
+
+    def log_ceiling(self, cells: Cells) -> FloatArray:
+        """Σ ln q or ln(1−q) of all bits, and the most that a true bit changes of it."""
+        other = self.chance_support()
+        gain = np.log(np.max(np.asarray([self.truth_support / self.other_support, self.low])))
+        return np.asarray(self.support_sum(np.log(other / (1 - other)), cells) + np.log1p(-other).sum() + gain)
+
+    def log_collision(self) -> float:
+        """Every bit agrees with itself drawn again; the true one at its p."""
+        true, other = (np.log(each**2 + (1 - each) ** 2) for each in (self.truth_support, self.chance_support()))
+        return float(other.sum() + np.max(true - other))
+
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Given the value the bits are independent: E z_i z_j = π_i π_j − f_i f_j (p_i−q_i)(p_j−q_j)."""
         gained = shares * self.contrast
@@ -146,6 +166,14 @@ class _UnaryArrays(_BitArrays, PersonalArrays):
     """SUE and OUE: all bits have the same p and q."""
 
     channel: UnaryEncoding
+
+    def ones_law(self) -> FloatArray:
+        """Bernoulli(p) + Binomial(k−1, q), whatever the value."""
+        size, p, q = self.channel.size, float(self.channel.truth_support), float(self.channel.other_support)
+        ways = np.array([lgamma(size) - lgamma(ones + 1) - lgamma(size - ones) for ones in range(size)])
+        ones = np.arange(size)
+        others = np.append(np.exp(ways + ones * np.log(q) + (size - 1 - ones) * np.log1p(-q)), 0.0)
+        return np.asarray((1 - p) * others + p * np.roll(others, 1))
 
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
         channel = self.channel
