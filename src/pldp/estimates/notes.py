@@ -12,6 +12,10 @@ RESPONDENTS: Final = "the shares are those of the people who reported, nobody el
 SAME_SHARES: Final = "people of every level have the same shares (tested; see homogeneity)"
 SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item; see homogeneity)"
 SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
+SAME_DISTRIBUTION: Final = "people of every level and service have the same distribution (tested; see homogeneity)"
+CURVE_ASSUMES: Final = (
+    "for curve and quantiles: people of every level and service have the same distribution (tested; see homogeneity)"
+)
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value; with hidden levels this is not tested"
@@ -28,7 +32,9 @@ INTERIOR: Final = "standard errors are for shares away from 0 (observed informat
 LEVELS_DISAGREE: Final = "levels-disagree"
 """Code of the note that says so."""
 
-CURVE_POOLS: Final = Note("curve-pools-levels", "the curve still assumes that all levels have the same distribution")
+CURVE_POOLS: Final = Note(
+    "curve-pools-levels", "the curve and its quantiles still assume that all levels have the same distribution"
+)
 HEAPED: Final = Note(
     "heaped",
     "many people seem to share exact numbers; spikes may stand beside their true places, by as much as the band",
@@ -79,6 +85,25 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     advice = "use the result pooled by size" if pool == "precision" else "the result is pooled by size"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
+    """Say that people who gave to different services differ, where they do: what pools them is then of nobody."""
+    if test is None or not test.rejected:
+        return ()
+    text = (
+        f"people who gave to different services, or chose other levels, have different numbers (p = {test.p_value:.2g} "
+        f"< {TEST_LEVEL}): only a mean pooled by size does not assume otherwise"
+    )
+    return (Note(LEVELS_DISAGREE, text),)
+
+
+def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
+    """Name the levels that have too few reports to be tested."""
+    if not levels:
+        return ()
+    text = f"too few reports to test whether people of level {', '.join(levels)} answer like the others"
+    return (Note("level-untested", text, "info"),)
 
 
 def people_overlap(people: int) -> Note:

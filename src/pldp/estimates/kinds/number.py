@@ -7,8 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import CURVE_POOLS, CURVE_UNFINISHED, HEAPED, MEAN_ONLY, levels_disagree
+from pldp.estimates.notes import (
+    CURVE_ASSUMES,
+    CURVE_POOLS,
+    CURVE_UNFINISHED,
+    HEAPED,
+    MEAN_ONLY,
+    levels_disagree,
+    levels_untested,
+)
 from pldp.estimates.numbers.density import NO_DENSITY, Density, density
+from pldp.estimates.numbers.dependence import untested_groups
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result, check_confidence
@@ -164,7 +173,15 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
     progress = options.progress
     fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
     quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
-    others = {CURVE_POOLS: shared["notes"], HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
+    # The test of the whole distribution takes the place of that of the mean alone.
+    shared["homogeneity"] = tested = fitted.homogeneity
+    shared["notes"] = (*levels_disagree(tested, options.pool), *levels_untested(untested_groups(fused)))
+    shared["assumptions"] = (*shared["assumptions"], CURVE_ASSUMES)
+    others = {
+        CURVE_POOLS: tested is not None and tested.rejected,
+        HEAPED: fitted.roughness,
+        CURVE_UNFINISHED: not fitted.converged,
+    }
     shared["notes"] += tuple(note for note, holds in others.items() if holds)
     shared["standard_error"] = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
     return NumberResult(**shared, density=fitted)
