@@ -168,7 +168,7 @@ def test_detail_is_chosen_from_the_data() -> None:
 def test_a_rough_fit_is_the_one_of_dense_matrices() -> None:
     """λ, v, β and r of the quadratic model, computed without eigenvectors and elimination."""
     model = FusedLikelihood(collected(masses(5, 4000, 1), three(SIZE, 2_000_000), 2))
-    fit = LogDensity(model, 12, model.uniform, None)
+    fit = LogDensity(model, 12, 2, model.uniform, None)
     fit.root = model.sampled.information_root(fit.shares)
     for variance in (4.0, 0.25):
         fit.variance = variance

@@ -20,8 +20,11 @@ RESPONDENTS: Final = "the shares are those of the people who reported, nobody el
 SAME_SHARES: Final = "people of every level have the same shares (tested; see homogeneity)"
 SAME_TABLE: Final = "people of every level answer both questions alike (tested for each on its own; see homogeneity)"
 SAME_SUPPORTS: Final = "people of every level have the same supports (tested per item; see homogeneity)"
-SAME_CURVE: Final = "quantiles, shares and the curve: people of every level have the same distribution"
 SAME_MEAN: Final = "people of every level and service have the same mean (tested; see homogeneity)"
+SAME_DISTRIBUTION: Final = "people of every level and service have the same distribution (tested; see homogeneity)"
+CURVE_ASSUMES: Final = (
+    "for curve and quantiles: people of every level and service have the same distribution (tested; see homogeneity)"
+)
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
@@ -236,6 +239,25 @@ def forged_reports(forgery: Forgery) -> tuple[Note, ...]:
     where = f" (level {first.level})" if first.level else ""
     text = f"reports look forged: {first.finding}{where}, p = {forgery.p_value:.2g}; treat the result with caution"
     return (Note(FORGED_REPORTS, text),)
+
+
+def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
+    """Say that people who gave to different services differ, where they do: what pools them is then of nobody."""
+    if test is None or not test.rejected:
+        return ()
+    text = (
+        f"people who gave to different services, or chose other levels, have different numbers (p = {test.p_value:.2g} "
+        f"< {TEST_LEVEL}): only a mean pooled by size does not assume otherwise"
+    )
+    return (Note(LEVELS_DISAGREE, text),)
+
+
+def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
+    """Name the levels that have too few reports to be tested."""
+    if not levels:
+        return ()
+    text = f"too few reports to test whether people of level {', '.join(levels)} answer like the others"
+    return (Note("level-untested", text, "info"),)
 
 
 def people_overlap(people: int) -> Note:

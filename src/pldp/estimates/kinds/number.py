@@ -9,14 +9,16 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.notes import (
     CONSERVATIVE,
+    CURVE_ASSUMES,
     CURVE_POOLS,
     CURVE_UNFINISHED,
     HEAPED,
     MEAN_ONLY,
-    SAME_CURVE,
     levels_disagree,
+    levels_untested,
 )
 from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density, pool_densities
+from pldp.estimates.numbers.dependence import untested_groups
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.options import SHARED, Options
@@ -232,15 +234,18 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
         return MeanResult(**shared | {"notes": (*shared["notes"], MEAN_ONLY)})
     progress = options.progress
     fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
+    # The test of the whole distribution takes the place of that of the mean alone.
+    shared["homogeneity"] = tested = fitted.homogeneity
+    shared["notes"] = (*levels_disagree(tested, options.pool), *levels_untested(untested_groups(fused)))
     if len(fused.sources) == 1:
         return _with_curve(shared, fitted, Profile(fused))
     apart = _pooled_by_size(fused, fitted), Profile(fused, apart=True)
     if options.pool == "size":
         return _with_curve(shared, *apart)
     beside = _with_curve(_of_mean(fused, question, found.by_size or found, "size"), *apart)
-    if shared["notes"]:
+    if tested is not None and tested.rejected:
         shared["notes"] += (CURVE_POOLS,)
-    shared["assumptions"] += (SAME_CURVE,)
+    shared["assumptions"] += (CURVE_ASSUMES,)
     return _with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
 
 

@@ -1,6 +1,6 @@
 """The distribution of a number: a log-density whose smoothness, detail and roughness are chosen from the reports.
 
-The fits are those of `log_density`: a smooth curve of a few numbers of splines and, beside the best of
+The fits are those of `log_density`: smooth curves of two orders and a few numbers of splines and, beside the best of
 them, the same with a roughness of its own in every bucket. The one of greatest marginal likelihood is taken; the rough
 one only if it is far more likely, as hardly any number needs it. Around it the log-shares are about normal, from which
 come bands, quantiles and their errors.
@@ -24,10 +24,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pldp.errors import EstimateError
+from pldp.estimates.notes import services_disagree
+from pldp.estimates.numbers.dependence import distribution_test
 from pldp.estimates.numbers.fusion import FusedLikelihood, em
 from pldp.estimates.numbers.log_density import DensityProgress, LogDensity
 from pldp.estimates.picture import plot_density
-from pldp.estimates.result import CONFIDENCE, Interval, normal_reach
+from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, normal_reach
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 from pldp.tallies import Fused
@@ -36,6 +38,9 @@ SPLINES: Final = (24, 48, 96, 192, 384)
 """Numbers of splines tried, up to half the number of buckets; those above 96 only where 96 is the best so far."""
 
 _ALWAYS: Final = 96
+
+ORDERS: Final = (1, 2)
+"""Orders of the differences whose size is held down."""
 
 _DOUBT: Final = 2.0
 """Logarithm of how much more likely a rough density must be."""
@@ -56,23 +61,28 @@ class Density(Record):
 
     Attributes
     ----------
-    splines, smoothness, roughness
-        What was chosen: number of splines, λ and √v, the standard deviation of log-shares around the smooth curve; 0
-        where the curve is enough.
+    splines, order, smoothness, roughness
+        What was chosen: number of splines, order of their differences, λ and √v, the standard deviation of log-shares
+        around the smooth curve; 0 where the curve is enough.
     evidence, rough_evidence
-        The marginal log-likelihood of every number of splines tried, and with roughness; none where that did not help.
+        The marginal log-likelihood of every number of splines tried (the better order), and with roughness; none where
+        that did not help.
     converged, steps
         Whether the chosen fit reached its maximum, and the number of steps of all fits.
     smooth
         Where the density is rough, the best smooth one, from which all errors are taken. A spike has a height and a
         place; a normal law around its log-shares knows only of the height, and the smooth curve is as wide as the place
         is unsure.
+    homogeneity
+        Test whether people of different levels, or who gave to different services, have the same distribution, which
+        the curve assumes; none where there is only one such group, or only one with enough people.
     """
 
     bounds: tuple[float, float]
     shares: FloatArray
     people: int
     splines: int
+    order: int
     smoothness: float
     roughness: float
     evidence: dict[int, float]
@@ -81,6 +91,12 @@ class Density(Record):
     steps: int
     _error_root: FloatArray = field(repr=False)
     smooth: Density | None = field(default=None, repr=False)
+    homogeneity: Homogeneity | None = None
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Say so where people who gave to different services differ."""
+        return services_disagree(self.homogeneity)
 
     @property
     def width(self) -> float:
@@ -222,6 +238,15 @@ def density(
     >>> fitted.splines, round(fitted.mean, 2), round(fitted.quantile(0.5)[0], 2)
     (24, 0.28, 0.27)
     """
+    fitted = fit_density(fused, splines=splines, progress=progress)
+    tally = fused.fused if isinstance(fused, FusedLikelihood) else fused
+    return replace(fitted, homogeneity=distribution_test(tally, fitted.shares))
+
+
+def fit_density(
+    fused: Fused | FusedLikelihood, *, splines: int | None = None, progress: DensityProgress | None = None
+) -> Density:
+    """Return the density without testing whether everybody has the same."""
     if isinstance(fused, Fused) and fused.mean_only:
         raise EstimateError(NO_DENSITY)
     if isinstance(fused, Fused) and fused.people < FEWEST:
@@ -285,7 +310,7 @@ class _Search:
         if rough is not None and rough.evidence > self._best.evidence + _DOUBT:
             return self._result(rough, self._result(self._best))
         for number in tried[len(few) :]:
-            if self._best is self.smooth[-1]:
+            if self._best.splines == self.smooth[-1].splines:
                 self._try_smooth(number)
         return self._result(self._best)
 
@@ -294,9 +319,11 @@ class _Search:
         return max(self.smooth, key=_evidence)
 
     def _try_smooth(self, splines: int) -> None:
-        fit = LogDensity(self.model, splines, self.start, self._best if self.smooth else None)
-        self.steps = fit.climb(self.steps, self.progress)
-        self.smooth.append(fit)
+        for order in ORDERS:
+            like = [fit for fit in self.smooth if fit.order == order]
+            fit = LogDensity(self.model, splines, order, self.start, max(like, key=_evidence, default=None))
+            self.steps = fit.climb(self.steps, self.progress)
+            self.smooth.append(fit)
 
     def _result(self, fit: LogDensity, smooth: Density | None = None) -> Density:
         return Density(
@@ -304,9 +331,10 @@ class _Search:
             fit.shares,
             self.model.people,
             fit.splines,
+            fit.order,
             fit.smoothness,
             math.sqrt(fit.variance),
-            {each.splines: each.evidence for each in self.smooth},
+            {each.splines: each.evidence for each in sorted(self.smooth, key=_evidence)},
             max(map(_evidence, self.rough), default=None),
             fit.converged,
             self.steps,

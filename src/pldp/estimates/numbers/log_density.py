@@ -2,24 +2,27 @@
 
 The shares of the buckets are f = exp(η)/Σexp(η), η = Bβ + r, where B holds cubic B-splines with equal knots, and
 
-    log-likelihood(f) − λ/2·|D³β|² − |r|²/(2v)
+    log-likelihood(f) − λ/2·|Dβ|² − |r|²/(2v)
 
-is maximised by Gauss–Newton steps. D³ takes third differences: a log-density that is a parabola costs nothing. The r of
-different buckets are independent with variance v; v = 0 leaves the smooth curve alone, a large v lets single buckets
-hold many people: heaped answers, a few exact values, everybody at 0. λ and v maximise the marginal likelihood in
-Laplace's approximation, between the steps by that of the quadratic model.
+is maximised by Gauss–Newton steps. D takes first or second differences (`order`), so that equal shares or an
+exponential cost nothing, each times the fourth root of a first density there: between Good and Gaskins' roughness,
+which is proportional to the density, and one that is as strong where nobody is. The r of different buckets are
+independent with variance v; v = 0 leaves the smooth curve alone, a large v lets single buckets hold many people: heaped
+answers, a few exact values, everybody at 0. λ and v maximise the marginal likelihood in Laplace's approximation, between
+the steps by that of the quadratic model.
 
 With H = UΛUᵀ the observed information of η (under local privacy few directions are seen well, and only the sum of Λ is
 kept of those hardly seen), the rough part is eliminated by formulas in Λ,
 
     information of β given v:   M = Bᵀ U diag(Λ/(1+Λv)) Uᵀ B
-    log-evidence:               ℓ − penalties + ½ log|λP|₊ − ½ log|M + λP| − ½ Σ log(1 + Λv),    P = D³ᵀD³.
+    log-evidence:               ℓ − penalties + ½ log|λP|₊ − ½ log|M + λP| − ½ Σ log(1 + Λv),    P = DᵀD.
 
 References
 ----------
-Eilers, Marx, "Flexible Smoothing with B-splines and Penalties" (1996); Wood, "Fast Stable Restricted Maximum Likelihood
-and Marginal Likelihood Estimation of Semiparametric Generalized Linear Models" (2011); Nychka, "Bayesian Confidence
-Intervals for Smoothing Splines" (1988) for the errors.
+Good, Gaskins, "Nonparametric Roughness Penalties for Probability Densities" (1971); Eilers, Marx, "Flexible Smoothing
+with B-splines and Penalties" (1996); Wood, "Fast Stable Restricted Maximum Likelihood and Marginal Likelihood
+Estimation of Semiparametric Generalized Linear Models" (2011); Nychka, "Bayesian Confidence Intervals for Smoothing
+Splines" (1988) for the errors.
 """
 
 from __future__ import annotations
@@ -38,9 +41,13 @@ from scipy.optimize import minimize
 from pldp.estimates.numbers.fusion import FusedLikelihood
 from pldp.mechanisms.arrays import FloatArray
 
-_ORDER: Final = 3
-_RATE: Final = 0.02
-"""λ of 12 splines has an exponential prior of this rate: hardly any log-density is an exact parabola (λ = ∞)."""
+_DEGREE: Final = 3
+_TYPICAL: Final = 1 / 16
+_SPREAD: Final = 1.5
+"""The prior of λ of 12 splines: log-normal around this, with this standard deviation of the logarithm. It decides where
+few reports leave λ open; there the evidence alone is nearly as great for equal shares (λ = ∞) as for a fair curve."""
+_EMPTY: Final = 0.02
+"""Density, relative to equal shares, below which the penalty does not get weaker."""
 _WEAKEST: Final = 1e-4
 """Precision of a weak prior of β: channels with two outputs (SR) say nothing but the mean."""
 _ROUGH_RATE: Final = 2.0
@@ -76,36 +83,48 @@ DensityProgress = Callable[[int, int], None]
 
 def spline_basis(size: int, splines: int) -> FloatArray:
     """Return cubic B-splines with equal knots at the centres of the buckets, size × splines."""
-    inner = splines - _ORDER
-    knots = np.arange(-_ORDER, inner + _ORDER + 1) / inner
+    inner = splines - _DEGREE
+    knots = np.arange(-_DEGREE, inner + _DEGREE + 1) / inner
     places = (np.arange(size) + 0.5) / size
-    return np.asarray(BSpline.design_matrix(places, knots, _ORDER).toarray())
+    return np.asarray(BSpline.design_matrix(places, knots, _DEGREE).toarray())
 
 
 class LogDensity:
     """One number of splines, with or without roughness: the climb to the best β (`curve`), r (`rough`), λ and v."""
 
-    def __init__(self, model: FusedLikelihood, splines: int, start: FloatArray, like: LogDensity | None) -> None:
-        """Start at these shares; or at those of another fit, and about as smooth as that."""
-        self.model, self.splines = model, splines
+    def __init__(
+        self, model: FusedLikelihood, splines: int, order: int, start: FloatArray, like: LogDensity | None
+    ) -> None:
+        """Start at these shares; or at those of another fit of this order, and about as smooth as that."""
+        self.model, self.splines, self.order = model, splines, order
         self.basis = spline_basis(model.size, splines)
-        differences = np.diff(np.eye(splines), _ORDER, axis=0)
+        differences = self._differences(start)
         self.penalty: FloatArray = differences.T @ differences
-        self.rank = splines - _ORDER
-        # The logarithm of the product of the penalty's eigenvalues, and what a unit of its free directions measures.
-        self.log_penalty = float(np.linalg.slogdet(differences @ differences.T)[1]) - _ORDER * np.log(splines)
+        self.rank = splines - order
+        # The logarithm of the product of the penalty's eigenvalues, and of normal priors of its free directions.
+        self.log_penalty = float(np.linalg.slogdet(differences @ differences.T)[1]) - order * np.log(
+            2 * np.pi * splines
+        )
         logs = np.log(np.maximum(start if like is None else like.shares, 1e-4 / model.size))
         self.curve: FloatArray = np.linalg.lstsq(self.basis, logs - logs.mean(), rcond=None)[0]
         self.rough: FloatArray = np.zeros(model.size)
-        # K splines give one curve K third differences of size K⁻³: its penalty is proportional to K⁻⁵.
-        self.rate = _RATE * (12 / splines) ** 5
-        self.smoothness: float = 1.0 if like is None else like.smoothness * (splines / like.splines) ** 5
+        # K splines give one curve K differences of size K⁻ᵒʳᵈᵉʳ: its penalty is proportional to K to the 1 − 2·order.
+        self.typical = _TYPICAL * (splines / 12) ** (2 * order - 1)
+        self.smoothness: float = self.typical if like is None else like.smoothness * self.typical / like.typical
         self.variance = 0.0
         self.root: FloatArray | None = None
         self.converged = False
         self.shares: FloatArray
         self.value: float
         self.shares, self.value = self._evaluate(self.curve, self.rough)
+
+    def _differences(self, start: FloatArray) -> FloatArray:
+        """D: differences of β, weighted by the fourth root of the density of these shares (1 if all are equal)."""
+        places = np.minimum(np.arange(self.model.size) * self.splines // self.model.size, self.splines - 1)
+        density = np.bincount(places, start, self.splines) / np.maximum(np.bincount(places, minlength=self.splines), 1)
+        plain = np.diff(np.eye(self.splines), self.order, axis=0)
+        here = (plain != 0) @ density * self.model.size / (self.order + 1)
+        return np.asarray(np.maximum(here, _EMPTY)[:, None] ** 0.25 * plain)
 
     def roughened(self, start: FloatArray) -> list[LogDensity]:
         """Return fits from these shares that may be rough; none where nothing hints at it, whatever the prior."""
@@ -117,7 +136,8 @@ class LogDensity:
         local = _Quadratic(looked)
         smooth = local.evidence(self.smoothness, 0.0)
         hints = [local.evidence(self.smoothness, each**2) + _ROUGH_RATE * each - smooth for each in _ROUGHNESS]
-        fits = [LogDensity(self.model, self.splines, start, None) for _ in _STARTS] if max(hints) >= _HINT else []
+        worth = _STARTS if max(hints) >= _HINT else ()
+        fits = [LogDensity(self.model, self.splines, self.order, start, None) for _ in worth]
         for fit, deviation in zip(fits, _STARTS, strict=False):
             fit.root, fit.variance = looked.root, deviation**2
         return fits
@@ -199,7 +219,8 @@ class LogDensity:
 
     def doubt(self, smoothness: float, variance: float) -> float:
         """Minus the logarithm of the prior of λ and v."""
-        return self.rate * smoothness + _ROUGH_RATE * math.sqrt(variance)
+        away = math.log(smoothness / self.typical) / _SPREAD
+        return away**2 / 2 + _ROUGH_RATE * math.sqrt(variance)
 
     @cached_property
     def evidence(self) -> float:

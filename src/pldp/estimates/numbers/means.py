@@ -23,12 +23,20 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import ANY_SUBSET, HONEST_DEVICES, SAME_MEAN, SAMPLE
-from pldp.estimates.numbers.density import NO_DENSITY, Density, density
+from pldp.estimates.notes import (
+    ANY_SUBSET,
+    HONEST_DEVICES,
+    SAME_DISTRIBUTION,
+    SAME_MEAN,
+    SAMPLE,
+    services_disagree,
+)
+from pldp.estimates.numbers.density import NO_DENSITY, Density, density, fit_density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
 from pldp.estimates.options import Pool, Target, check_pooling, one_of
-from pldp.estimates.result import CONFIDENCE, Homogeneity, Row, normal_reach
+from pldp.estimates.power import noticed
+from pldp.estimates.result import CONFIDENCE, Homogeneity, Note, Row, normal_reach
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
@@ -54,8 +62,8 @@ class Mean(Record):
     services, weights
         Mean and standard error of each service on its own; and its weight for a person who gave to all.
     homogeneity, by_size
-        Test whether people who gave to different services have the same mean, where they did; and the mean pooled by
-        size, which does not assume it, beside one that does.
+        Test whether people who gave to different services have the same mean (for the mean of a fitted density: the
+        same distribution), where they did; and the mean pooled by size, which does not assume it, beside one that does.
     """
 
     value: float
@@ -68,6 +76,11 @@ class Mean(Record):
     homogeneity: Homogeneity | None
     by_size: Mean | None
     assumptions: tuple[str, ...]
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Say so where the mean assumes that people who gave to different services are alike, and they are not."""
+        return () if self.by_size is None else services_disagree(self.homogeneity)
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the ends of a normal interval."""
@@ -127,7 +140,7 @@ def _mean(tables: _Tables, method: MeanMethod, target: Target, pool: Pool) -> Me
     several = len(np.unique(fused.cells != ABSENT, axis=0)) > 1
     by_size = _mean(tables, "weights", target, "size") if assumes and several else None
     people = (SAMPLE,) if target == "population" else ()
-    levels = SAME_MEAN if assumes else ANY_SUBSET
+    levels = (SAME_DISTRIBUTION if method == "fitted" else SAME_MEAN) if assumes else ANY_SUBSET
     scale = (fused.bounds[1] - fused.bounds[0]) / 2
 
     def place(number: float) -> float:
@@ -167,7 +180,7 @@ class _Tables:
             # Services with many patterns (Laplace) are left out if there are others: weights need no exact population.
             few = [name for name, row in zip(self.names, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
             simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
-            fitted = density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES)
+            fitted = fit_density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES)
         population = fitted.shares
         self.variances = self.by_value @ population
         self.spread = float(population @ middle**2 - (population @ middle) ** 2)
@@ -232,7 +245,8 @@ def _combined(tables: _Tables, method: str, target: str, pool: str) -> tuple[flo
         fitted = tables.fitted
         scale = 2 / (fitted.bounds[1] - fitted.bounds[0])
         value = (fitted.mean - fitted.bounds[0]) * scale - 1
-        return value, float(np.sqrt((fitted.mean_standard_error * scale) ** 2 + sampling)), None
+        error = float(np.sqrt((fitted.mean_standard_error * scale) ** 2 + sampling))
+        return value, error, fitted.homogeneity
     if method == "posterior":
         numbers = tables.per_tuple(posterior_weights(tables.fused, tables.by_value))
         value = float(counts @ numbers / people)
@@ -257,7 +271,10 @@ def _combined(tables: _Tables, method: str, target: str, pool: str) -> tuple[flo
         return value, float(np.sqrt(variance)), None
     # However the mean is pooled, only around the mean of least variance is the sum of squares a χ².
     statistic = float((((sums / sizes) - by_precision @ (sums / sizes)) ** 2 * precision).sum())
-    return value, float(np.sqrt(variance)), Homogeneity.of(statistic, len(sizes) - 1)
+    # Of any two subsets; those of the largest errors differ the most before it is noticed.
+    worst = np.sort(1 / precision)[-2:].sum()
+    least = noticed(1 / worst, len(sizes) - 1) * (tables.fused.bounds[1] - tables.fused.bounds[0]) / 2
+    return value, float(np.sqrt(variance)), Homogeneity.of(statistic, len(sizes) - 1, noticed=least)
 
 
 def posterior_weights(fused: Fused, variances: FloatArray) -> FloatArray:
