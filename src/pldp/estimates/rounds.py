@@ -15,15 +15,18 @@ import numpy as np
 
 from pldp.errors import CallError, EstimateError
 from pldp.estimates import notes
+from pldp.estimates.live import fit_reach, linear_reach
 from pldp.estimates.overlap import shared_people, worst_overlap
 from pldp.estimates.picture import plot_shares, plot_trend
-from pldp.estimates.result import Interval, Label, Result, Results, make_rows, normal_interval
+from pldp.estimates.result import Interval, Label, Result, Results, check_confidence, make_rows, normal_reach
+from pldp.estimates.telling import mark_too_few
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import describe
 
 SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")
 """What rounds must have in common."""
 
+_LEAST_RATE: Final = 1e-12
 _FARTHEST, _HALVINGS = 7.0, 30  # standard errors up to which the statistic of a quantile is looked for, and the steps
 
 
@@ -47,7 +50,10 @@ class ChangeTest:
         known = [each.statistic for each in changes if not np.isnan(each.statistic)]
         statistic = max(known, default=np.nan)
         comparisons = sum(each.estimates.size for each in changes)
-        p_value, level = min(2 * comparisons * NormalDist().cdf(-statistic), 1.0), round(1 - confidence, 12)
+        smallest = 2 * NormalDist().cdf(-statistic)
+        if known and any(each.growing for each in changes):
+            smallest = min(each.least_error_rate() for each in changes)
+        p_value, level = min(comparisons * smallest, 1.0), round(1 - confidence, 12)
         return cls(statistic, comparisons, p_value, level, p_value < level)
 
 
@@ -56,6 +62,15 @@ class Compared(Result):
     """Rounds of one question beside each other; `rounds` are their results, oldest first."""
 
     rounds: tuple[Result, ...]
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Those of one round."""
+        return self.rounds[0].possible
+
+    def lead(self, confidence: float | None = None) -> None:
+        """Rounds and changes are not ranked."""
+        del confidence
 
     @abstractmethod
     def test(self, confidence: float | None = None) -> ChangeTest:
@@ -102,7 +117,8 @@ class Change(Compared):
         """
         comparisons = self.estimates.size if simultaneous else 1
         wanted = 1 - (1 - self._confidence(confidence)) / comparisons
-        ends = normal_interval(self.estimates, self.standard_error, wanted)
+        reach = self._reach(wanted) * self.standard_error
+        ends = Interval(self.estimates - reach, self.estimates + reach)
         normal = self.later.has_normal_error
         if normal.all():
             return ends
@@ -110,6 +126,38 @@ class Change(Compared):
         return Interval(
             np.where(normal, ends.low, later.low - earlier.high), np.where(normal, ends.high, later.high - earlier.low)
         )
+
+    @property
+    def growing(self) -> bool:
+        """Whether somebody looks at the later round while its reports come; the earlier one is closed."""
+        return self.later.live is not None
+
+    def _reach(self, confidence: float) -> float | FloatArray:
+        """Return how many standard errors intervals reach.
+
+        While the later round grows, differences d of n and m > n reports have the covariance V₁ + V₂(m) = Var(d at m):
+        as for one round, d/Var(d) is a sum whose variance is the information 1/Var(d), and its mixture holds. The
+        information at the plan has V₂ of the planned reports.
+        """
+        check_confidence(confidence)
+        later = self.later
+        if later.live is None:
+            return normal_reach(confidence)
+        part = later.reports / later.live
+        if later.fitted or self.earlier.fitted:
+            return fit_reach(confidence, part)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.ravel(later.standard_error) ** 2 / self.standard_error**2
+        return linear_reach(confidence, np.nan_to_num(1 + (part - 1) * own, nan=1.0))
+
+    def least_error_rate(self) -> float:
+        """Return the least 1 − confidence at which an interval excludes 0: a p-value that holds at every look."""
+        low, high = _LEAST_RATE, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low * high) ** 0.5
+            ends = self.interval(1 - middle)
+            low, high = (low, middle) if bool(((ends.low > 0) | (ends.high < 0)).any()) else (middle, high)
+        return high
 
     @cached_property
     def statistic(self) -> float:
@@ -134,6 +182,20 @@ class Change(Compared):
     def test(self, confidence: float | None = None) -> ChangeTest:
         """Test whether anything changed, with false alarms at the rate 1 − confidence."""
         return ChangeTest.of([self], self._confidence(confidence))
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Differences of what is possible in one round."""
+        low, high = super().possible
+        return low - high, high - low
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        """Add the changes that are sure when all are looked at together."""
+        ends = self.interval(confidence, simultaneous=True)
+        rows = make_rows(self.labels, self.estimates, self.standard_error, ends)
+        sure = [row._asdict() for row in rows if row.low > 0 or row.high < 0]
+        reach = float(np.nanmax((ends.high - ends.low) / 2)) if np.isfinite(ends.high).any() else None
+        return {**super()._extras(confidence), "sure": sure, "unnoticed": reach}
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the differences with their intervals (needs the extra `plots`); `truth` adds a mark per label."""
@@ -303,6 +365,12 @@ class Trend(Compared):
             {"label": label, "round": row.label[-1], **dict(zip(row._fields[1:], row[1:], strict=True))}
             for label, row in zip(labels, self.rows(confidence), strict=True)
         ]
+
+    def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the records, those that say nothing marked by the reports that their round needs."""
+        reports = dict(zip(self.names, (each.reports for each in self.rounds), strict=True))
+        own = self.records(confidence)
+        return [row for each in own for row in mark_too_few([each], self.possible, reports[each["round"]])]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         rounds = [{"name": name, "reports": each.reports} for name, each in zip(self.names, self.rounds, strict=True)]

@@ -10,6 +10,7 @@ class Choices(Choice):
 
     phrase = "any number of answers"
     heads = ("item", "share")
+    noun, verb, nobody = "item", "have", "perhaps nobody has"
     legend = "The dot is the unbiased estimate, the line its {confidence} % interval; both may reach below 0."
 
     def tables(self, result: Mapped) -> list[Table]:
