@@ -9,14 +9,15 @@ plan costs width, not validity: the plan only says where the interval is narrowe
 
     reach² = (1 + r)·ln((1 + 1/r)/α²),   r = I₀/I
 
-is Robbins' normal mixture. I₀ is chosen so that the reach is least at the plan: I₀ = plan/x with x = ln(1 + x) + 2·ln(1/α),
-8.2 for α = .05; the interval is then 1.55 times as wide as a fixed one, and up to 1.61 times until five times the plan.
+is Robbins' normal mixture. I₀ is chosen so that the reach is least at the plan: I₀ = planned I / x, where
+x = ln(1 + x) + 2·ln(1/α), 8.2 for α = .05. The interval is then 1.55 times as wide as a fixed one at the plan, and
+up to 1.61 times until five times the plan.
 
 Reference: Waudby-Smith, Arbour, Sinha, Kennedy, Ramdas, "Time-uniform central limit theory and asymptotic confidence
 sequences"; Robbins, "Statistical methods related to the law of the iterated logarithm".
 
-**Fits** (likelihoods, hidden levels, quantiles). A fit may find another model as reports come, so that it is no sum over
-all of them. Between two doublings of the reports its error moves like that of a sum; nothing is assumed from one
+**Fits** (likelihoods, hidden levels, quantiles). A fit may find another model as reports come, so that it is no sum
+over all of them. Between two doublings of the reports its error moves like that of a sum; nothing is assumed from one
 doubling to the next. Each doubling has a part of α (union bound), and inside it the reach c solves
 
     φ(c)·((c − 1/c)·ln 2 + 4/c) = α_b,

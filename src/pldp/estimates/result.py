@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from importlib import import_module
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -16,9 +14,10 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from pldp.errors import EstimateError
+from pldp.estimates.frames import make_frame
 from pldp.estimates.live import check_plan, fit_confidence, fit_reach, linear_reach
 from pldp.estimates.picture import plot_shares
-from pldp.estimates.telling import find_lead, mark_too_few
+from pldp.estimates.telling import find_lead, mark_too_few, reports_for
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
 from pldp.records import Record
@@ -224,16 +223,16 @@ class Result(ABC):
         reach = self.reach(confidence, comparisons) * self.standard_error
         return Interval(self.estimates - reach, self.estimates + reach)
 
-    def reach(self, confidence: float | None = None, comparisons: int = 1) -> float:
+    def reach(self, confidence: float | None = None, comparisons: int = 1, *, reports: float | None = None) -> float:
         """Return how many standard errors intervals reach, each of them one of so many that hold together.
 
-        Those of a `live` result hold at every look; see `pldp.estimates.live`.
+        Those of a `live` result hold at every look, and depend on the number of reports; see `pldp.estimates.live`.
         """
         wanted = self._confidence(confidence)
         if self.live is None:
             return normal_reach(wanted, comparisons)
         check_confidence(wanted)
-        own, part = 1 - (1 - wanted) / comparisons, self.reports / self.live
+        own, part = 1 - (1 - wanted) / comparisons, (reports or self.reports) / self.live
         return fit_reach(own, part) if self.fitted else float(linear_reach(own, part))
 
     def fit_confidence(self, confidence: float) -> float:
@@ -253,7 +252,11 @@ class Result(ABC):
 
     def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the records, those that say nothing marked."""
-        return mark_too_few(self.records(confidence), self.possible, self.reports)
+        return mark_too_few(self.records(confidence), self.possible, lambda times: self.reports_for(times, confidence))
+
+    def reports_for(self, times: float, confidence: float | None = None) -> float:
+        """Return how many reports would make the intervals so many times narrower."""
+        return reports_for(times, self.reports, lambda reports: self.reach(confidence, reports=reports))
 
     def to_mapping(self, confidence: float | None = None) -> dict[str, Any]:
         """Return everything as plain data for JSON; a number that is not known is `None`."""
@@ -440,14 +443,3 @@ def make_rows(labels: Sequence[Label], estimates: FloatArray, error: FloatArray,
     """Return one row per label."""
     columns = (np.ravel(numbers).tolist() for numbers in (estimates, error, *interval))
     return [Row(label, *numbers) for label, *numbers in zip(labels, *columns, strict=True)]
-
-
-def make_frame(records: list[dict[str, Any]], library: str | None) -> Any:
-    """Return records as a pandas or Polars data frame, whichever is asked for or installed."""
-    if library not in (None, "pandas", "polars"):
-        raise EstimateError(f"library must be pandas or polars, not {library!r}")
-    for name in (library,) if library else ("pandas", "polars"):
-        with suppress(ImportError):
-            return import_module(name).DataFrame(records)
-    lacking = f"the package {library}, which is not" if library else "pandas or Polars, and neither is"
-    raise EstimateError(f"to_frame needs {lacking} installed")

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, pairwise
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, overload
@@ -15,6 +15,7 @@ import numpy as np
 
 from pldp.errors import CallError, EstimateError
 from pldp.estimates import notes
+from pldp.estimates.change_test import ChangeTest
 from pldp.estimates.live import fit_reach, linear_reach
 from pldp.estimates.overlap import shared_people, worst_overlap
 from pldp.estimates.picture import plot_shares, plot_trend
@@ -28,33 +29,6 @@ SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")
 
 _LEAST_RATE: Final = 1e-12
 _FARTHEST, _HALVINGS = 7.0, 30  # standard errors up to which the statistic of a quantile is looked for, and the steps
-
-
-@dataclass(frozen=True)
-class ChangeTest:
-    """Test of "nothing changed": the largest difference in standard errors, corrected for all comparisons (Bonferroni).
-
-    It holds however the differences depend on each other, and rejects exactly if a simultaneous interval excludes 0. If
-    nothing changed, the probability of such a `statistic` is at most the `p_value`; `level` is the false-alarm rate.
-    """
-
-    statistic: float
-    comparisons: int
-    p_value: float
-    level: float
-    rejected: bool
-
-    @classmethod
-    def of(cls, changes: Sequence[Change], confidence: float) -> ChangeTest:
-        """Test all of these changes together."""
-        known = [each.statistic for each in changes if not np.isnan(each.statistic)]
-        statistic = max(known, default=np.nan)
-        comparisons = sum(each.estimates.size for each in changes)
-        smallest = 2 * NormalDist().cdf(-statistic)
-        if known and any(each.growing for each in changes):
-            smallest = min(each.least_error_rate() for each in changes)
-        p_value, level = min(comparisons * smallest, 1.0), round(1 - confidence, 12)
-        return cls(statistic, comparisons, p_value, level, p_value < level)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -183,17 +157,31 @@ class Change(Compared):
         """Test whether anything changed, with false alarms at the rate 1 − confidence."""
         return ChangeTest.of([self], self._confidence(confidence))
 
+    def reports_for(self, times: float, confidence: float | None = None) -> float:
+        """Return how many reports the smaller round would need for intervals so many times narrower."""
+        del confidence
+        return min(each.reports for each in self.rounds) * times**2
+
     @property
     def possible(self) -> tuple[float, float]:
         """Differences of what is possible in one round."""
         low, high = super().possible
         return low - high, high - low
 
+    def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the records; a change from or to a number that says nothing says nothing either."""
+        own, rounds = super().marked(confidence), (each.marked(confidence) for each in self.rounds)
+        few = [[row.get("too_few", 0) for row in rows] for rows in (own, *rounds)]
+        most = [max(each) for each in zip(*few, strict=True)]
+        return [{**row, "too_few": needed} if needed else row for row, needed in zip(own, most, strict=True)]
+
     def _extras(self, confidence: float) -> dict[str, Any]:
         """Add the changes that are sure when all are looked at together."""
         ends = self.interval(confidence, simultaneous=True)
         rows = make_rows(self.labels, self.estimates, self.standard_error, ends)
-        sure = [row._asdict() for row in rows if row.low > 0 or row.high < 0]
+        few = ["too_few" in row for row in self.marked(confidence)]
+        pairs = zip(rows, few, strict=True)
+        sure = [row._asdict() for row, unsaid in pairs if not unsaid and (row.low > 0 or row.high < 0)]
         reach = float(np.nanmax((ends.high - ends.low) / 2)) if np.isfinite(ends.high).any() else None
         return {**super()._extras(confidence), "sure": sure, "unnoticed": reach}
 
@@ -368,9 +356,12 @@ class Trend(Compared):
 
     def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the records, those that say nothing marked by the reports that their round needs."""
-        reports = dict(zip(self.names, (each.reports for each in self.rounds), strict=True))
-        own = self.records(confidence)
-        return [row for each in own for row in mark_too_few([each], self.possible, reports[each["round"]])]
+        records = self.records(confidence)
+        found: list[dict[str, Any]] = []
+        for name, each in zip(self.names, self.rounds, strict=True):
+            own = [row for row in records if row["round"] == name]
+            found += mark_too_few(own, self.possible, partial(each.reports_for, confidence=confidence))
+        return found
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         rounds = [{"name": name, "reports": each.reports} for name, each in zip(self.names, self.rounds, strict=True)]

@@ -1,7 +1,7 @@
 """What numbers can tell: whether their intervals say anything at all, and which of them can be told apart."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -21,26 +21,44 @@ FARTHEST: Final = 100  # times as many reports are too many to speak of
 Records = list[dict[str, Any]]
 
 
-def mark_too_few(records: Records, possible: tuple[float, float], reports: int) -> Records:
-    """Add `too_few` to rows whose intervals are as wide as all that is possible: the reports that a telling one needs.
+def mark_too_few(records: Records, possible: tuple[float, float], needed: Callable[[float], float]) -> Records:
+    """Add `too_few` to rows that say nothing: the number of reports at which the interval would be telling.
 
-    Widths shrink with the square root of the number of reports: n·(half width / (0.1·range))².
+    A row says nothing if its interval is as wide as all that is possible. Where an estimate lies outside by half of
+    that again, the errors were taken from too few reports to be believed, and no row says anything. `needed` tells how
+    many reports make an interval so many times narrower.
 
-    >>> mark_too_few([{"low": -0.5, "high": 6.0}, {"low": 0.2, "high": 0.9}], (0.0, 1.0), 3)
-    [{'low': -0.5, 'high': 6.0, 'too_few': 3200}, {'low': 0.2, 'high': 0.9}]
+    >>> mark_too_few([{"estimate": 0.7, "low": 0.1, "high": 1.3}, {"estimate": 0.5, "low": 0.2, "high": 0.9}],
+    ...     (0.0, 1.0), lambda times: 100 * times**2)
+    [{'estimate': 0.7, 'low': 0.1, 'high': 1.3, 'too_few': 3600}, {'estimate': 0.5, 'low': 0.2, 'high': 0.9}]
     """
-    span = possible[1] - possible[0]
-    return [
-        row if needed is None else {**row, "too_few": needed}
-        for row in records
-        for needed in (_needed(row["high"] - row["low"], span, reports),)
-    ]
+    low, high = possible
+    span = high - low
+    outside = [max(low - row["estimate"], row["estimate"] - high, 0.0) for row in records]
+    unbelievable = any(each > span / 2 for each in outside)
+    found = []
+    for row, beyond in zip(records, outside, strict=True):
+        width = row["high"] - row["low"]
+        says_nothing = unbelievable or width >= span * (1 - 1e-9)
+        times = max(width / 2, beyond, span / 2) / (TELLING * span)
+        found.append({**row, "too_few": round_up(needed(times))} if says_nothing and times < math.inf else row)
+    return found
 
 
-def _needed(width: float, span: float, reports: int) -> int | None:
-    if not math.isfinite(width) or width < span * (1 - 1e-9):
-        return None
-    return round_up(reports * (width / 2 / (TELLING * span)) ** 2)
+def reports_for(times: float, reports: int, reach: Callable[[float], float]) -> float:
+    """Return how many reports make intervals so many times narrower: errors shrink with the root of their number.
+
+    `reach` is the number of standard errors that an interval reaches, given the reports.
+
+    >>> reports_for(3.0, 100, lambda reports: 1.96)
+    900.0
+    """
+    least = reports * (times / reach(reports)) ** 2
+    low, high = float(reports), max(float(reports), least * reach(reports) ** 2)
+    while high > low * 1.0001 and low < least * reach(low) ** 2:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if middle < least * reach(middle) ** 2 else (low, middle)
+    return round(high, 6)
 
 
 def round_up(number: float) -> int:
@@ -49,7 +67,7 @@ def round_up(number: float) -> int:
     >>> round_up(3168.2), round_up(7.3), round_up(120)
     (3200, 8, 120)
     """
-    unit = 10 ** max(0, math.floor(math.log10(max(number, 1))) - 1)
+    unit: int = 10 ** max(0, math.floor(math.log10(max(number, 1))) - 1)
     return math.ceil(number / unit - 1e-9) * unit
 
 

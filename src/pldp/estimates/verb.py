@@ -36,8 +36,9 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         Name of a question; without it, the whole survey. A question that cannot be estimated, one without reports, say,
         is then named in `Results.missing` with the reason.
     options
-        See `Options`: `target`, `pool`, `confidence`, `live` and `progress` for every kind; `method` for choices of one label
-        (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of several.
+        See `Options`: `target`, `pool`, `confidence`, `live` and `progress` for every kind; `method` for choices of
+        one label (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of
+        several.
         What does not apply to the question, or to any question of the survey, is refused.
 
     Examples

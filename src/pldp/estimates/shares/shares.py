@@ -99,7 +99,7 @@ class Shares(Result):
         if self.evidence is None or len(self.values) > LARGEST_COMPARED:
             return super().difference_errors(place)
         own = np.diag(self.covariance)
-        return np.sqrt(np.maximum(own + own[place] - 2 * self.covariance[place], 0.0))
+        return np.asarray(np.sqrt(np.maximum(own + own[place] - 2 * self.covariance[place], 0.0)))
 
     def _evidence(self, wanted: str) -> Evidence:
         if self.evidence is None:

@@ -39,6 +39,10 @@ class Kind(ABC):
         """Return what a row is about."""
         return str(row["label"])
 
+    def spoken(self, row: Mapped) -> str:
+        """Return what a row is about as part of a sentence."""
+        return self.label(row)
+
     def title(self, result: Mapped) -> str:
         """Return what the result is about."""
         return str(result.get("text") or result["name"])
@@ -73,18 +77,20 @@ class Kind(ABC):
 
     def says(self, result: Mapped) -> str:
         """Return the largest rows in words."""
-        write = self.writer(result)
-        rows = sorted(sayable(result["rows"]), key=lambda row: -(row["estimate"] or 0.0))
-        if not rows:
-            return f"{TOO_FEW}, {needed(*result['rows'])}"
-        parts = [in_words(self.label(row), row, write(row)) for row in rows[:NAMED]]
-        more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-        few = [row for row in result["rows"] if row.get("too_few")]
+        return self._told(result, sorted(result["rows"], key=lambda row: -(row["estimate"] or 0.0)))
+
+    def _told(self, result: Mapped, rows: Sequence[Mapped], before: str = "") -> str:
+        """Return the first rows in words, and what reports are too few for."""
+        write, known, few = self.writer(result), sayable(rows), [row for row in rows if row.get("too_few")]
+        if not known:
+            return f"{TOO_FEW}, {needed(*rows)}"
+        parts = [in_words(self.label(row), row, write(row)) for row in known[:NAMED]]
+        more = f" and {len(known) - NAMED:,} more" if len(known) > NAMED else ""
         unsaid = f"; {TOO_FEW} about {listed([self.label(row) for row in few])}, {needed(*few)}" if few else ""
-        return f"{', '.join(parts)}{more}{unsaid}"
+        return f"{before}{', '.join(parts)}{more}{unsaid}"
 
     def concludes(self, result: Mapped) -> list[str]:
-        """Say in words what can and cannot be concluded: the largest number, what it cannot be told from, what may be 0.
+        """Say what can and cannot be concluded: the largest number, what it cannot be told from, what may be 0.
 
         They are sentences without their capitals and full stops.
         """
@@ -97,8 +103,8 @@ class Kind(ABC):
         top = max(result["rows"], key=lambda row: row["estimate"])
         if top.get("too_few"):
             return [f"too few reports to say which {self.noun} is the largest; {needed(top)}"]
-        found = [f"{_between(top, write(top))} {self.verb} {self.label(top)}{self._compared(lead)}"]
-        absent = [self.label(row) for row in rows if row["low"] is not None and row["low"] <= 0 and row is not top]
+        found = [f"{between(top, write(top))} {self.verb} {self.spoken(top)}{self._compared(lead)}"]
+        absent = [self.spoken(row) for row in rows if row["low"] is not None and row["low"] <= 0 and row is not top]
         if absent:
             reach = "its interval reaches" if len(absent) == 1 else "their intervals reach"
             found.append(f"{self.nobody} {listed(absent)}: {reach} 0 %")
@@ -108,17 +114,17 @@ class Kind(ABC):
         """Go on after the largest number: whether it is surely the largest, and what would tell."""
         if not lead["ties"]:
             return f", more than any other {self.noun}"
-        top, *others = ({"label": label} for label in (lead["label"], *(tie["label"] for tie in lead["ties"])))
-        names, count = [self.label(other) for other in others], lead["tied"]
+        top, *names = map(self.spoken, (lead, *lead["ties"]))
+        count = lead["tied"]
         if count == 1:
-            said = f"; {self.label(top)} and {names[0]} cannot be told apart"
+            said = f"; {top} and {names[0]} cannot be told apart"
         elif count == lead["of"] - 1:
             said = f", but no {self.noun} is surely the largest"
         else:
             said = f"; it cannot be told apart from {listed(names, count=count)}"
         more_answers = lead["ties"][0]["more"]
         if more_answers is None:
-            return f"{said}, and a hundred times as many answers might not suffice"
+            return f"{said}, and a hundred times as many answers might not tell"
         apart = "" if count == 1 else f" it from {names[0]}"
         return f"{said}; about {count_of(more_answers, 'more answer')} would tell{apart}, if the estimates are right"
 
@@ -149,14 +155,14 @@ def shown(row: Mapped, write: Writer) -> str:
     return TOO_FEW if row.get("too_few") else write(row["estimate"])
 
 
-def _between(row: Mapped, write: Writer) -> str:
-    """Write the interval of a share, without ends that are impossible."""
+def between(row: Mapped, write: Writer, bounds: Sequence[float] = (0.0, 1.0)) -> str:
+    """Write an interval as part of a sentence, without ends that are impossible."""
     low, high = row["low"], row["high"]
     if low is None or high is None:
         return f"about {write(row['estimate'])}"
-    if low <= 0:
+    if low <= bounds[0]:
         return f"at most {write(high)}"
-    return f"at least {write(low)}" if high >= 1 else write.between(low, high)
+    return f"at least {write(low)}" if high >= bounds[1] else write.between(low, high)
 
 
 def in_words(label: str, row: Mapped, write: Writer) -> str:

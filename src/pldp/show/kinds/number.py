@@ -1,12 +1,12 @@
 """A number: its mean, quantiles and density, in the question's unit; or its mean alone."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
 from pldp.show.axis import Axis
-from pldp.show.kinds.kind import Kind, in_words, needed
+from pldp.show.kinds.kind import Kind, between, in_words, needed
 from pldp.show.numbers import UNKNOWN, Writer, amounts, brief, listed
 from pldp.show.picture import curve, dots
 from pldp.show.table import Mapped, Table
@@ -86,7 +86,8 @@ class Number(Kind):
         rows = {self.label(row): row for row in result["rows"] if self.label(row) in {"mean", "median"}}
         few = {name: row for name, row in rows.items() if row.get("too_few")}
         known = {name: row for name, row in rows.items() if name not in few and row["low"] is not None}
-        places = [f"the {name} is {write(row).between(row['low'], row['high'])}" for name, row in known.items()]
+        bounds = result.get("bounds") or (-math.inf, math.inf)
+        places = [f"the {name} is {between(row, write(row), bounds)}" for name, row in known.items()]
         found = [", ".join(places)] if places else []
         found += [f"too few reports to say anything about the {name}; {needed(row)}" for name, row in few.items()]
         if len(known) == 2:
@@ -95,18 +96,13 @@ class Number(Kind):
                 found.append("the mean lies above the median: some numbers are much larger than most")
             elif mean["high"] < median["low"]:
                 found.append("the mean lies below the median: some numbers are much smaller than most")
-        return [*found, *self._at_bounds(known, result.get("bounds"), write)]
-
-    def _at_bounds(
-        self, known: Mapping[str, Mapped], bounds: Sequence[float] | None, write: Callable[[Mapped], Writer]
-    ) -> list[str]:
-        low, high = bounds or (-math.inf, math.inf)
-        ends = {low: lambda row: row["low"] <= low, high: lambda row: row["high"] >= high}
-        return [
-            f"the {listed(names)} may lie at the bound of {write(known[names[0]])(bound)}"
-            for bound, reaches in ends.items()
-            if (names := [name for name, row in known.items() if reaches(row)])
-        ]
+        for bound, side in zip(bounds, ("low", "high"), strict=True):
+            names = [name for name, row in known.items() if not bounds[0] < row[side] < bounds[1]]
+            if names:
+                found.append(
+                    f"the {listed(names)} may lie at the bound of {brief(bound)} {result.get('unit', '')}".rstrip()
+                )
+        return found
 
     def influence(self, result: Mapped) -> str:
         """Say how far one forged report can move the mean."""

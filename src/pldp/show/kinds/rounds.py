@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pldp.show.kinds.kind import NAMED, Kind, drawn, in_words, shown
+from pldp.show.kinds.kind import NAMED, Kind, drawn, needed, sayable, shown
 from pldp.show.numbers import TOO_FEW, Writer, listed
 from pldp.show.picture import dots, panels
 from pldp.show.table import MOST_ROWS, Mapped, Table, largest
@@ -47,15 +47,15 @@ class Change(Kind):
 
     def says(self, result: Mapped) -> str:
         """Return the largest changes in words."""
-        write = self.writer(result)
         rows = sorted(self.named(result, result["rows"]), key=lambda row: -abs(row["estimate"] or 0.0))
-        more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-        return f"changes of {', '.join(in_words(row['label'], row, write(row)) for row in rows[:NAMED])}{more}"
+        return self._told(result, rows, "changes of ")
 
     def concludes(self, result: Mapped) -> list[str]:
         """Say what surely changed, and how large a change may go unnoticed."""
         sure = self.named(result, result.get("sure", ()))
         write = self.writer(result)
+        if not sayable(result["rows"]):
+            return [f"too few reports to say whether anything changed; {needed(*result['rows'])}"]
         if sure:
             every = f"taking all {len(result['rows']):,} together" if len(result["rows"]) > 1 else "for sure"
             return [f"{every}, {listed([self._moved(row, write(row)) for row in sure])}"]

@@ -20,6 +20,10 @@ class TwoWay(Kind):
         """Name both values."""
         return " and ".join(row["label"])
 
+    def spoken(self, row: Mapped) -> str:
+        """Name both values as one thing."""
+        return " + ".join(row["label"])
+
     def title(self, result: Mapped) -> str:
         """Name both questions."""
         first, second = result["questions"]
