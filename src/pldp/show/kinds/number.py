@@ -99,9 +99,8 @@ class Number(Kind):
         for bound, side in zip(bounds, ("low", "high"), strict=True):
             names = [name for name, row in known.items() if not bounds[0] < row[side] < bounds[1]]
             if names:
-                found.append(
-                    f"the {listed(names)} may lie at the bound of {brief(bound)} {result.get('unit', '')}".rstrip()
-                )
+                place = f"{brief(bound)} {result.get('unit', '')}".rstrip()
+                found.append(f"the {listed(names)} may lie at the bound of {place}")
         return found
 
     def influence(self, result: Mapped) -> str:
