@@ -48,9 +48,9 @@ class Kind(ABC):
         return str(result.get("text") or result["name"])
 
     def tables(self, result: Mapped) -> list[Table]:
-        """Return the rows, and beside them those that assume nothing about who chose which level."""
+        """Return the rows and, where they say anything, those that assume nothing about who chose which level."""
         found = [self.table(result, result["rows"])]
-        if beside := result.get("assumption_free"):
+        if (beside := result.get("assumption_free")) and sayable(result["rows"]):
             found.append(self.table(result, beside["rows"], "the same, assuming nothing about who chose which level"))
         return found
 
