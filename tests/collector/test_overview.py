@@ -97,6 +97,29 @@ def shown_of(counted: Tally, question: str) -> Result:
     return estimate_result(counted, question, pool="size") if disagree else found
 
 
+@pytest.mark.parametrize("planned", [0, 250])
+def test_intervals_hold_at_every_look_unless_the_collector_is_told_that_nobody_looks(
+    commute: Survey, store: Store, tmp_path: Path, planned: int
+) -> None:
+    """Overview, exports and closed rounds alike: whoever looked may have closed a round because of what they saw."""
+    tokens, settings = Tokens(tmp_path / "reports.db"), Settings(rate_limit=0, planned_reports=planned)
+    app, token = Collector(commute, store, tokens, settings, clock=CLOCK), tokens.create("reader", "read")
+    reports = make_reports(commute, 400)
+    store.add(packed(commute, reports), {})
+    expected = estimate_result(tally(commute, reports), "late", live=planned or None)
+    wanted = expected.to_mapping()["rows"]
+    for closed in (False, True):
+        if closed:
+            store.close_round()
+        shown = {each["name"]: each for each in look(app, token).json["questions"]}["late"]
+        exported = call(app, "GET", "/v1/estimates/late.json", token=token).json
+        for found in (shown, exported):
+            assert found["live"] == (planned or None)
+            assert found["conclusions"]
+            for name in ("low", "high"):
+                assert [row[name] for row in found["rows"]] == pytest.approx([row[name] for row in wanted], rel=1e-4)
+
+
 def test_one_look_has_all_that_a_dashboard_shows(app: Collector, commute: Survey, reader: str) -> None:
     reports = make_reports(commute, 400)
     call(app, "POST", "/v1/reports", lines(reports) + b"\n{", LINES)

@@ -25,9 +25,7 @@ SAID = {
     ),
     "a tie": (
         mappings.choice(**lead("car", tie("bike"))),
-        [
-            "Between 29 % and 34 % answer car; car and bike cannot be told apart; about 3,000 more answers would"
-        ],
+        ["Between 29 % and 34 % answer car; car and bike cannot be told apart; about 3,000 more answers would"],
     ),
     "one answer": (mappings.choice(**lead("car", tie("bike", 1))), ["about 1 more answer would tell"]),
     "several ties": (

@@ -106,6 +106,8 @@ def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     rows = result.marked()
     few = [row for row in rows if "too_few" in row]
     labels = [row["label"] if isinstance(row["label"], str) else " × ".join(row["label"]) for row in few]
+    if result.unit != "share":
+        labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
     needed = max((row["too_few"] for row in few), default=0)
     first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
     wider = result.reach() / normal_reach(result.confidence)
