@@ -9,7 +9,7 @@ import pytest
 from pldp import Survey, Tally, tally
 from pldp import estimate as estimate_result
 from pldp.collector import Settings, serve
-from pldp.collector.answers import estimate, overview
+from pldp.collector.answers import Reading, estimate, overview
 from pldp.errors import EstimateError, UsageError
 from pldp.simulate import Population, simulate_reports
 
@@ -25,7 +25,7 @@ def counted(people: int) -> Tally:
 def test_an_overview_and_an_estimate_show_what_is_corrected() -> None:
     own = counted(8000)
     expected = estimate_result(own, "mode", known=KNOWN).to_mapping()["rows"]
-    mode, late = overview(own, 1, [], [], 50, known=KNOWN)["questions"]
+    mode, late = overview(own, 1, [], [], 50, reading=Reading(KNOWN))["questions"]
     assert mode["corrected"]["rows"] == expected
     assert mode["rows"] == estimate_result(own, "mode").to_mapping()["rows"]
     assert "corrected" not in late
@@ -35,7 +35,7 @@ def test_an_overview_and_an_estimate_show_what_is_corrected() -> None:
 
 
 def test_too_few_reports_to_correct_are_said_to_be_so() -> None:
-    (mode, _) = overview(counted(60), 1, [], [], 1, known=KNOWN)["questions"]
+    (mode, _) = overview(counted(60), 1, [], [], 1, reading=Reading(KNOWN))["questions"]
     assert "say too little about 'late' to correct by it" in mode["corrected"]["missing"]
 
 

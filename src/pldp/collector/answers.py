@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pldp import estimates
 from pldp.collector.store import Hour, Round
@@ -29,27 +29,38 @@ QUICK: Final = {"largest": 1}
 """Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
 
 
-def estimate(counted: Tally, question: str, step: int, known: Known = None) -> dict[str, Any]:
-    """Return the result of a question with the survey's hash; `counted` holds whole steps of each level.
+class Reading(NamedTuple):
+    """How results are read: with known shares of a question, and of rounds with a planned number of reports.
 
-    With `known` shares of another question the shares corrected to them stand beside.
+    Shares corrected to the `known` ones stand beside those of the respondents. With a plan, intervals hold however
+    often one looks. Those of a closed round do, too: it may have been closed because of what was seen while it was open.
     """
+
+    known: Known = None
+    planned: int | None = None
+
+
+ONE_LOOK: Final = Reading()
+
+
+def estimate(counted: Tally, question: str, step: int, reading: Reading = ONE_LOOK) -> dict[str, Any]:
+    """Return the result of a question with the survey's hash; `counted` holds whole steps of each level."""
     if step > 1 and not _answers(counted, question):
         raise EstimateError(_too_few(counted.survey, step))
-    content = estimates.estimate(counted, question, confidence=CONFIDENCE).to_mapping()
+    content = estimates.estimate(counted, question, confidence=CONFIDENCE, live=reading.planned).to_mapping()
     return {
         "survey": counted.survey.hash,
         **_with_groups(counted, content, step),
-        **_corrected(counted, question, known),
+        **_corrected(counted, question, *reading),
     }
 
 
-def _corrected(counted: Tally, question: str, known: Known) -> dict[str, Any]:
+def _corrected(counted: Tally, question: str, known: Known, planned: int | None) -> dict[str, Any]:
     """Return the shares of a question corrected to known ones, or why there are none, where both are a pair."""
     if known is None or not any({question, *known} == {*pair} for pair in counted.paired):
         return {}
     try:
-        found = estimates.estimate(counted, question, confidence=CONFIDENCE, known=known)
+        found = estimates.estimate(counted, question, confidence=CONFIDENCE, known=known, live=planned)
     except EstimateError as error:
         return {"corrected": {"missing": str(error)}}
     shown = found.assumption_free if _disagree(found) and found.assumption_free is not None else found
@@ -93,8 +104,9 @@ def _with_groups(counted: Tally, content: Mapping[str, Any], step: int) -> dict[
 class ClosedRounds:
     """Results of closed rounds, each made once until somebody withdraws from it."""
 
-    def __init__(self, tally: Callable[[int], Tally]) -> None:
+    def __init__(self, tally: Callable[[int], Tally], planned: int | None = None) -> None:
         self._tally = tally
+        self._planned = planned
         self._withdrawn: Mapping[int, int] = {}
         self._made: dict[tuple[int, str], Any] = {}
 
@@ -106,11 +118,13 @@ class ClosedRounds:
 
     def before(self, number: int) -> dict[int, Results]:
         """Return the results of the last few rounds before this one."""
-        return {each: self._make(each, "", _estimate) for each in range(max(1, number - MOST_ROUNDS + 1), number)}
+        numbers = range(max(1, number - MOST_ROUNDS + 1), number)
+        return {each: self._make(each, "", lambda counted: _estimate(counted, self._planned)) for each in numbers}
 
     def by_size(self, number: int, question: str) -> Result:
         """Return the result of a question in a round, its levels pooled by size."""
-        result: Result = self._make(number, question, lambda counted: _pool_by_size(counted, question))
+        make = lambda counted: _pool_by_size(counted, question, self._planned)  # noqa: E731
+        result: Result = self._make(number, question, make)
         return result
 
     def _make(self, number: int, question: str, make: Callable[[Tally], Any]) -> Any:
@@ -126,18 +140,18 @@ def overview(
     hours: Sequence[Hour],
     step: int,
     closed: ClosedRounds | None = None,
-    known: Known = None,
+    reading: Reading = ONE_LOOK,
 ) -> dict[str, Any]:
     """Return all that a dashboard shows of a round: every result, and what has none, with counts and rejections.
 
-    With the closed rounds before it, trends are shown, too; with known shares of a question, what is corrected to them.
+    With the closed rounds before it, trends are shown, too.
     """
     survey = counted.survey
-    results = _estimate(counted)
+    results = _estimate(counted, reading.planned)
     content = results.to_mapping()
-    shown = {name: _agreed(counted, result) for name, result in results.items()}
+    shown = {name: _agreed(counted, result, reading.planned) for name, result in results.items()}
     views = [
-        {**_largest(_with_groups(counted, each.to_mapping(), step)), **_corrected(counted, name, known)}
+        {**_largest(_with_groups(counted, each.to_mapping(), step)), **_corrected(counted, name, *reading)}
         for name, each in shown.items()
     ]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
@@ -153,7 +167,7 @@ def overview(
         "step": step,
         "confidence": CONFIDENCE,
         "questions": views,
-        "trends": [] if closed is None else _trends(counted, shown, number, closed),
+        "trends": [] if closed is None else _trends(counted, shown, number, closed, reading.planned),
         "tables": [each for each in content["tables"] if each not in large],
         "missing": [
             *({**each, **_why(counted, each["name"], step), "text": texts.get(each["name"], "")} for each in missing),
@@ -177,25 +191,27 @@ def _quick(question: Question) -> dict[str, Any]:
     return {name: value for name, value in QUICK.items() if name in BY_KIND[question.kind].OPTIONS}
 
 
-def _estimate(counted: Tally) -> Results:
+def _estimate(counted: Tally, planned: int | None) -> Results:
     quick = {name: value for question in counted.survey.questions for name, value in _quick(question).items()}
-    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, **quick)
+    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, live=planned, **quick)
     return results
 
 
-def _pool_by_size(counted: Tally, question: str) -> Result:
+def _pool_by_size(counted: Tally, question: str, planned: int | None) -> Result:
     quick = _quick(counted.survey.question(question))
-    return estimates.estimate(counted, question, confidence=CONFIDENCE, pool="size", **quick)
+    return estimates.estimate(counted, question, confidence=CONFIDENCE, pool="size", live=planned, **quick)
 
 
-def _trends(counted: Tally, shown: Mapping[str, Result], number: int, closed: ClosedRounds) -> list[dict[str, Any]]:
+def _trends(
+    counted: Tally, shown: Mapping[str, Result], number: int, closed: ClosedRounds, planned: int | None
+) -> list[dict[str, Any]]:
     """Return every question over the rounds that have it; where levels disagree in one, all are pooled by size."""
     found, earlier = [], closed.before(number)
     for name, latest in shown.items():
         rounds = {each: results[name] for each, results in earlier.items() if name in results} | {number: latest}
         if any(_disagree(result) for result in rounds.values()):
             rounds = {each: closed.by_size(each, name) for each in rounds if each != number}
-            rounds[number] = latest if _disagree(latest) else _pool_by_size(counted, name)
+            rounds[number] = latest if _disagree(latest) else _pool_by_size(counted, name, planned)
         if len(rounds) > 1:
             names = [f"round {each}" for each in rounds]
             found.append(_few_labels(estimates.trend([*rounds.values()], names=names).to_mapping()))
@@ -208,7 +224,7 @@ def _few_labels(trend: dict[str, Any]) -> dict[str, Any]:
     kept = [row["label"] for row in sorted(last, key=lambda row: -row["estimate"])[:MOST_LABELS]]
     rows, changes = ([row for row in trend[name] if row["label"] in kept] for name in ("rows", "changes"))
     shown = {name: trend[name] for name in ("name", "of", "unit", "confidence", "rounds", "test", "notes")}
-    says, left_out = verdict(trend["test"]), len(last) - len(kept)
+    says, left_out = " ".join(filter(None, (verdict(trend["test"]), *trend["conclusions"]))), len(last) - len(kept)
     return {**shown, "rows": rows, "changes": changes, "left_out": left_out, "says": says}
 
 
@@ -216,9 +232,9 @@ def _disagree(result: Result) -> bool:
     return any(note.code == "levels-disagree" for note in result.notes)
 
 
-def _agreed(counted: Tally, result: Result) -> Result:
+def _agreed(counted: Tally, result: Result, planned: int | None) -> Result:
     """Return what is shown: where levels disagree it is pooled by size, which needs no agreement."""
-    return _pool_by_size(counted, result.question) if _disagree(result) else result
+    return _pool_by_size(counted, result.question, planned) if _disagree(result) else result
 
 
 def _largest(content: dict[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,8 @@ class Collector:
         self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._preview = preview
-        self._live = Live(store, preview=preview, known=settings.known_shares(), clock=clock)
+        known, planned = settings.known_shares(), settings.planned_reports
+        self._live = Live(store, preview=preview, known=known, planned=planned, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
         self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
@@ -340,10 +341,10 @@ class Collector:
         return Response(body, FORMATS[kind])
 
     def _estimate(self, question: str, kind: str, number: int | None) -> bytes:
-        from pldp.collector.answers import estimate  # noqa: PLC0415 - loading it takes longer than all else at the start
+        from pldp.collector.answers import Reading, estimate  # noqa: PLC0415 - it loads slowly
 
-        known = self._settings.known_shares()
-        return encode(estimate(self._store.shown(number), question, self._store.step, known), kind)
+        reading = Reading(self._settings.known_shares(), self._settings.planned_reports or None)
+        return encode(estimate(self._store.shown(number), question, self._store.step, reading), kind)
 
     def _wanted(self, request: Request) -> tuple[str, str]:
         """Return question and format: by the ending of the name, otherwise by the header `Accept`."""

@@ -59,12 +59,14 @@ class Live:
         *,
         preview: bool = False,
         known: Mapping[str, Mapping[str, float]] | None = None,
+        planned: int = 0,
         clock: Clock = monotonic,
         work: Clock = thread_time,
     ) -> None:
         self._store = store
         self._known = known
         self._preview = preview
+        self._planned = planned or None
         self._clock = clock
         self._work = work
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
@@ -132,9 +134,10 @@ class Live:
             counted = self._store.shown(chosen.number, progress)
             from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
 
-            self._closed = self._closed or answers.ClosedRounds(self._store.shown)
+            self._closed = self._closed or answers.ClosedRounds(self._store.shown, self._planned)
             self._closed.forget(withdrawn)
-            content = answers.overview(counted, chosen.number, rounds, hours, step, self._closed, self._known)
+            reading = answers.Reading(self._known, self._planned)
+            content = answers.overview(counted, chosen.number, rounds, hours, step, self._closed, reading)
             content["few"] = [reason.value for reason, steps in counts.items() if not steps]
             content["damaged"] = sum(count for _, count in self._store.damaged)
             content["preview"] = self._preview

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note, Result
+from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note, Result, normal_reach
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 if TYPE_CHECKING:
@@ -264,6 +264,33 @@ def people_overlap(people: int) -> Note:
     """Say how many people may be in two rounds, and what errors make of it."""
     text = f"up to {people:,} people may be in two of these rounds: errors allow for answers that change the most"
     return Note("people-overlap", text, "info")
+
+
+def live_intervals(wider: float) -> Note:
+    """Say that intervals hold at every look, and what that costs."""
+    text = f"these intervals hold however often one looks; they are {wider:.1f} times as wide as for a single look"
+    return Note("live-intervals", text, "info")
+
+
+def too_few_to_say(labels: Sequence[str], needed: int, unit: str) -> Note:
+    """Say that intervals are as wide as all that is possible, of these labels or, without any, of all."""
+    more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+    about = f" about {', '.join(labels[:3])}{more}" if labels else ""
+    wanted = "10 points" if unit == "share" else "10 % of the range"
+    return Note("too-few-to-say", f"too few reports to say anything{about}; about {needed:,} needed for ± {wanted}")
+
+
+def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+    """Return what a reader must know about the intervals of a result: before all other notes, and after them."""
+    rows = result.marked()
+    few = [row for row in rows if "too_few" in row]
+    labels = [row["label"] if isinstance(row["label"], str) else " × ".join(row["label"]) for row in few]
+    if result.unit != "share":
+        labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
+    needed = max((row["too_few"] for row in few), default=0)
+    first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
+    wider = result.reach() / normal_reach(result.confidence)
+    return first, (() if result.live is None else (live_intervals(wider),))
 
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:

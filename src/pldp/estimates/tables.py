@@ -26,11 +26,12 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.agreement import shifts, stricter_half, values_to_test, vector_test
 from pldp.estimates.consistency import norm_sub, with_margins
+from pldp.estimates.frames import make_frame
 from pldp.estimates.notes import BY_SIZE, ROUGH_WEIGHTS, SAME_SHARES, assume, levels_disagree
 from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.picture import plot_table
-from pldp.estimates.result import Homogeneity, PersonWeights, Result, make_frame
+from pldp.estimates.result import Homogeneity, PersonWeights, Result
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, add_reports
 from pldp.estimates.shares.shares import Shares

@@ -7,8 +7,9 @@ from typing import Any, Unpack, overload
 from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.forgery import forgery_of
 from pldp.estimates.kinds import BY_KIND
+from pldp.estimates.live import check_plan
 from pldp.estimates.margins import uncorrected_notes
-from pldp.estimates.notes import TABLE_NOT_CORRECTED, forged_reports, other_method
+from pldp.estimates.notes import TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
@@ -37,9 +38,10 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         Name of a question; without it, the whole survey. A question that cannot be estimated, one without reports, say,
         is then named in `Results.missing` with the reason.
     options
-        See `Options`: `target`, `pool`, `confidence` and `progress` for every kind; `method` for choices of one label
-        (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of several;
-        `known` for choices of one label that were tallied as a pair with the known question (see `correct_shares`).
+        See `Options`: `target`, `pool`, `confidence`, `live` and `progress` for every kind; `method` for choices of
+        one label (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of
+        several; `known` for choices of one label that were tallied as a pair with the known question (see
+        `correct_shares`).
         What does not apply to the question, or to any question of the survey, is refused.
 
     Examples
@@ -56,6 +58,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     """
     require(tally, Tally, "pldp.estimate(tally, question)")
     check_confidence(options.get("confidence", CONFIDENCE))
+    check_plan(options.get("live"))
     if question is not None:
         if not isinstance(question, str):
             one = f"takes the name of one question, not {type(question).__name__}"
@@ -95,7 +98,7 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
         try:
             table = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
-            tables.append(replace(table, confidence=chosen.confidence, notes=(*table.notes, *about)))
+            tables.append(_with_circumstances(replace(table, notes=(*table.notes, *about)), _of_intervals(chosen)))
         except EstimateError as error:
             missing[f"{first} × {second}"] = str(error)
     rejections = {reason.value: count for reason, count in sorted(tally.rejections.items())}
@@ -108,16 +111,24 @@ def applies(question: Question, option: str, value: object) -> bool:
     return option in kind.OPTIONS and (option != "method" or value is None or value in kind.METHODS)
 
 
+def _of_intervals(options: Options) -> dict[str, Any]:
+    return {"confidence": options.confidence, "live": options.live}
+
+
 def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
     chosen = Options(**options)
-    about: dict[str, Any] = {"distinct": distinct_people(tally.survey), "confidence": chosen.confidence}
-    found = BY_KIND[question.kind].estimate(tally, question, chosen)
     forgery = forgery_of(tally, question)
-    about |= {"forgery": forgery}
+    about = {"distinct": distinct_people(tally.survey), "forgery": forgery, **_of_intervals(chosen)}
+    found = BY_KIND[question.kind].estimate(tally, question, chosen)
+    return _with_circumstances(replace(found, notes=(*forged_reports(forgery), *found.notes)), about)
+
+
+def _with_circumstances(found: Result, about: Mapping[str, Any]) -> Result:
+    """Return a result, and the one beside it, for these circumstances, with notes about its intervals."""
     beside = found.assumption_free
-    first = forged_reports(forgery)
-    assumption_free = None if beside is None else replace(beside, **about)
-    return replace(found, **about, notes=(*first, *found.notes), assumption_free=assumption_free)
+    made = replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
+    first, last = interval_notes(made)
+    return replace(made, notes=(*first, *made.notes, *last))
 
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:

@@ -77,6 +77,20 @@ class _OfNumber(Result):
         """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
         return None if self.mean.method == "fitted" else super().person_weights()
 
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The bounds."""
+        return self.bounds
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the mean is that of a fitted density."""
+        return self.mean.method == "fitted"
+
+    def lead(self, confidence: float | None = None) -> None:
+        """Mean and quantiles are not compared."""
+        del confidence
+
     def covariance_of_values(self, other: Result) -> Interval:
         """Return the least and the largest covariance of a person's numbers in two rounds (Bhatia–Davis)."""
         low, high = self.bounds
@@ -86,7 +100,7 @@ class _OfNumber(Result):
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         del confidence
-        return {"moves": self.moves}
+        return {"moves": self.moves, "bounds": list(self.bounds)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -111,9 +125,6 @@ class MeanResult(_OfNumber):
     def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:  # noqa: ARG002
         """Refused: such reports show no distribution."""
         raise EstimateError(NO_DENSITY)
-
-    def _extras(self, confidence: float) -> dict[str, Any]:
-        return {**super()._extras(confidence), "bounds": list(self.bounds)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -155,8 +166,9 @@ class NumberResult(_OfNumber):
 
         The interval assumes nothing about the distribution; with `smooth`, that it is a smooth curve.
         """
-        found, *ends = self.density.quantile(share, self._confidence(confidence))
-        low, high = ends if smooth else self.profile.quantile(share, self._confidence(confidence))
+        wanted = self.fit_confidence(self._confidence(confidence))
+        found, *ends = self.density.quantile(share, wanted)
+        low, high = ends if smooth else self.profile.quantile(share, wanted)
         return found, min(low, found), max(high, found)
 
     def cumulative(self, number: float, confidence: float | None = None, *, smooth: bool = False) -> Row:
@@ -173,7 +185,7 @@ class NumberResult(_OfNumber):
         first, last = self.bounds
         if not first <= low < high <= last:
             raise EstimateError(f"low and high must be between {first:g} and {last:g}, low below high")
-        wanted = self._confidence(confidence)
+        wanted = self.fit_confidence(self._confidence(confidence))
         share, error = self.density.share(low, high)
         if smooth:
             curve = (self.density.smooth or self.density).share(low, high)[0]
@@ -189,8 +201,10 @@ class NumberResult(_OfNumber):
         check_confidence(wanted)
         if simultaneous:
             wanted = 1 - (1 - wanted) / (1 + len(QUANTILES))
+        reach = self.reach(wanted) * self.mean.standard_error
+        around = (self.mean.value - reach, self.mean.value + reach)
         quantiles = (self.quantile(share, wanted)[1:] for share in QUANTILES)
-        return Interval(*np.array([self.mean.interval(wanted), *quantiles]).T)
+        return Interval(*np.array([around, *quantiles]).T)
 
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the rows; those of quantiles are conservative, and their intervals if smooth stand beside."""
@@ -203,7 +217,7 @@ class NumberResult(_OfNumber):
         ]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        fitted, (low, high) = self.density, self.density.band(confidence)
+        fitted, (low, high) = self.density, self.density.band(self.fit_confidence(confidence))
         curve = {
             "edges": fitted.edges,
             "shares": fitted.shares,
