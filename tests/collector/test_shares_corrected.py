@@ -29,8 +29,8 @@ def test_an_overview_and_an_estimate_show_what_is_corrected() -> None:
     assert mode["corrected"]["rows"] == expected
     assert mode["rows"] == estimate_result(own, "mode").to_mapping()["rows"]
     assert "corrected" not in late
-    assert estimate(own, "mode", 50, KNOWN)["corrected"]["rows"] == expected
-    assert "corrected" not in estimate(own, "late", 50, KNOWN)
+    assert estimate(own, "mode", 50, Reading(KNOWN))["corrected"]["rows"] == expected
+    assert "corrected" not in estimate(own, "late", 50, Reading(KNOWN))
     assert "corrected" not in estimate(own, "mode", 50)
 
 
