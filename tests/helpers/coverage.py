@@ -194,11 +194,10 @@ def judge_runs(cell: Cell, runs: int, narrow: Narrow | None = None, first: int =
     true, found = truth(cell), {}
     for run in range(first, first + runs):
         result = pldp.estimate(draw(cell, run), "q", confidence=CONFIDENCE, **_quick(cell))
-        marked = result.to_mapping().get("conservative", [])
-        for row in result.rows():
+        for row, conservative in zip(result.rows(), result.conservative.tolist(), strict=True):
             low, high = (row.low, row.high) if narrow is None else narrow(row.estimate, row.low, row.high)
             least, most = true[row.label]
-            found.setdefault((row.label, row.label in marked), []).append(bool(low <= most and high >= least))
+            found.setdefault((row.label, conservative), []).append(bool(low <= most and high >= least))
     return found
 
 
