@@ -108,29 +108,21 @@ class ClosedRounds:
         self._tally = tally
         self._planned = planned
         self._withdrawn: Mapping[int, int] = {}
-        self._made: dict[tuple[int, str], Any] = {}
+        self._made: dict[int, Results] = {}
 
     def forget(self, withdrawn: Mapping[int, int]) -> None:
         """Forget the rounds from which another number of people than before has withdrawn."""
         same = {number for number, count in withdrawn.items() if self._withdrawn.get(number) == count}
-        self._made = {key: made for key, made in self._made.items() if key[0] in same}
+        self._made = {number: made for number, made in self._made.items() if number in same}
         self._withdrawn = dict(withdrawn)
 
     def before(self, number: int) -> dict[int, Results]:
         """Return the results of the last few rounds before this one."""
-        numbers = range(max(1, number - MOST_ROUNDS + 1), number)
-        return {each: self._make(each, "", lambda counted: _estimate(counted, self._planned)) for each in numbers}
-
-    def by_size(self, number: int, question: str) -> Result:
-        """Return the result of a question in a round, its levels pooled by size."""
-        make = lambda counted: _pool_by_size(counted, question, self._planned)  # noqa: E731
-        result: Result = self._make(number, question, make)
-        return result
-
-    def _make(self, number: int, question: str, make: Callable[[Tally], Any]) -> Any:
-        if (number, question) not in self._made:
-            self._made[number, question] = make(self._tally(number))
-        return self._made[number, question]
+        rounds = range(max(1, number - MOST_ROUNDS + 1), number)
+        for each in rounds:
+            if each not in self._made:
+                self._made[each] = _estimate(self._tally(each), self._planned)
+        return {each: self._made[each] for each in rounds}
 
 
 def overview(
@@ -149,7 +141,7 @@ def overview(
     survey = counted.survey
     results = _estimate(counted, reading.planned)
     content = results.to_mapping()
-    shown = {name: _agreed(counted, result, reading.planned) for name, result in results.items()}
+    shown = {name: _agreed(result) for name, result in results.items()}
     views = [
         {**_largest(_with_groups(counted, each.to_mapping(), step)), **_corrected(counted, name, *reading)}
         for name, each in shown.items()
@@ -167,7 +159,7 @@ def overview(
         "step": step,
         "confidence": CONFIDENCE,
         "questions": views,
-        "trends": [] if closed is None else _trends(counted, shown, number, closed, reading.planned),
+        "trends": [] if closed is None else _trends(results, number, closed),
         "tables": [each for each in content["tables"] if each not in large],
         "missing": [
             *({**each, **_why(counted, each["name"], step), "text": texts.get(each["name"], "")} for each in missing),
@@ -197,21 +189,17 @@ def _estimate(counted: Tally, planned: int | None) -> Results:
     return results
 
 
-def _pool_by_size(counted: Tally, question: str, planned: int | None) -> Result:
-    quick = _quick(counted.survey.question(question))
-    return estimates.estimate(counted, question, confidence=CONFIDENCE, pool="size", live=planned, **quick)
+def _trends(results: Results, number: int, closed: ClosedRounds) -> list[dict[str, Any]]:
+    """Return every question over the rounds that have it; where levels disagree in one, no round assumes agreement.
 
-
-def _trends(
-    counted: Tally, shown: Mapping[str, Result], number: int, closed: ClosedRounds, planned: int | None
-) -> list[dict[str, Any]]:
-    """Return every question over the rounds that have it; where levels disagree in one, all are pooled by size."""
+    A round without such a result, of one level, say, agrees with itself; but all rounds must have the same rows.
+    """
     found, earlier = [], closed.before(number)
-    for name, latest in shown.items():
-        rounds = {each: results[name] for each, results in earlier.items() if name in results} | {number: latest}
+    for name, latest in results.items():
+        rounds = {each: before[name] for each, before in earlier.items() if name in before} | {number: latest}
         if any(_disagree(result) for result in rounds.values()):
-            rounds = {each: closed.by_size(each, name) for each in rounds if each != number}
-            rounds[number] = latest if _disagree(latest) else _pool_by_size(counted, name, planned)
+            free = {each: result.assumption_free or result for each, result in rounds.items()}
+            rounds = free if len({result.scale for result in free.values()}) == 1 else rounds
         if len(rounds) > 1:
             names = [f"round {each}" for each in rounds]
             found.append(_few_labels(estimates.trend([*rounds.values()], names=names).to_mapping()))
@@ -232,9 +220,9 @@ def _disagree(result: Result) -> bool:
     return any(note.code == "levels-disagree" for note in result.notes)
 
 
-def _agreed(counted: Tally, result: Result, planned: int | None) -> Result:
-    """Return what is shown: where levels disagree it is pooled by size, which needs no agreement."""
-    return _pool_by_size(counted, result.question, planned) if _disagree(result) else result
+def _agreed(result: Result) -> Result:
+    """Return what is shown: where levels disagree, the result that does not assume that they agree, if there is one."""
+    return result.assumption_free or result if _disagree(result) else result
 
 
 def _largest(content: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,9 @@ from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
 from pldp.tallies import PairCounts, Tally
 from pldp.usage import require
 
+ENOUGH_PAIRS: Final = 4 * ENOUGH_SUPPORT
+"""Reports that chance alone must give each pair for the test: products of two supports have longer tails than one."""
+
 LARGEST_PRODUCTS: Final = 1 << 24
 """Products (values × tested pairs²) that the test of a table holds at most; fewer pairs are tested where it is more."""
 
@@ -214,7 +217,7 @@ class PairGroup:
         """Tell whether chance alone gives every pair enough supporting reports for a normal approximation."""
         first, second = (form.chance_support() for form in self.forms)
         by_chance = self.counts.reports * np.outer(first, second)
-        return bool(np.where(by_chance > 0, by_chance, self.counts.both).min() >= ENOUGH_SUPPORT)
+        return bool(np.where(by_chance > 0, by_chance, self.counts.both).min() >= ENOUGH_PAIRS)
 
     def covariance(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Return the covariance of the unbiased shares of chosen pairs (row by row) if these shares were true.

@@ -1,0 +1,364 @@
+"""Levels that depend on the value: false alarms as rare as stated, power as predicted, and shares that hold anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from helpers.claims import FALSE_ALARM, Z, mean_is, runs
+from helpers.samples import counts_of, law, sample, zipf
+from pldp import estimate, tally
+from pldp.collector.answers import ClosedRounds, overview
+from pldp.errors import EstimateError
+from pldp.estimates import Homogeneity, agreement, power
+from pldp.estimates.sets.groups import ItemGroups
+from pldp.estimates.shares import pooling
+from pldp.estimates.shares.dependence import Dependence
+from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.joint import joint_likelihood
+from pldp.estimates.shares.pooling import Pooled, homogeneity_test
+from pldp.estimates.tables import Table, _PairGroup, two_way
+from pldp.mechanisms import ItemSet, RandomizedResponse, hideable, micro_epsilon, names
+from pldp.simulate import Population, perturb_item_sets, simulate_reports
+from pldp.survey import Survey, loads
+from pldp.tallies import PairCounts, Tally
+
+LABELS = names("labels", per_value=False)
+SHARES = np.array([0.4, 0.25, 0.2, 0.15])
+LEVELS = np.array([0.55, 0.45])
+
+
+def is_rare(alarms: Iterable[bool]) -> bool:
+    """Tell whether a test can have a false-alarm rate of 1 % or less (exact binomial test, false alarm 1e-6)."""
+    found = np.array(list(alarms))
+    return bool(stats.binom.sf(found.sum() - 1, len(found), 0.01) > FALSE_ALARM)
+
+
+def is_about(hits: Iterable[bool], rate: float) -> bool:
+    """Tell whether a rate is within .05 of the predicted one and sampling error."""
+    found = np.array(list(hits))
+    return bool(abs(found.mean() - rate) <= 0.05 + Z * np.sqrt(rate * (1 - rate) / len(found)))
+
+
+def moved(shares: np.ndarray, value: int, by: float) -> np.ndarray:
+    """Let one value gain and the others lose in proportion."""
+    change = -shares / (1 - shares[value])
+    change[value] = 1
+    return shares + by * change
+
+
+def dependent(value: int, by: float) -> np.ndarray:
+    """π of two levels whose shares of one value differ by so much, and whose marginal stays that of `SHARES`."""
+    return np.array(
+        [LEVELS[0] * moved(SHARES, value, LEVELS[1] * by), LEVELS[1] * moved(SHARES, value, -LEVELS[0] * by)]
+    )
+
+
+def hidden_sample(mechanism: str, joint: np.ndarray, people: int, seed: int, label: str = "1") -> HiddenReports:
+    channels = list(next(hideable(mechanism, joint.shape[1], [micro_epsilon(each) for each in ("0.5", "2")])))
+    label_channel = RandomizedResponse.of(2, micro_epsilon(label))
+    together = law(label_channel) @ np.array([law(each) @ own for each, own in zip(channels, joint, strict=True)])
+    drawn = np.random.default_rng(seed).multinomial(people, together.ravel() / together.sum()).reshape(together.shape)
+    counts = [counts_of(each, own, patterns=True) for each, own in zip(channels, drawn, strict=True)]
+    return HiddenReports.of(channels, label_channel, counts)
+
+
+def dependence(hidden: HiddenReports) -> Dependence:
+    first = moments(hidden)
+    found = Dependence.of(hidden, first.shares, first.levels)
+    assert found is not None
+    return found
+
+
+def test_power_is_that_of_noncentral_chi_square() -> None:
+    for degrees in (1, 7, 100, 2000):
+        critical = stats.chi2.isf(0.01, degrees)
+        needed = power.noncentrality(degrees)
+        assert stats.ncx2.sf(critical, degrees, needed) == pytest.approx(0.8, abs=1e-5)
+        assert power.power(2 * needed, degrees) == pytest.approx(stats.ncx2.sf(critical, degrees, 2 * needed), abs=1e-8)
+    assert power.noticed(0.0, 3) == np.inf
+    assert power.noticed(100.0, 1, tests=20) > power.noticed(100.0, 1)
+
+
+@pytest.mark.parametrize("mechanism", LABELS)
+def test_free_shares_of_levels_and_values_are_unbiased(mechanism: str) -> None:
+    """Exactly: the expected counts of a dependent population give back its π, whatever P₀ is made from."""
+    joint = dependent(1, 0.4)
+    hidden = hidden_sample(mechanism, joint, 10**9, 1)
+    found = Dependence.of(hidden, np.full(4, 1 / 4), np.array([0.8, 0.2]))
+    assert np.abs(found.joint - joint).max() < 5e-3
+    assert np.abs(found.shares - SHARES).max() < 6 * found.standard_error.max()
+    assert np.allclose(np.sqrt(np.diag(found.covariance)), found.standard_error)
+    assert found.manipulation > 1
+
+
+@pytest.mark.parametrize("mechanism", LABELS)
+def test_hidden_levels_that_do_not_depend_on_values_are_rarely_accused(mechanism: str) -> None:
+    found = [
+        dependence(hidden_sample(mechanism, np.outer(LEVELS, SHARES), 6000, seed)).test()
+        for seed in range(runs(50, 10_000))
+    ]
+    assert is_rare(each.rejected for each in found)
+    assert mean_is([each.p_value for each in found], 0.5)
+    assert {each.degrees for each in found} == {3}
+
+
+def test_the_claim_notices_a_test_of_three_times_the_rate() -> None:
+    found = np.random.default_rng(1).random(10_000) < 0.03
+    assert not is_rare(found)
+
+
+@pytest.mark.parametrize(("mechanism", "label"), [("krr", "1"), ("sue", "0.3"), ("oue", "0.3"), ("lh", "1")])
+def test_the_test_of_hidden_levels_has_the_power_that_it_states(mechanism: str, label: str) -> None:
+    """At the difference that it states for the value where that is hardest to notice, it rejects 4 times in 5."""
+    people = 40_000 if label == "1" else 60_000
+    stated = dependence(hidden_sample(mechanism, np.outer(LEVELS, SHARES), people, 1, label)).test().noticed
+    assert 0.1 < stated < 0.6
+    rates = []
+    for value in range(len(SHARES)):
+        samples = (dependent(value, min(stated, 0.6)) for _ in range(runs(40, 1000)))
+        rates.append([dependence(hidden_sample(mechanism, each, people, 100 + seed, label)).test().rejected
+                      for seed, each in enumerate(samples)])  # fmt: skip
+    assert is_about(min(rates, key=np.mean), 0.8)
+
+
+def test_krr_behind_a_weak_label_needs_hundreds_of_thousands_of_people_and_says_so() -> None:
+    """P(open | value) rises from .2 to .8 over eight values; label ε .3: predicted power .9 at about 430,000 people."""
+    chosen = np.linspace(0.2, 0.8, 8)
+    joint = np.array([1 - chosen, chosen]) / 8
+    people = 400_000
+    channels = list(next(hideable("krr", 8, [micro_epsilon(each) for each in ("0.5", "2")])))
+    label = RandomizedResponse.of(2, micro_epsilon("0.3"))
+    expected = law(label) @ np.array([law(each) @ own for each, own in zip(channels, joint, strict=True)]) * people
+    counts = [counts_of(each, own) for each, own in zip(channels, np.rint(expected).astype(np.int64), strict=True)]
+    found = dependence(HiddenReports.of(channels, label, counts)).test()
+    assert 300_000 < people * power.noncentrality(7, wanted=0.9) / found.statistic < 500_000
+    few = dependence(hidden_sample("krr", np.outer(LEVELS, SHARES), 2000, 1, "0.3")).test()
+    assert few.noticed > 1
+
+
+@pytest.mark.parametrize("mechanism", LABELS)
+def test_assumption_free_shares_cover_where_the_joint_fit_does_not(mechanism: str) -> None:
+    free, fitted, joint = [], [], dependent(0, 0.5)
+    for seed in range(runs(40, 1000)):
+        hidden = hidden_sample(mechanism, joint, 20_000, seed)
+        found = dependence(hidden)
+        free.append((found.shares - SHARES) / found.standard_error)
+        if seed < 10:
+            fit = joint_likelihood(hidden, starts=1)
+            fitted.append((fit.shares - SHARES) / np.sqrt(np.diag(fit.covariance)))
+    covered = (np.abs(free) < stats.norm.ppf(0.975)).mean(axis=1)
+    assert mean_is(covered, 0.95)
+    assert mean_is((np.array(free) ** 2).mean(axis=1), 1.0)
+    assert (np.abs(fitted)[:, 0] > stats.norm.ppf(0.975)).all()
+
+
+def test_the_claim_of_coverage_rejects_intervals_that_are_too_narrow() -> None:
+    free = []
+    for seed in range(150):
+        found = dependence(hidden_sample("krr", dependent(0, 0.5), 20_000, seed))
+        free.append((found.shares - SHARES) / (0.7 * found.standard_error))
+    assert not mean_is((np.abs(free) < stats.norm.ppf(0.975)).mean(axis=1), 0.95)
+
+
+HIDING = """
+pldp = 1
+title = "t"
+hide_level = { epsilon = %s }
+levels = { strict = 0.5, open = 2 }
+questions = [{ name = "q", values = ["yes", "no", "maybe"] }]
+"""
+APART = {
+    "yes": {"strict": 0.9, "open": 0.1}, "no": {"strict": 0.1, "open": 0.9}, "maybe": {"strict": 0.5, "open": 0.5},
+}  # fmt: skip
+
+
+def hidden_tally(mix: dict, people: int = 30_000, label: str = "1") -> tuple[Survey, Tally]:
+    survey = loads(HIDING % label)
+    answers = Population.of_counts(
+        survey, {"q": [people * 5 // 12, people * 5 // 12, people // 6]}, level_mix=mix, seed=1
+    )
+    return survey, tally(survey, simulate_reports(survey, answers, seed=1))
+
+
+@pytest.mark.parametrize("method", ["likelihood", "unbiased"])
+def test_a_result_with_hidden_levels_says_that_they_depend_on_answers(method: str) -> None:
+    _, counted = hidden_tally(APART)
+    found = estimate(counted, "q", method=method)
+    assert found.homogeneity.rejected
+    assert found.notes[0].code == "levels-disagree"
+    assert "tested; see homogeneity" in found.assumptions[1]
+    free = found.assumption_free
+    truth = np.array([5, 5, 2]) / 12
+    assert (np.abs(free.shares - truth) < 4.9 * free.standard_error).all()
+    assert np.abs(found.shares - truth).max() > 10 * found.standard_error.max()
+    assert np.allclose(np.sqrt(np.diag(free.covariance)), free.standard_error)
+    assert free.assumption_free is None
+    assert free.homogeneity == found.homogeneity
+    inner = estimate(counted, "q", method=method, target="respondents").assumption_free
+    assert (inner.standard_error < free.standard_error).all()
+    assert found.to_mapping()["assumption_free"]["method"] == free.method
+    with pytest.raises(EstimateError, match="shares that assume nothing have none"):
+        free.consistent("likelihood")
+
+
+def test_a_result_with_hidden_levels_that_agree_says_what_would_have_been_noticed() -> None:
+    _, counted = hidden_tally({"strict": 0.5, "open": 0.5})
+    found = estimate(counted, "q")
+    assert not found.homogeneity.rejected
+    assert not found.notes
+    assert 0.05 < found.homogeneity.noticed < 0.4
+    assert (found.assumption_free.standard_error > found.standard_error).all()
+
+
+def test_a_test_that_says_little_says_so() -> None:
+    _, counted = hidden_tally({"strict": 0.5, "open": 0.5}, 1200, "0.3")
+    found = estimate(counted, "q")
+    assert [note.code for note in found.notes if note.code == "weak-test"]
+    assert found.homogeneity.noticed > 1
+    _, counted = hidden_tally({"strict": 0.5, "open": 0.5}, 240, "0.01")
+    found = estimate(counted, "q")
+    assert found.assumption_free is None
+    assert "no-assumption-free" in [note.code for note in found.notes]
+
+
+def test_pooling_by_size_is_refused_and_the_message_names_what_to_use() -> None:
+    _, counted = hidden_tally({"open": 1}, 120)
+    with pytest.raises(EstimateError, match="assumption_free of the result assumes nothing"):
+        estimate(counted, "q", pool="size")
+
+
+def test_the_overview_shows_what_assumes_nothing_where_hidden_levels_disagree() -> None:
+    _, counted = hidden_tally(APART)
+    shown = overview(counted, 2, [], [], 1, ClosedRounds(lambda _: counted))
+    assert shown["questions"][0]["rows"][0]["estimate"] == pytest.approx(
+        estimate(counted, "q").assumption_free.shares[0]
+    )
+    assert shown["questions"][0]["notes"][0]["code"] == "levels-disagree"
+    trend = [row["estimate"] for row in shown["trends"][0]["rows"] if row["label"] == "yes"]
+    assert trend == pytest.approx([estimate(counted, "q").assumption_free.shares[0]] * 2)
+
+
+SHOWN = [
+    [("krr", "0.5", 8000), ("krr", "2", 4000)],
+    [("krr", "0.5", 8000), ("krr", "1", 6000), ("krr", "2", 4000)],
+    [("oue", "0.5", 8000), ("oue", "2", 6000)],
+]
+
+
+@pytest.mark.parametrize("specs", SHOWN)
+def test_the_test_of_shown_levels_has_the_power_that_it_states(specs: list) -> None:
+    shares = zipf(5)
+    groups = sample(specs, shares, np.random.default_rng(1))
+    stated = homogeneity_test(Pooled.of(groups, "precision")).noticed
+    people = np.array([each.reports for each in groups])
+    stricter = agreement.stricter_half([each.arrays.mean_variance for each in groups], people)
+    part = people[stricter].sum() / people.sum()
+
+    def rejected(value: int, seed: int) -> bool:
+        generator = np.random.default_rng(seed)
+        each = zip(specs, stricter, strict=True)
+        by = [(spec, stated * (1 - part) if side else -stated * part) for spec, side in each]
+        drawn = [sample([spec], moved(shares, value, size), generator)[0] for spec, size in by]
+        return homogeneity_test(Pooled.of(drawn, "precision")).rejected
+
+    hardest = [[rejected(value, seed) for seed in range(runs(40, 1000))] for value in (0, 1)]
+    assert is_about(min(hardest, key=np.mean), 0.8)
+
+
+def many_values(seed: int) -> Homogeneity:
+    specs = [("krr", "1", 11_000), ("krr", "2", 16_000)]
+    return homogeneity_test(Pooled.of(sample(specs, zipf(2000), np.random.default_rng(seed)), "precision"))
+
+
+def test_the_test_keeps_its_rate_with_thousands_of_values_and_few_reports() -> None:
+    assert is_rare(many_values(seed).rejected for seed in range(runs(25, 2000)))
+
+
+def test_the_rate_is_not_kept_if_the_largest_values_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+    largest: Callable = lambda shares, errors: np.argsort(-shares)[: agreement.TESTED_VALUES]  # noqa: E731 - the twin
+    monkeypatch.setattr(pooling, "values_to_test", largest)
+    assert not is_rare(many_values(seed).rejected for seed in range(40))
+
+
+def item_groups(supports: tuple[np.ndarray, np.ndarray], seed: int) -> ItemGroups:
+    generator, groups = np.random.default_rng(seed), []
+    for people, epsilon, own in zip((3000, 300), (5, 8), supports, strict=True):
+        channel = ItemSet.of([epsilon * 1_000_000] * len(own))
+        truth = np.packbits(generator.random((people, len(own))) < own, axis=1, bitorder="little")
+        groups.append((channel, perturb_item_sets(channel, truth, generator)))
+    return ItemGroups.of(groups, len(supports[0]), "precision", "population")
+
+
+def test_the_test_of_items_keeps_its_rate_where_supports_are_tiny() -> None:
+    """Variances at supports pooled by size, without the longer tail, rejected more than every second time here."""
+    rare = np.full(200, 0.002)
+    assert is_rare(item_groups((rare, rare), seed).homogeneity().rejected for seed in range(runs(25, 2000)))
+
+
+def test_the_test_of_items_has_the_power_that_it_states() -> None:
+    shares = np.full(20, 0.3)
+    stated = item_groups((shares, shares), 1).homogeneity().noticed
+    assert 0.05 < stated < 0.3
+    other = shares.copy()
+    other[3] += stated
+    assert is_about([item_groups((shares, other), seed).homogeneity().rejected for seed in range(runs(50, 1000))], 0.8)
+
+
+PAIRED = """
+pldp = 1
+title = "t"
+levels = { strict = 1, open = 2 }
+[[questions]]
+name = "a"
+values = ["x", "y"]
+mechanism = "%s"
+[[questions]]
+name = "b"
+values = ["u", "v"]
+mechanism = "krr"
+"""
+
+
+def paired(mechanism: str, tables: dict[str, list[int]], seed: int) -> Table:
+    survey, parts = loads(PAIRED % mechanism), []
+    for level, cells in tables.items():
+        drawn = np.random.default_rng(seed).multinomial(4000, np.array(cells) / sum(cells))
+        answers = {"a": np.repeat(["x", "x", "y", "y"], drawn), "b": np.repeat(["u", "v", "u", "v"], drawn)}
+        people = Population.of_values(survey, {name: each.tolist() for name, each in answers.items()},
+                                      level_mix={level: 1}, seed=seed)  # fmt: skip
+        parts.append(tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("a", "b")]))
+    return two_way(sum(parts[1:], parts[0]), "a", "b")
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "oue"])
+def test_a_table_notices_levels_that_differ_in_what_two_answers_have_to_do_with_each_other(mechanism: str) -> None:
+    """Both margins are .5 at both levels, so that their tests cannot see it."""
+    found = paired(mechanism, {"strict": [4, 1, 1, 4], "open": [1, 4, 4, 1]}, 1)
+    assert found.homogeneity.rejected
+    assert found.notes[0].code == "levels-disagree"
+    assert not any(margin.homogeneity.rejected for margin in found.margins)
+    free = found.assumption_free
+    assert (np.abs(free.shares - 0.25) < 4.9 * free.standard_error).all()
+
+
+def test_tables_of_levels_that_agree_are_rarely_accused() -> None:
+    same = {"strict": [4, 1, 2, 3], "open": [4, 1, 2, 3]}
+    found = [paired("krr", same, seed).homogeneity for seed in range(runs(25, 2000))]
+    assert is_rare(each.rejected for each in found)
+    assert all(each.degrees == 3 and 0 < each.noticed < 0.5 for each in found)
+
+
+def test_the_covariance_of_a_table_is_that_of_its_cells() -> None:
+    """Its diagonal is the variance that tables state; cells of k-RR are those of one multinomial, inverted."""
+    first, second = (RandomizedResponse.of(size, 1_000_000) for size in (2, 3))
+    shares = np.array([[0.3, 0.1, 0.1], [0.05, 0.25, 0.2]])
+    group = _PairGroup(first, second, PairCounts(1, np.ones(2, int), np.ones(3, int), np.ones((2, 3), int)))
+    found = group.covariance(shares, np.arange(6))
+    inverse = np.kron(np.linalg.inv(law(first)), np.linalg.inv(law(second)))
+    cells = (law(first) @ shares @ law(second).T).ravel()
+    assert np.allclose(found, inverse @ (np.diag(cells) - np.outer(cells, cells)) @ inverse.T)
+    assert np.allclose(np.diag(found), group.variance(shares, shares.sum(axis=1), shares.sum(axis=0)).ravel())
