@@ -28,6 +28,7 @@ from pldp.estimates import (
     supports,
 )
 from pldp.estimates.kinds import BY_KIND
+from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.options import GivenOptions, Options
 from pldp.mechanisms import names
 from pldp.simulate import Population, perturb_personal, simulate_reports
@@ -153,8 +154,9 @@ def test_every_result_is_plain_data_with_one_surface(asked: str) -> None:
     assert "<table>" in found._repr_html_()
     low, high = found.interval(0.9)
     widest, highest = found.interval(0.9, simultaneous=True)
-    assert (widest < low).all()
-    assert (highest > high).all()
+    normal = np.reshape(found.has_normal_error, low.shape)  # other ends are edges of buckets
+    assert ((widest < low) | ~normal & (widest == low)).all()
+    assert ((highest > high) | ~normal & (highest == high)).all()
 
 
 def test_a_copy_answers_what_is_computed_late_as_the_original_does() -> None:
@@ -273,7 +275,8 @@ def test_the_verb_gives_the_numbers_of_the_lower_verbs() -> None:
     np.testing.assert_array_equal(reason.shares, frequencies(shopping(), "reason").shares)
     fused = fused_of(shopping(), "spent")
     assert spent.mean.value == mean(fused).value
-    assert spent.quantile(0.5) == density(fused).quantile(0.5, 0.8)
+    assert spent.quantile(0.5, smooth=True) == density(fused).quantile(0.5, 0.8)
+    assert spent.quantile(0.5)[1:] == Profile(fused).quantile(0.5, 0.8)
     assert [each.to_mapping()["confidence"] for each in (basket, reason, spent)] == [0.8] * 3
 
 

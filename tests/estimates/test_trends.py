@@ -91,8 +91,9 @@ def test_every_kind_can_be_subtracted_and_has_the_surface_of_a_result(asked: str
         assert "Did anything change?" in found._repr_html_()
         assert found.plot(0.9).get_title(loc="left").startswith(found.question)
         narrow, wide = (found.interval(0.9, simultaneous=how) for how in (False, True))
-        assert (wide.low < narrow.low).all()
-        assert (wide.high > narrow.high).all()
+        normal = np.resize(ASKED[asked](1).has_normal_error, len(found.rows()))  # other ends are edges of buckets
+        assert ((wide.low < narrow.low) | (~normal & (wide.low == narrow.low))).all()
+        assert ((wide.high > narrow.high) | (~normal & (wide.high == narrow.high))).all()
 
 
 @pytest.mark.parametrize("asked", ASKED)
@@ -121,10 +122,11 @@ def test_the_test_rejects_exactly_if_a_simultaneous_interval_leaves_out_0(asked:
 
 
 def test_the_statistic_of_a_quantile_is_where_its_interval_ends_at_0() -> None:
-    earlier, later = (ASKED["number"](seed) for seed in (1, 2))
-    moved = 0.9 * earlier.density.shares + 0.1 * np.eye(32)[12]
-    far = replace(later, density=replace(earlier.density, shares=moved))
-    found = change(far, earlier)
+    """People move towards the middle: the mean stays and quantiles change."""
+    survey = Survey.read({**EVERYTHING, "questions": EVERYTHING["questions"][3:]})
+    rounds = [Population.of_values(survey, {"number": ends * 200}, seed=1) for ends in ([1.0, 9.0], [3.0, 7.0])]
+    earlier, later = (estimate(tally(survey, simulate_reports(survey, each, seed=1)), "number") for each in rounds)
+    found = change(later, earlier)
     quantiles = ~found.later.has_normal_error
     assert 0.5 < found.statistic < 7
     for factor, excluded in ((0.999, True), (1.001, False)):

@@ -18,7 +18,7 @@ level (`apart`).
 
 **The limit.** Without f ≥ 0, T would be χ² with one degree of freedom. Beside a spike it is larger: the histogram that
 fits best follows the noise to one side of the spike only, and no simple law is known (the "Burrus conjecture", that
-χ²₁ is enough, is false). The limits here are calibrated by simulation: quantiles of χ²₄ for quantiles, and of χ²₈ for
+χ²₁ is enough, is false). The limits here are calibrated by simulation: quantiles of χ²₄ for quantiles, and of χ²₁₀ for
 shares, which may be asked for right beside a spike. Chains of spikes that are exactly as far apart as a channel's
 window is wide are the worst case that was found. For smooth numbers both are too large, so intervals are conservative.
 
@@ -48,7 +48,7 @@ from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
 
 QUANTILE_DEGREES: Final = 4
-SHARE_DEGREES: Final = 8
+SHARE_DEGREES: Final = 10
 """Degrees of freedom of the χ² laws whose quantiles limit the profile."""
 
 _FINEST: Final = 1e-6
@@ -56,6 +56,8 @@ _FINEST: Final = 1e-6
 _TOLERANCE: Final = 1e-4
 """How exactly an end is found; it is moved outwards by as much."""
 _FIRST_STEP: Final = 0.01
+_NOTHING: Final = (0.0, math.inf)
+"""What is known of a profile at first."""
 
 
 def limit(confidence: float, degrees: int) -> float:
@@ -185,8 +187,10 @@ class Profile(Record):
 
     def _rejects(self, share: float, place: int, most: float) -> bool:
         """Tell whether X² rises by more than `most` if this is the share of people below an edge."""
-        low, high = self._known.get((share, place), (0.0, math.inf))
+        low, high = known = self._known.get((share, place), _NOTHING)
         if low <= most < high:
-            low, high = self._misfit.profile(np.arange(self.fused.size) < place, share, most)
+            # Whoever asks a second time, at another confidence, will ask again: then find it exactly.
+            decide = most if known is _NOTHING else math.nan
+            low, high = self._misfit.profile(np.arange(self.fused.size) < place, share, decide)
             self._known[share, place] = low, high
         return low > most

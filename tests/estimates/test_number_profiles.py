@@ -1,0 +1,327 @@
+"""Intervals of quantiles and shares of a number hold whatever its distribution is, also where levels differ.
+
+Reports are drawn from the exact law of their counts. A quantile is covered if its bucket is: the interval holds it if
+neither of two true hypotheses about the bucket's edges is rejected, so coverage needs no interval.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from helpers.claims import FALSE_ALARM, runs
+from pldp import Tally, estimate, tally
+from pldp.errors import EstimateError
+from pldp.estimates import QUANTILES, NumberResult, density
+from pldp.estimates.numbers.misfit import Misfit
+from pldp.estimates.numbers.profile import QUANTILE_DEGREES, SHARE_DEGREES, Profile, limit
+from pldp.mechanisms import Channel, build
+from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
+from pldp.simulate import Population, perturb_numbers, simulate_reports
+from pldp.survey import loads
+from pldp.tallies import ABSENT, Fused, Service, Source, fuse
+
+SIZE = 256
+EDGES = np.linspace(0, 1, SIZE + 1)
+
+
+def histogram(law: stats.rv_continuous) -> FloatArray:
+    """Return the shares of the buckets; who is above the range is in the last one."""
+    shares = np.diff(law.cdf(EDGES), append=0)[:-1]
+    shares[-1] += law.sf(1)
+    return shares / shares.sum()
+
+
+def at(places: list[int], shares: FloatArray | list[float]) -> FloatArray:
+    found = np.zeros(SIZE)
+    found[places] = shares
+    return found
+
+
+def heaped(shares: FloatArray, width: int) -> FloatArray:
+    """Half the people round down to a multiple."""
+    sums = shares.reshape(-1, width).sum(axis=1)
+    return (shares + at(list(range(0, SIZE, width)), sums)) / 2
+
+
+SHAPES = {
+    "uniform": np.full(SIZE, 1 / SIZE),
+    "bimodal": (histogram(stats.norm(0.3, 0.07)) + histogram(stats.norm(0.7, 0.07))) / 2,
+    "log-normal": histogram(stats.lognorm(0.5, scale=0.05)),
+    "gamma": histogram(stats.gamma(2, scale=0.1)),
+    "exponential": histogram(stats.expon(scale=0.1)),
+    "heaped": heaped(histogram(stats.gamma(3, scale=0.12)), 16),
+    # Sixteen buckets apart, which is as wide as the window of the square wave at ε = 4: the hardest case known.
+    "integers": at(list(range(8, SIZE, 16)), stats.binom(15, 0.3).pmf(np.arange(16))),
+    "two spikes": at([64, 179], [0.4, 0.6]),
+    "30 % zeros": 0.7 * histogram(stats.gamma(3, scale=0.1)) + at([0], [0.3]),
+}
+CELLS = list(itertools.product((2_000, 20_000, 100_000), (0.5, 1, 2, 4)))
+
+
+@cache
+def channel(epsilon: float, mechanism: str = "sw") -> tuple[Channel, FloatArray]:
+    made = build(mechanism, SIZE, round(1e6 * epsilon))
+    return made, piecewise_arrays(made).pieces().table()[:-1]
+
+
+def draw(shapes: list[FloatArray], people: list[int], epsilons: list[float], generator: np.random.Generator) -> Fused:
+    """Return the reports of people of several levels."""
+    sources, cells, counts = [], [], []
+    for place, (shares, number, epsilon) in enumerate(zip(shapes, people, epsilons, strict=True)):
+        made, table = channel(epsilon)
+        law = table @ shares
+        drawn = generator.multinomial(number, law / law.sum())
+        cell = np.full((len(drawn), len(shapes)), ABSENT, np.int32)
+        cell[:, place] = np.arange(len(drawn))
+        sources.append(Source(f"level {place}", made, number))
+        cells.append(cell[drawn > 0])
+        counts.append(drawn[drawn > 0])
+    return Fused(tuple(sources), (0.0, 1.0), np.concatenate(cells), np.concatenate(counts))
+
+
+def bucket_of(shares: FloatArray, share: float) -> int:
+    """Return the bucket in which the cumulative curve reaches a share."""
+    return int(np.searchsorted(np.cumsum(shares), share - 1e-12))
+
+
+def distances(misfit: Misfit, shares: FloatArray) -> tuple[list[float], list[float]]:
+    """Return T of the true hypotheses about each quantile, and of the true share below each end of its bucket."""
+    buckets, truth, fitted = np.arange(SIZE), np.concatenate([[0], np.cumsum(shares)]), misfit.cumulative
+    quantiles, cumulative = [], []
+    for share in QUANTILES:
+        place = bucket_of(shares, share)
+        worst = 0.0
+        for edge, wrong in ((place, fitted[place] > share), (place + 1, fitted[place + 1] < share)):
+            if wrong:
+                worst = max(worst, misfit.profile(buckets < edge, share)[0])
+            if 1e-4 < truth[edge] < 1 - 1e-4:
+                cumulative.append(misfit.profile(buckets < edge, truth[edge])[0])
+        quantiles.append(worst)
+    return quantiles, cumulative
+
+
+def covers(found: list[float], degrees: int, confidence: float, comparisons: int) -> bool:
+    """Tell whether at least this part of them is below the limit (false alarm 1e-6).
+
+    Numbers of one run hang together: `comparisons` of them count as one. Two points are left for what is asymptotic in
+    the limit.
+    """
+    inside = np.array(found) <= limit(confidence, degrees)
+    trials = max(1, len(found) // comparisons)
+    return bool(stats.binom.cdf(round(inside.mean() * trials), trials, confidence - 0.02) >= FALSE_ALARM)
+
+
+@cache
+def simulated(shape: str, per_cell: int, seed: int = 1) -> tuple[list[float], list[float]]:
+    generator = np.random.default_rng(seed)
+    quantiles, cumulative = [], []
+    for people, epsilon in CELLS:
+        for _ in range(per_cell):
+            fused = draw([SHAPES[shape]], [people], [epsilon], generator)
+            found = distances(Misfit(fused, apart=False), SHAPES[shape])
+            quantiles += found[0]
+            cumulative += found[1]
+    return quantiles, cumulative
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_intervals_of_quantiles_and_shares_hold_for_every_shape(shape: str, confidence: float) -> None:
+    quantiles, cumulative = simulated(shape, runs(1, 170))
+    assert covers(quantiles, QUANTILE_DEGREES, confidence, len(QUANTILES))
+    assert covers(cumulative, SHARE_DEGREES, confidence, 2 * len(QUANTILES))
+
+
+def test_one_degree_of_freedom_would_not_be_enough_beside_a_spike() -> None:
+    """The limit that holds without f ≥ 0 misses true shares far more often than it says."""
+    missed = [
+        np.mean(np.array(simulated(shape, runs(1, 170))[1]) > limit(0.95, 1)) for shape in ("integers", "two spikes")
+    ]
+    assert min(missed) > 0.15
+
+
+def test_the_interval_of_the_smooth_curve_fails_where_a_density_rises_steeply() -> None:
+    """At the 5 % quantile of log-normal numbers, where the profile never fails."""
+    generator, shares = np.random.default_rng(3), histogram(stats.lognorm(1, scale=0.1))
+    truth = np.interp(0.05, [0, *np.cumsum(shares)], EDGES)
+    smooth, wide, tried = 0, 0, runs(12, 200)
+    for _ in range(tried):
+        fused = draw([shares], [20_000], [2], generator)
+        _, low, high = density(fused, splines=24).quantile(0.05)
+        smooth += low <= truth <= high
+        low, high = Profile(fused).quantile(0.05)
+        wide += low <= truth <= high
+    assert stats.binom.cdf(wide, tried, 0.93) >= FALSE_ALARM
+    assert stats.binom.cdf(smooth, tried, 0.93) < FALSE_ALARM
+
+
+@pytest.mark.parametrize(
+    ("strict", "open_"), [("30 % zeros", "uniform"), ("two spikes", "two spikes"), ("gamma", "integers")]
+)
+def test_intervals_hold_where_the_level_depends_on_the_number(strict: str, open_: str) -> None:
+    generator, parts = np.random.default_rng(4), [0.6, 0.4]
+    shapes = [SHAPES[strict], SHAPES[open_]]
+    shares = np.average(shapes, axis=0, weights=parts)
+    quantiles, cumulative, pooled = [], [], []
+    for _ in range(runs(6, 350)):
+        for people in (2_000, 50_000):
+            fused = draw(shapes, [round(part * people) for part in parts], [0.5, 2], generator)
+            found = distances(Misfit(fused, apart=True), shares)
+            quantiles += found[0]
+            cumulative += found[1]
+            pooled += distances(Misfit(fused, apart=False), shares)[0]
+    assert covers(quantiles, QUANTILE_DEGREES, 0.95, len(QUANTILES))
+    assert covers(cumulative, SHARE_DEGREES, 0.95, 2 * len(QUANTILES))
+    # One histogram for both levels would not do, unless both levels are alike.
+    assert covers(pooled, QUANTILE_DEGREES, 0.95, 1) == (strict == open_)
+
+
+def asked(numbers: dict[str, np.ndarray], **question: object) -> Tally:
+    document = {"name": "q", "kind": "number", "low": 0, "high": 10, "buckets": 64, **question}
+    survey = loads(json.dumps({"pldp": 1, "title": "t", "levels": {"a": 1, "b": 3}, "questions": [document]}))
+    parts = [
+        tally(survey, simulate_reports(survey, Population.of_values(survey, {"q": each}, level_mix={level: 1}, seed=1)))
+        for level, each in numbers.items()
+    ]
+    return sum(parts[1:], start=parts[0])
+
+
+@cache
+def example() -> NumberResult:
+    generator = np.random.default_rng(5)
+    return estimate(asked({level: 10 * generator.beta(2, 5, 4000) for level in "ab"}), "q")
+
+
+def test_a_result_shows_conservative_intervals_and_beside_them_those_if_smooth() -> None:
+    found = example()
+    mapping = found.to_mapping()
+    assert [row["conservative"] for row in mapping["rows"]] == found.conservative.tolist() == [False] + [True] * 5
+    assert "conservative-intervals" in [note.code for note in found.notes]
+    for row, share in zip(mapping["rows"][1:], QUANTILES, strict=True):
+        assert (row["estimate"], row["low"], row["high"]) == found.quantile(share)
+        assert (row["estimate"], row["smooth_low"], row["smooth_high"]) == found.quantile(share, smooth=True)
+        assert row["low"] <= row["estimate"] <= row["high"]
+        assert row["high"] - row["low"] > row["smooth_high"] - row["smooth_low"] > 0
+    assert "if smooth" in found._repr_html_()
+    assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - made here
+
+
+def test_shares_of_ranges_agree_with_each_other_and_with_quantiles() -> None:
+    found = example()
+    for smooth in (False, True):
+        below, between, above = (found.range(*ends, smooth=smooth) for ends in ((0, 2.5), (2.5, 5), (5, 10)))
+        assert below.estimate + between.estimate + above.estimate == pytest.approx(1)
+        assert all(0 <= row.low < row.estimate < row.high <= 1 and row.standard_error > 0 for row in (below, between))
+        assert found.cumulative(2.5, smooth=smooth)[1:] == below[1:]
+    assert found.range(0, 10).estimate == pytest.approx(1)
+    assert found.range(0, 10)[3:] == pytest.approx((1, 1))
+    middle, _, highest = found.quantile(0.5)
+    assert found.cumulative(middle).estimate == pytest.approx(0.5)
+    assert found.cumulative(highest, 0.99).high > 0.5
+    lower, narrow = found.range(2.5, 5, 0.99), found.range(2.5, 5, 0.5)
+    assert lower.low < narrow.low
+    assert narrow.high < lower.high
+
+
+def test_a_range_that_ends_inside_buckets_reaches_from_the_inner_to_the_outer_edges() -> None:
+    found, width = example(), 10 / 64
+    inner, outer = found.range(17 * width, 30 * width), found.range(16 * width, 31 * width)
+    cut = found.range(16.5 * width, 30.5 * width)
+    assert inner.estimate < cut.estimate < outer.estimate
+    assert (cut.low, cut.high) == pytest.approx((inner.low, outer.high), abs=1e-3)
+    assert found.range(16.1 * width, 16.9 * width).low == 0
+    assert found.cumulative(0.3 * width).low == 0
+
+
+@pytest.mark.parametrize("ends", [(-1, 5), (5, 11), (5, 5), (6, 5), (float("nan"), 5)])
+def test_a_range_outside_the_bounds_is_refused(ends: tuple[float, float]) -> None:
+    with pytest.raises(EstimateError, match="low and high must be between 0 and 10, low below high"):
+        example().range(*ends)
+
+
+def test_simultaneous_intervals_are_those_of_a_sixth_of_the_error_rate() -> None:
+    found = example()
+    together, alone = found.interval(0.94, simultaneous=True), found.interval(0.99)
+    np.testing.assert_array_equal(together, alone)
+    assert (together.low <= found.interval(0.94).low).all()
+
+
+def test_where_levels_disagree_the_result_without_assumptions_has_quantiles_of_all_people() -> None:
+    generator = np.random.default_rng(6)
+    numbers = {"a": 10 * generator.beta(2, 8, 6000), "b": 10 * generator.beta(8, 2, 4000)}
+    found = estimate(asked(numbers), "q")
+    codes = [note.code for note in found.notes]
+    assert {"levels-disagree", "curve-pools-levels"} <= set(codes)
+    free = found.assumption_free
+    assert isinstance(free, NumberResult)
+    assert "curve-pools-levels" not in [note.code for note in free.notes]
+    everybody = np.concatenate([*numbers.values()])
+    for share in (0.25, 0.5, 0.75):
+        truth = np.quantile(everybody, share)
+        middle, low, high = free.quantile(share, 0.99)
+        assert low <= truth <= high
+        assert abs(middle - truth) < 1
+    _, low, high = found.quantile(0.25)
+    assert not low <= np.quantile(everybody, 0.25) <= high
+    by_size = estimate(asked(numbers), "q", pool="size")
+    assert by_size.assumption_free is None
+    assert by_size.to_mapping()["rows"] == found.to_mapping()["assumption_free"]["rows"]
+
+
+def test_a_level_of_few_people_has_the_curve_of_all_and_a_histogram_of_its_own() -> None:
+    generator = np.random.default_rng(7)
+    found = estimate(asked({"a": 10 * generator.beta(2, 5, 3), "b": 10 * generator.beta(2, 5, 3000)}), "q")
+    assert found.assumption_free is not None
+    for one, two in zip(found.rows(), found.assumption_free.rows(), strict=True):
+        assert two.estimate == pytest.approx(one.estimate, abs=0.5)
+
+
+def test_the_minimum_is_that_of_a_general_solver() -> None:
+    """X² of the histogram that fits best, and with a share fixed, beside non-negative least squares with heavy rows."""
+    from scipy.optimize import nnls  # noqa: PLC0415 - only here
+
+    generator, size = np.random.default_rng(8), 32
+    made = [build("sw", size, epsilon) for epsilon in (1_000_000, 3_000_000)]
+    values = np.minimum(generator.integers(0, size, 3000), generator.integers(0, size, 3000))
+    services = [
+        Service(
+            f"{place}", each, np.arange(1500) + 1500 * place, perturb_numbers(each, values[place::2], generator), (0, 1)
+        )
+        for place, each in enumerate(made)
+    ]
+    misfit = Misfit(fuse(services), apart=False)
+    levels = misfit._levels[0]
+    rows = np.concatenate([np.sqrt(level.scale)[:, None] * level.pieces.table()[:-1] for level in levels])
+    right = np.concatenate([np.sqrt(level.scale) * level.shares for level in levels])
+    inside = np.arange(size) < 9
+
+    def least(*rules: tuple[FloatArray, float]) -> float:
+        heavy = 1e5
+        shares, _ = nnls(
+            np.vstack([rows, *(heavy * rule[None] for rule, _ in rules)]),
+            np.append(right, [heavy * end for _, end in rules]),
+        )
+        return float(((rows @ shares - right) ** 2).sum())
+
+    everybody = (np.ones(size), 1.0)
+    for share in (0.05, 0.2, 0.6, 0.9):
+        low, high = misfit.profile(inside, share)
+        wanted = least(everybody, (inside.astype(float), share)) - least(everybody)
+        assert low - 0.01 <= wanted <= high + 0.01
+        assert high - low < 0.01
+
+
+def test_profiles_need_people_who_gave_to_one_service() -> None:
+    generator, keys = np.random.default_rng(9), np.arange(100)
+    made = [build(name, 32, 1_000_000) for name in ("sw", "pm")]
+    reports = [perturb_numbers(each, np.full(100, 8), generator) for each in made]
+    fused = fuse([Service(each.mechanism, each, keys, one) for each, one in zip(made, reports, strict=True)])
+    with pytest.raises(EstimateError, match="one service each"):
+        Profile(fused)
