@@ -167,13 +167,21 @@ class Plan(Record):
 
     def _repr_html_(self) -> str:
         """Show the expected errors in notebooks."""
-        heads = ("question", "answers", "95 % interval", "at the worst shares", "a forged report counts as")
+        heads = (
+            "question",
+            "answers",
+            "95 % interval",
+            "at the worst shares",
+            "people with a threshold instead",
+            "a forged report counts as",
+        )
         rows = [
             (
                 each.question,
                 f"{each.reports:,.0f}",
                 each.half_width(),
                 each.worst_half_width(),
+                each.threshold_cost,
                 f"{each.manipulation:.1f}",
             )
             for each in self.questions

@@ -102,6 +102,14 @@ class QuestionPlan(Record):
         """Return the widest interval at the worst shares in words."""
         return f"± {self.amount(reach_of(confidence) * self.worst.standard_error)}"
 
+    @property
+    def threshold_cost(self) -> str:
+        """How many times as many people the best and the worst threshold in place of personal levels need, in words."""
+        if not self.thresholds:
+            return "no levels to drop"
+        costs = [each.capped for each in self.thresholds] + [each.dropped for each in self.thresholds[1:]]
+        return f"× {min(costs):.2f} to {max(costs):.2f}"
+
     def people_for(self, error: float, confidence: float, people: int) -> PeopleNeeded:
         """Return how many people make every interval at most ± error, given the number that the plan is for."""
         ratios = (
