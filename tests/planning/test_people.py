@@ -211,6 +211,8 @@ def test_the_command_tells_people_at_both_shares_and_takes_an_error_per_question
 def test_a_threshold_costs_the_people_that_its_own_plan_asks_for(name: str) -> None:
     survey, mix = MANY[name], {"strict": 3, "open": 2}
     strict, open_ = plan(survey, 1000, level_mix=mix).questions[0].thresholds
+    costs = (strict.capped, open_.capped)
+    assert f">× {min(costs):.2f} to {max(costs):.2f}<" in plan(survey, 1000, level_mix=mix)._repr_html_()
     assert strict.dropped == 1
     assert open_.dropped == open_.capped
     assert min(strict.capped, open_.capped) > (0.7 if name == "hidden" else 1)

@@ -72,7 +72,7 @@ CASES = {
     "set, a budget per label": Case(f'kind = "choices"\n{ITEMS}', TICKED, supports_of),
     "set, one budget": Case(f'kind = "choices"\nbudget = "set"\n{ITEMS}', TICKED, supports_of),
     "set, at most two": Case(f'kind = "choices"\nbudget = "set"\nat_most = 2\n{ITEMS}', FEW_TICKED, supports_of),
-    "number": Case(NUMBER, LATE, mean_of, short=12, long=600),
+    "number": Case(NUMBER, LATE, mean_of, short=12, long=2000),
     "number for its mean": Case(
         'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 17\npurpose = "mean"', LATE[:17], mean_of, short=150
     ),

@@ -134,6 +134,15 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: pldp.plan(survey(), 1001).questions[1].levels[0],
     ),
     "design": (lambda: pldp.plan(commute().survey, 1000).designs[0], None),
+    "people needed": (
+        lambda: pldp.plan(commute().survey, 1000).people_for(0.02)["mode"],
+        lambda: pldp.plan(commute().survey, 1000).people_for(0.03)["mode"],
+    ),
+    "worst shares": (
+        lambda: pldp.plan(survey(), 1000).questions[0].worst,
+        lambda: pldp.plan(survey(), 1001).questions[0].worst,
+    ),
+    "threshold": (lambda: pldp.plan(commute().survey, 1000).questions[0].thresholds[0], None),
     "audit": (lambda: pldp.audit(commute().survey, samples=0), lambda: pldp.audit("krr", samples=0)),
     "audit with samples": (lambda: pldp.audit("oue", samples=10_000), lambda: pldp.audit("oue", samples=0)),
     "row of an audit": (lambda: pldp.audit("krr", samples=0).rows[0], lambda: pldp.audit("oue", samples=0).rows[0]),

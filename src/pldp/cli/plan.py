@@ -14,7 +14,7 @@ from pldp.cli.arguments import check_plot, read_counts, read_level_mix
 from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
-from pldp.planning import EQUAL, SHARE, Plan, plan
+from pldp.planning import Plan, plan
 from pldp.survey import Survey, load
 
 SHOWN_DESIGNS: Final = 5
@@ -74,7 +74,7 @@ def _run(args: argparse.Namespace) -> None:
 
 def _read_shares(survey: Survey, path: str | None) -> Any:
     """Read plausible shares from a file."""
-    if path is None or path == EQUAL:
+    if path is None or path == "equal":
         return path
     if not path.endswith(".json"):
         return read_counts(survey, path, "--shares")
@@ -102,7 +102,7 @@ def _read_errors(planned: Plan, texts: Sequence[str] | None) -> dict[str, float]
         errors |= {name: error} if given else dict.fromkeys((each.question for each in planned.questions), error)
     by_name = {text.rpartition("=")[0] for text in texts or ()}
     for each in planned.questions:
-        if each.question in errors and each.unit != SHARE and each.question not in by_name:
+        if each.question in errors and not each.of_shares and each.question not in by_name:
             unit = f" in {each.unit}" if each.unit else ""
             raise UsageError(
                 f"--error: question {each.question!r} is a number: add --error {each.question}=E, its error{unit}"
@@ -170,7 +170,11 @@ def _questions_table(planned: Plan, args: argparse.Namespace) -> Table:
 def _people_table(planned: Plan, needed: Mapping[str, Any], args: argparse.Namespace) -> Table:
     heads = ("question", "every interval at most", "people at plausible shares", "people at the worst shares")
     rows = [
-        (each.question, f"± {own['error']:g} {each.unit}".removesuffix(f" {SHARE}"), *(f"{own[n]:,}" for n in NEEDED))
+        (
+            each.question,
+            f"± {own['error']:g} {'' if each.of_shares else each.unit}".strip(),
+            *(f"{own[n]:,}" for n in NEEDED),
+        )
         for each in planned.questions
         if (own := needed.get(each.question)) is not None
     ]

@@ -1,13 +1,9 @@
 """The error to expect before anybody is asked: mechanisms, designs, people needed, the cost of hiding levels."""
 
 from pldp.planning.designs import Design
-from pldp.planning.kinds.kind import EQUAL, SHARE
 from pldp.planning.levels import Threshold
 from pldp.planning.plan import Plan, plan
 from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
 from pldp.planning.worst import Worst
 
-__all__ = [
-    "EQUAL", "SHARE", "Design", "LevelPlan", "PeopleNeeded", "Plan", "QuestionPlan", "Threshold", "Worst",
-    "plan",
-]  # fmt: skip
+__all__ = ["Design", "LevelPlan", "PeopleNeeded", "Plan", "QuestionPlan", "Threshold", "Worst", "plan"]

@@ -16,7 +16,6 @@ from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.kinds.kind import SHARE
 from pldp.planning.levels import Levels, compare_thresholds, pool_levels
 from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
 from pldp.planning.worst import find_worst
@@ -168,13 +167,21 @@ class Plan(Record):
 
     def _repr_html_(self) -> str:
         """Show the expected errors in notebooks."""
-        heads = ("question", "answers", "95 % interval", "at the worst shares", "a forged report counts as")
+        heads = (
+            "question",
+            "answers",
+            "95 % interval",
+            "at the worst shares",
+            "people with a threshold instead",
+            "a forged report counts as",
+        )
         rows = [
             (
                 each.question,
                 f"{each.reports:,.0f}",
                 each.half_width(),
                 each.worst_half_width(),
+                each.threshold_cost,
                 f"{each.manipulation:.1f}",
             )
             for each in self.questions
@@ -272,9 +279,9 @@ def _check_error(asked: Mapping[str, QuestionPlan], name: str, error: float, *, 
     if name not in asked:
         raise PlanError(f"error must name questions of the survey; {name[:40]!r} is none")
     planned = asked[name]
-    if planned.unit == SHARE and not 0 < error < 1:
+    if planned.of_shares and not 0 < error < 1:
         raise PlanError(f"error must be a share above 0 and below 1, not {error}")
-    if planned.unit != SHARE and not by_name:
+    if not planned.of_shares and not by_name:
         unit = f"in {planned.unit}" if planned.unit else "in its own unit"
         raise PlanError(f"error is a share, and question {name!r} is a number: give its error by name, {unit}")
     if not 0 < error < math.inf:

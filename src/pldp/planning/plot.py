@@ -8,7 +8,6 @@ import numpy as np
 from pldp.errors import EpsilonError, PlanError
 from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.kinds.kind import SHARE
 from pldp.planning.levels import pool_levels
 from pldp.planning.plan import Plan
 from pldp.planning.question import QuestionPlan, reach_of
@@ -63,7 +62,7 @@ def plot_plan(plan: Plan, confidence: float) -> Any:
 
 
 def _label(each: QuestionPlan) -> str:
-    return each.question[:32] if each.unit == SHARE else f"{each.question[:32]}, of {each.reach:g} {each.unit}".strip()
+    return each.question[:32] if each.of_shares else f"{each.question[:32]}, of {each.reach:g} {each.unit}".strip()
 
 
 def _half_width(each: QuestionPlan, confidence: float) -> float:

@@ -72,14 +72,19 @@ class QuestionPlan(Record):
         return np.asarray(2 * reach_of(confidence) * self.standard_error)
 
     @property
+    def of_shares(self) -> bool:
+        """Whether what is estimated are shares of the people, and not a number in a unit of its own."""
+        return self.unit == SHARE
+
+    @property
     def contents(self) -> str:
         """What is estimated, in words."""
-        return f"{len(self.rows):,} shares" if self.unit == SHARE else ", ".join(self.rows)
+        return f"{len(self.rows):,} shares" if self.of_shares else ", ".join(self.rows)
 
     @property
     def typical_error(self) -> str:
         """The standard error in words: of shares the root mean square, of numbers that of each row."""
-        if self.unit == SHARE:
+        if self.of_shares:
             return self.amount(float(np.sqrt((self.standard_error**2).mean())))
         return ", ".join(self.amount(error) for error in self.standard_error.tolist())
 
@@ -97,6 +102,14 @@ class QuestionPlan(Record):
         """Return the widest interval at the worst shares in words."""
         return f"± {self.amount(reach_of(confidence) * self.worst.standard_error)}"
 
+    @property
+    def threshold_cost(self) -> str:
+        """How many times as many people the best and the worst threshold in place of personal levels need, in words."""
+        if not self.thresholds:
+            return "no levels to drop"
+        costs = [each.capped for each in self.thresholds] + [each.dropped for each in self.thresholds[1:]]
+        return f"× {min(costs):.2f} to {max(costs):.2f}"
+
     def people_for(self, error: float, confidence: float, people: int) -> PeopleNeeded:
         """Return how many people make every interval at most ± error, given the number that the plan is for."""
         ratios = (
@@ -107,7 +120,7 @@ class QuestionPlan(Record):
 
     def amount(self, number: float) -> str:
         """Write an error for people, with its unit where it is not a share."""
-        return f"{number:.4f}" if self.unit == SHARE else f"{number:.3g} {self.unit}".strip()
+        return f"{number:.4f}" if self.of_shares else f"{number:.3g} {self.unit}".strip()
 
     def to_mapping(self, confidence: float = 0.95) -> dict[str, Any]:
         """Return plain data."""
