@@ -239,6 +239,7 @@ def _compare(rounds: Sequence[Result], names: Sequence[str], overlap: int | None
     latest = rounds[-1]
     shared = max(shared_people(one, two, overlap) for one, two in combinations(rounds, 2))
     about = {
+        notes.LIVE_CHANGES: latest.live is not None,
         notes.REWORDED: any(each.text != latest.text for each in rounds),
         notes.people_overlap(shared) if shared else notes.DIFFERENT_PEOPLE: True,
         notes.WIDE_QUANTILES: not latest.has_normal_error.all(),
