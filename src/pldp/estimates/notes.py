@@ -110,6 +110,12 @@ WIDE_QUANTILES: Final = Note(
     "changes of quantiles lie between the ends of both rounds' intervals: their own intervals are wider than needed",
     "info",
 )
+LIVE_CHANGES: Final = Note(
+    "live-intervals",
+    "intervals and test hold however often one looks at the latest round, if no earlier one was closed because of what "
+    "it showed; that makes the intervals wider",
+    "info",
+)
 REWORDED: Final = Note("reworded", "the question reads differently in these rounds")
 
 

@@ -266,6 +266,7 @@ def _compare(
     different = notes.DIFFERENT_GROUPS if groups else notes.DIFFERENT_PEOPLE
     distinct = notes.DISTINCT_GROUPS if groups else notes.DISTINCT
     about = {
+        notes.LIVE_CHANGES: latest.live is not None,
         notes.REWORDED: any(each.text != latest.text for each in rounds),
         notes.people_overlap(shared) if shared else different: True,
         notes.WIDE_QUANTILES: not latest.has_normal_error.all(),

@@ -12,6 +12,9 @@ from pldp.mechanisms.arrays import FloatArray
 TELLING: Final = 0.1
 """Half width, as a part of all that is possible, at which an interval is called telling: ± 10 points of a share."""
 
+UNBELIEVABLE: Final = 4.0
+"""Standard errors by which an estimate does not lie outside of all that is possible, if the errors are right."""
+
 POWER: Final = 0.8
 """Probability with which so many more reports would tell two numbers apart, if the estimates are right."""
 
@@ -25,17 +28,19 @@ def mark_too_few(records: Records, possible: tuple[float, float], needed: Callab
     """Add `too_few` to rows that say nothing: the number of reports at which the interval would be telling.
 
     A row says nothing if its interval is as wide as all that is possible. Where an estimate lies outside by half of
-    that again, the errors were taken from too few reports to be believed, and no row says anything. `needed` tells how
-    many reports make an interval so many times narrower.
+    that again, and many standard errors from anything possible, errors were taken from too few reports to be believed,
+    and no row says anything. `needed` tells how many reports make an interval so many times narrower.
 
-    >>> mark_too_few([{"estimate": 0.7, "low": 0.1, "high": 1.3}, {"estimate": 0.5, "low": 0.2, "high": 0.9}],
-    ...     (0.0, 1.0), lambda times: 100 * times**2)
-    [{'estimate': 0.7, 'low': 0.1, 'high': 1.3, 'too_few': 3600}, {'estimate': 0.5, 'low': 0.2, 'high': 0.9}]
+    >>> rows = [{"estimate": 0.7, "standard_error": 0.3, "low": 0.1, "high": 1.3},
+    ...     {"estimate": 0.5, "standard_error": 0.1, "low": 0.3, "high": 0.7}]
+    >>> [row.get("too_few") for row in mark_too_few(rows, (0.0, 1.0), lambda times: 100 * times**2)]
+    [3600, None]
     """
     low, high = possible
     span = high - low
     outside = [max(low - row["estimate"], row["estimate"] - high, 0.0) for row in records]
-    unbelievable = any(each > span / 2 for each in outside)
+    pairs = zip(records, outside, strict=True)
+    unbelievable = any(beyond > max(span / 2, UNBELIEVABLE * row["standard_error"]) for row, beyond in pairs)
     found = []
     for row, beyond in zip(records, outside, strict=True):
         width = row["high"] - row["low"]
