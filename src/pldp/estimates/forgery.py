@@ -28,10 +28,8 @@ from scipy.special import betainc, chdtrc, gammainc, gammaln, ndtr
 
 from pldp.estimates import notes
 from pldp.estimates.excess import Excess, centred, densest, excess
-from pldp.mechanisms.arrays import ChannelArrays, FloatArray, arrays, rows_of
-from pldp.mechanisms.honest import PairLaw, Range
-from pldp.mechanisms.output import Bits
-from pldp.mechanisms.rows import BitRows
+from pldp.mechanisms import Bits
+from pldp.mechanisms.arrays import ChannelArrays, FloatArray, PairLaw, Range, arrays, rows_of
 from pldp.survey import Question
 from pldp.tallies import BitCounts, OutputCounts, Tally
 
@@ -124,7 +122,7 @@ class _View:
         return isinstance(self.counts, BitCounts) and self.counts.has_cells
 
     @property
-    def rows(self) -> BitRows:
+    def rows(self) -> Any:
         """What reads rows, where there are any."""
         return rows_of(cast("Bits", self.form.channel.form))
 
