@@ -159,6 +159,20 @@ def test_reports_that_are_counted_twice_show(mechanism: str) -> None:
     assert "the same report" in {each.test: each.finding for each in replayed.tests}["repeats"]
 
 
+def test_of_very_many_reports_a_part_is_looked_at_and_the_result_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    survey, generator = survey_of("oue"), np.random.default_rng(1)
+    form = form_of(survey)
+    rows = np.concatenate([honest(form, PEOPLE - 800, generator), forge(form, 800, generator, TARGETS)])
+    monkeypatch.setattr("pldp.estimates.forgery.MOST_PRODUCTS", PEOPLE * VALUES**2 // 2)
+    found = judge(survey, rows)
+    assert found.alarmed
+    assert "in a part of the reports only" in found.unseen[0]
+    monkeypatch.setattr("pldp.estimates.forgery.LARGEST_PAIRS", VALUES - 1)
+    unlooked = judge(survey, rows)
+    assert "too many values" in unlooked.unseen[0]
+    assert "pairs" not in {each.test for each in unlooked.tests}
+
+
 def test_values_below_what_noise_gives_them_show() -> None:
     survey = survey_of("krr", 8)
     counts = np.random.default_rng(1).multinomial(5_000, [0.65, *[0.05] * 7])  # noise alone gives 0.1 each

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy.linalg import eigh
 from scipy.special import gammaln
 
-from pldp.mechanisms.arrays import FloatArray
-from pldp.mechanisms.honest import PairLaw, Range
+from pldp.mechanisms.arrays import FloatArray, PairLaw, Range
 
 LONGEST: Final = 256
 """Values of a set that is looked at, at most."""

@@ -28,10 +28,8 @@ from scipy.special import betainc, chdtrc, gammainc, gammaln, ndtr
 
 from pldp.estimates import notes
 from pldp.estimates.excess import Excess, centred, densest, excess
-from pldp.mechanisms.arrays import ChannelArrays, FloatArray, arrays, rows_of
-from pldp.mechanisms.honest import PairLaw, Range
-from pldp.mechanisms.output import Bits
-from pldp.mechanisms.rows import BitRows
+from pldp.mechanisms import Bits
+from pldp.mechanisms.arrays import ChannelArrays, FloatArray, PairLaw, Range, arrays, rows_of
 from pldp.survey import Question
 from pldp.tallies import BitCounts, OutputCounts, Tally
 
@@ -43,6 +41,9 @@ MOST_PRODUCTS: Final = 1 << 35
 
 LARGEST_PAIRS: Final = 2048
 """Values whose pairs are looked at."""
+
+LARGEST_SUPPORTS: Final = 1 << 18
+"""Values, or outputs of sets, whose shares are looked at one by one."""
 
 LEAST_EXPECTED: Final = 10
 """Reports that a cell of a χ² test must expect."""
@@ -124,7 +125,7 @@ class _View:
         return isinstance(self.counts, BitCounts) and self.counts.has_cells
 
     @property
-    def rows(self) -> BitRows:
+    def rows(self) -> Any:
         """What reads rows, where there are any."""
         return rows_of(cast("Bits", self.form.channel.form))
 
@@ -156,6 +157,8 @@ class _View:
         """What cannot be looked at, or not in whole."""
         if isinstance(self.counts, BitCounts) and not self.has_rows:
             return (notes.ROWS_NOT_KEPT,)
+        if self.limits is not None and len(self.limits.low) > LARGEST_SUPPORTS:
+            return (notes.TOO_MANY_SUPPORTS,)
         if not any(self.laws):
             return ()
         if self.form.channel.size > LARGEST_PAIRS:
@@ -239,7 +242,7 @@ def _ones(view: _View) -> Told:
 
 def _shares(view: _View) -> Told:
     """Look for values with fewer supports than nobody's, or more than everybody's; one by one, and all together."""
-    if view.limits is None:
+    if view.limits is None or len(view.limits.low) > LARGEST_SUPPORTS:
         return None
     (low, high), support, reports = view.limits, view.support, view.reports
     few, many = _at_least(reports - support, reports, 1 - low), _at_least(support, reports, high)
@@ -288,16 +291,15 @@ def _repeats(view: _View) -> Told:
     ceilings = [each for each in (form.log_ceiling(view.counts.cell_rows) for form in view.forms) if each is not None]
     if len(ceilings) < len(view.forms):
         return None
-    counts = view.counts.cell_counts
-    ceiling, reports = np.max(ceilings, axis=0), view.reports
-    share = counts / reports
+    came = np.flatnonzero(view.counts.cell_counts)
+    counts, reports = view.counts.cell_counts[came], view.reports
+    ceiling, share = np.max([each[came] for each in ceilings], axis=0), counts / reports
     with np.errstate(divide="ignore", invalid="ignore"):
         rest = np.where(share < 1, (1 - share) * (np.log1p(-share) - np.log1p(-np.exp(ceiling))), 0)
-        gap = np.where(share > 0, share * (np.log(share) - ceiling), 0) + rest
-    logarithms = np.where(np.log(np.maximum(share, 1e-300)) > ceiling, -reports * gap, 0.0)
+    logarithms = np.where(np.log(share) > ceiling, -reports * (share * (np.log(share) - ceiling) + rest), 0.0)
     place = int(logarithms.argmin())
     logarithm = float(logarithms[place]) + math.log(view.form.channel.form.count)
-    again = reports - int(np.count_nonzero(counts))
+    again = reports - len(came)
     many = _many_again(again, reports, [form.log_collision() for form in view.forms])
     if many < logarithm:
         return 2 * math.exp(many), notes.sent_again(again)

@@ -100,6 +100,7 @@ ROWS_NOT_KEPT: Final = (
 )
 SOME_PAIRS: Final = "bits that come together were looked at in a part of the reports only, as there are many"
 TOO_MANY_PAIRS: Final = "bits that come together were not looked at, as there are too many values"
+TOO_MANY_SUPPORTS: Final = "impossible shares were not looked at, as there are too many values or outputs"
 
 DIFFERENT_PEOPLE: Final = Note(
     "different-people", "each person answers in one round: rounds hold different people", "info"

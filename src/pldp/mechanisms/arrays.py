@@ -27,7 +27,7 @@ from pldp.epsilon import LARGEST_EPSILON, MICRO
 from pldp.errors import EstimateError, SimulationError
 from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
-from pldp.mechanisms.honest import Coarse, Honest, Range, group_outputs
+from pldp.mechanisms.honest import Coarse, Honest, PairLaw, Range, group_outputs
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
 from pldp.mechanisms.registry import build, names

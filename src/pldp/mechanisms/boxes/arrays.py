@@ -24,7 +24,7 @@ class BoxArrays(SetArrays):
         """Of an output: its items are picked, and everybody's answer is this one, or another."""
         answer, picks = self.channel.answer_channel, self.channel.picks
         ends = (answer.other_support, answer.truth_support)
-        return Range(*(np.full(self.channel.form.count, float(each) / picks) for each in ends))
+        return Range(*(np.broadcast_to(float(each) / picks, self.channel.form.count) for each in ends))
 
     def drawn_blindly(self, counts: npt.NDArray[Any]) -> IntArray:
         """Count the picks: each is as likely as any other."""

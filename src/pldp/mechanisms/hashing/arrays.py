@@ -46,7 +46,7 @@ class _HashArrays(LabelArrays):
     def log_ceiling(self, cells: Cells) -> FloatArray:
         """A given vector with the value's own bucket."""
         count = self.channel.form.count
-        return np.full(count, np.log((self.low + self.step) * self.channel.buckets / count))
+        return np.broadcast_to(np.log((self.low + self.step) * self.channel.buckets / count), count)
 
     @cached_property
     def low(self) -> float:

@@ -72,7 +72,7 @@ class _BlockArrays(LabelArrays):
     def log_ceiling(self, cells: Cells) -> FloatArray:
         """All blocks that contain a value are equally likely."""
         design = self.channel.design
-        return np.full(design.blocks, np.log(float(self.channel.truth_support) / design.own))
+        return np.broadcast_to(np.log(float(self.channel.truth_support) / design.own), design.blocks)
 
     @cached_property
     def low(self) -> float:
