@@ -199,7 +199,7 @@ def test_too_few_reports_are_refused_in_one_line() -> None:
     with pytest.raises(EstimateError, match=words):
         estimate(few, "a", known=known(KNOWN))
     (one,) = tallies(form(3, 3, 1), answering(GIVEN, KNOWN, READY), 1, 1)
-    with pytest.raises(EstimateError, match="1 reports say too little"):
+    with pytest.raises(EstimateError, match="^1 report says too little"):
         estimate(one, "a", known=known(KNOWN))
 
 
