@@ -175,8 +175,10 @@ def test_options_do_not_vanish_in_two_way_tables(capsys: Any, tmp_path: Path) ->
     assert "late and mode together" in page.read_text()
     pair = ("--pair", "late", "mode")
     assert run(capsys, tmp_path / "t.tally", *pair, "--plot", tmp_path / "p.png")[0] == 0
-    code, _, err = run(capsys, tmp_path / "t.tally", *pair, "--target", "respondents")
-    assert (code, err) == (2, "pldp: --target does not apply to two-way tables\n")
+    code, out, _ = run(capsys, tmp_path / "t.tally", *pair, "--target", "respondents", "--json", "-")
+    assert (code, [table["target"] for table in json.loads(out)["tables"]]) == (0, ["respondents"])
+    code, _, err = run(capsys, tmp_path / "t.tally", *pair, "--method", "likelihood")
+    assert (code, err) == (2, "pldp: --method does not apply to two-way tables\n")
 
 
 def test_a_tally_without_any_reports_gets_one_line(capsys: Any, tmp_path: Path) -> None:
@@ -251,8 +253,8 @@ def test_an_option_that_says_nothing_about_some_questions_is_told_once(capsys: A
 def test_what_does_not_apply_to_rounds_is_refused(capsys: Any, weeks: list[Path], counted: Path) -> None:
     refused = {
         ("--rounds", weeks[0]): "a trend needs at least two rounds, not 1",
-        (weeks[0], "--rounds", weeks[1]): "give one tally, or --rounds with two or more of them",
-        (): "give one tally, or --rounds with two or more of them",
+        (weeks[0], "--rounds", weeks[1]): "give one tally, or --rounds or --groups with two or more of them",
+        (): "give one tally, or --rounds or --groups with two or more of them",
         (weeks[0], "--overlap", "3"): "--overlap is about people in several rounds: use it with --rounds",
         ("--rounds", *weeks, "--overlap", "-3"): "overlap must be a number of people, at least 0, not -3",
         ("--rounds", *weeks, "--largest", "2"): "--largest is about sets of items; --rounds shows single items",

@@ -77,7 +77,7 @@ REFUSED = {
         ("--groups", "a=town.tally", "b=sea.tally", "c=country.tally"),
         "need the share of each in the population: --known a=…,b=…,c=…",
     ),
-    "both": (("town.tally", "--groups", "a=town.tally", "b=sea.tally"), "give one tally, --rounds with"),
+    "both": (("town.tally", "--groups", "a=town.tally", "b=sea.tally"), "give one tally, or --rounds or --groups"),
     "sets": (("--groups", "a=town.tally", "b=sea.tally", "--largest", "2"), "--groups shows single items"),
 }
 

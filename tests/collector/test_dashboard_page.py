@@ -160,6 +160,21 @@ def test_too_few_reports_are_said_in_words_and_conclusions_stand_on_the_card(
         expect(card(page, question["text"])).to_contain_text("hold however often one looks")
 
 
+def test_shares_corrected_to_known_ones_stand_beside_those_of_who_answered(
+    visit: Visits, tmp_path: Path, commute: Survey
+) -> None:
+    told = {"pairs": [("mode", "late")], "known": "late:yes=0.2,no=0.8"}
+    with local(tmp_path, commute, **told) as server:
+        token = Tokens(server.database).create("reader", "read")
+        upload(server, reports_of(commute, 4000, seed=1))
+        person = visit()
+        shown = card(enter(person, server, token), "How do you usually get to work?")
+        expect(shown.get_by_role("heading", name="Corrected for who answered")).to_be_visible()
+        expect(shown.locator("table.dots")).to_have_count(2)
+        expect(shown).to_contain_text("those who reported are like those who did not")
+        assert not person.complaints
+
+
 def test_new_reports_and_withdrawals_show_while_one_looks(visit: Visits, commuting: Local, commute: Survey) -> None:
     reports = with_receipts(commute, reports_of(commute, 700, seed=2))
     upload(commuting, reports[:600])

@@ -88,7 +88,7 @@ def test_combined_groups_cover_the_population_where_all_reports_together_do_not(
     generator = np.random.default_rng(1)
     truth = 0.3 * 0.5 + 0.7 * 0.2
     hits, pooled = [], []
-    for _ in range(runs(100, 2000)):
+    for _ in range(runs(100, 1000)):
         found = late(generator, {"town": 0.5, "country": 0.2}, {"town": 3000, "country": 1000})
         low, high = pldp.combine(found, KNOWN).interval()
         hits.append(float(low[0] <= truth <= high[0]))

@@ -165,7 +165,7 @@ def false_in_population(case: str, target: str) -> np.ndarray:
     generator, names = np.random.default_rng(7), [str(item) for item in range(items)]
     channel = ItemSet.of([math.inf if math.isinf(epsilon) else int(1_000_000 * epsilon)] * items)
     seen = []
-    for _ in range(runs(150, 4000)):
+    for _ in range(runs(150, 2000)):
         rows = np.packbits(generator.random((people_count, items)) < support, axis=1, bitorder="little")
         reports = rows if math.isinf(epsilon) else perturb_item_sets(channel, rows, generator)
         found = itemsets([(channel, reports)], names, support + 1e-9, largest=2, target=target)

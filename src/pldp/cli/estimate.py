@@ -18,6 +18,9 @@ from pldp.tallies import Tally
 OPTIONS: Final = ("method", "pool", "target", "live", "min_support", "largest")
 """Options that are passed on if they are given; those that do not apply are refused."""
 
+TABLE_OPTIONS: Final = {"pool", "target"}
+"""Those that two-way tables take."""
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
@@ -68,8 +71,9 @@ def _run(args: argparse.Namespace) -> None:
     options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
     if args.known is not None and not args.groups:
         options["known"] = read_known(args.known)
-    if args.pair and options.keys() - {"pool"}:
-        raise UsageError(f"--{min(options.keys() - {'pool'}).replace('_', '-')} does not apply to two-way tables")
+    others = options.keys() - TABLE_OPTIONS
+    if args.pair and others:
+        raise UsageError(f"--{min(others).replace('_', '-')} does not apply to two-way tables")
     named = _group_paths(args.groups or ())
     tallies = [Tally.load(path) for path in args.rounds or [*named.values()] or [args.tally]]
     if not args.question and not args.pair:
@@ -97,7 +101,7 @@ def _run(args: argparse.Namespace) -> None:
 def _check_rounds(args: argparse.Namespace) -> None:
     """Refuse more than one of a tally, rounds and groups, none of them, and options of the others."""
     if sum(given is not None for given in (args.tally, args.rounds, args.groups)) != 1:
-        raise UsageError("give one tally, --rounds with two or more of them, or --groups with two or more of them")
+        raise UsageError("give one tally, or --rounds or --groups with two or more of them")
     if args.rounds is None and args.overlap is not None:
         raise UsageError("--overlap is about people in several rounds: use it with --rounds")
     several = "--rounds" if args.rounds else "--groups"
@@ -147,13 +151,14 @@ def _estimate(tally: Tally, args: argparse.Namespace, given: Mapping[str, Any]) 
         if not args.question and not args.pair:
             results: Results = estimate(tally, **options)
             return results
+        tables = {name: value for name, value in given.items() if name in TABLE_OPTIONS}
         return Results(
             tally.survey.hash,
             tally.survey.title,
             tally.reports,
             {reason.value: count for reason, count in sorted(tally.rejections.items())},
             {name: estimate(tally, name, **options) for name in args.question or ()},
-            tuple(two_way(tally, *pair, pool=args.pool or "precision") for pair in args.pair),
+            tuple(two_way(tally, *pair, **tables) for pair in args.pair),
         )
 
 

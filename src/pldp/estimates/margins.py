@@ -338,7 +338,8 @@ def _merge(table: _Table, margin: Margin) -> list[list[int]]:
 def _refuse_margin(margin: Margin, table: _Table) -> NoReturn:
     error = float(standard_errors(table.margin_covariance).max())
     raise EstimateError(
-        f"{table.reports:,} reports say too little about {margin.question!r} to correct by it: standard errors of its "
+        f"{table.reports:,} {'report says' if table.reports == 1 else 'reports say'} too little about "
+        f"{margin.question!r} to correct by it: standard errors of its "
         f"shares reach {error:.2g}, and a share must be {FAR_FROM_ZERO:g} of them above 0 in at least two groups; "
         "collect more reports, allow a larger epsilon or leave the shares as they are"
     )

@@ -108,7 +108,7 @@ DIFFERENT_PEOPLE: Final = Note(
 DIFFERENT_GROUPS: Final = Note("different-people", "the groups hold different people", "info")
 WIDE_QUANTILES: Final = Note(
     "wide-quantiles",
-    "changes of quantiles lie between the ends of both rounds' intervals: their own intervals are wider than needed",
+    "changes of quantiles lie between the ends of both intervals: their own intervals are wider than needed",
     "info",
 )
 LIVE_CHANGES: Final = Note(
@@ -143,7 +143,7 @@ def who_answered(question: str, labels: Sequence[str], found: FloatArray, known:
 def margin_merged(question: str, groups: Sequence[Sequence[str]]) -> Note:
     """Name the labels whose shares are too uncertain to divide by."""
     some = "; ".join(" and ".join(labels) for labels in groups)
-    text = f"too few reports to correct by each answer to {question!r}: taken together are {some}"
+    text = f"too few reports to correct by each answer to {question!r}: differences between {some} remain"
     return Note("margin-merged", text)
 
 

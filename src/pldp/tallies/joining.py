@@ -35,6 +35,9 @@ _SPARSE: Final = 4
 def fuse(services: Sequence[Service], *, outside: str = "refuse") -> Fused:
     """Join the reports of several services by their keys and count tuples of outputs.
 
+    Two services with one channel whose outputs agree for more people than chance allows are refused: they hold the same
+    reports, and counting the same noise twice would make errors too small.
+
     Parameters
     ----------
     services

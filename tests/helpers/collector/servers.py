@@ -95,8 +95,9 @@ class Local:
     def __init__(self, folder: Path, survey: Survey, **settings: Any) -> None:
         self.database = folder / "reports.db"
         step = settings.setdefault("result_step", 1)
-        self.store = Store(survey, self.database, pairs=settings.pop("pairs", ()), step=step)
-        chosen = Settings(port=0, rate_limit=0, **settings)
+        pairs = settings.pop("pairs", ())
+        self.store = Store(survey, self.database, pairs=pairs, step=step)
+        chosen = Settings(port=0, rate_limit=0, pairs=",".join(map("+".join, pairs)), **settings)
         app = Collector(survey, self.store, Tokens(self.database), chosen)
         addresses: Queue[str] = Queue()
         self._stop = Event()
