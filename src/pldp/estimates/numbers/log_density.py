@@ -8,8 +8,8 @@ is maximised by Gauss–Newton steps. D takes first or second differences (`orde
 exponential cost nothing, each times the fourth root of a first density there: between Good and Gaskins' roughness,
 which is proportional to the density, and one that is as strong where nobody is. The r of different buckets are
 independent with variance v; v = 0 leaves the smooth curve alone, a large v lets single buckets hold many people: heaped
-answers, a few exact values, everybody at 0. λ and v maximise the marginal likelihood in Laplace's approximation, between
-the steps by that of the quadratic model.
+answers, a few exact values, everybody at 0. λ and v maximise the marginal likelihood in Laplace's approximation,
+between the steps by that of the quadratic model.
 
 With H = UΛUᵀ the observed information of η (under local privacy few directions are seen well, and only the sum of Λ is
 kept of those hardly seen), the rough part is eliminated by formulas in Λ,
