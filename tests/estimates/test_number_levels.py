@@ -18,8 +18,7 @@ from pldp.estimates.power import power
 from pldp.mechanisms import Channel, build
 from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.simulate import perturb
-from pldp.tallies import ABSENT, Fused, OutputCounts, Service, fuse
-from pldp.tallies.fusion import Source
+from pldp.tallies import ABSENT, Fused, OutputCounts, Service, Source, fuse
 
 SIZE = 64
 SHARES = np.diff(stats.beta(2, 5).cdf(np.linspace(0, 1, SIZE + 1)))
