@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from helpers.claims import Z, mean_is, rate_is, runs
+from helpers.claims import Z, mean_is, mean_is_at_most, rate_is, runs
 from pldp.errors import EstimateError
 from pldp.estimates import FusedLikelihood, density, likelihood_fit, mean, mean_bound
 from pldp.estimates.numbers.fusion import centres, em
 from pldp.estimates.numbers.log_density import LogDensity, _Quadratic
 from pldp.mechanisms import Channel, Grid, build, names
 from pldp.mechanisms.arrays import piecewise_arrays
+from pldp.papers.datasets import load_counts
 from pldp.papers.multiservice import js
 from pldp.papers.multiservice.experiment import Setting, collect, numbers
 from pldp.simulate import perturb, to_buckets
-from pldp.tallies import Fused, Service, fuse
+from pldp.tallies import Fused, Service, Source, fuse
 
 SIZE = 64
 
@@ -252,6 +255,59 @@ def test_smooth_numbers_stay_smooth() -> None:
     for seed in range(6):
         fitted = density(collected(beta(10_000, seed, 128), three(128, 1_500_000), seed, size=128))
         assert (fitted.roughness, fitted.smooth) == (0, None)
+
+
+EDGES = np.linspace(0, 1, 257)
+SHAPES = {
+    "taxi": np.reshape([*load_counts("taxi_pickups").values()], (256, -1)).sum(axis=1),
+    "beta": np.diff(stats.beta(2, 5).cdf(EDGES)),
+    "log-normal": np.diff(stats.lognorm(0.8, scale=0.12).cdf(EDGES)),
+    "two peaks": np.diff(0.6 * stats.norm(0.3, 0.06).cdf(EDGES) + 0.4 * stats.norm(0.7, 0.1).cdf(EDGES)),
+    "uniform": np.ones(256),
+    "steps": np.diff(0.7 * np.clip((EDGES - 0.2) / 0.3, 0, 1) + 0.3 * np.clip((EDGES - 0.7) / 0.1, 0, 1)),
+}
+
+
+def distances(shape: str, people: int, epsilon: float, seed: int, *fits: Callable[[Fused], Any]) -> list[float]:
+    """Distance to the truth of each fit, from the same reports of one square wave."""
+    truth = SHAPES[shape] / SHAPES[shape].sum()
+    channel = build("sw", 256, round(epsilon * 1e6))
+    chance = piecewise_arrays(channel).pieces().table()[:-1] @ truth
+    counts = np.random.default_rng([seed, people]).multinomial(people, chance / chance.sum())
+    cells = np.flatnonzero(counts)[:, None].astype(np.int32)
+    fused = Fused((Source("sw", channel, people),), (0.0, 1.0), cells, counts[counts > 0])
+    return [js(fit(fused).shares, truth) for fit in fits]
+
+
+def smoothed(fused: Fused) -> Any:
+    return em(fused, smoothing=True)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "people", "epsilon", "repeats"),
+    [(["taxi"], 100_000, 2.0, runs(5, 60)), ([*SHAPES], 2000, 0.5, runs(2, 30))],
+    ids=["taxi times", "few people"],
+)
+def test_the_default_does_not_lose_against_smoothed_em(
+    shapes: list[str], people: int, epsilon: float, repeats: int
+) -> None:
+    """Mean of the logarithms of the ratios over the shapes, run by run; plain EM must lose."""
+    fits = (smoothed, density, likelihood_fit)
+    table = [[distances(shape, people, epsilon, seed, *fits) for shape in shapes] for seed in range(repeats)]
+    found = np.log(table).mean(axis=1)
+    assert mean_is_at_most(found[:, 1] - found[:, 0], 0.0)
+    assert not mean_is_at_most(found[:, 2] - found[:, 0], 0.0)
+
+
+def test_steps_have_no_floor() -> None:
+    few, many = (
+        np.mean([distances("steps", people, 2.0, seed, smoothed, density) for seed in range(runs(2, 20))], axis=0)
+        for people in (100_000, 1_000_000)
+    )
+    assert few[1] < 0.85 * few[0]
+    assert many[1] < 0.65 * many[0]
+    assert many[1] < 0.8 * few[1]
+    assert many[0] > 0.9 * few[0]  # the twin: smoothed EM stays where it is
 
 
 def test_a_wave_is_not_taken_for_heaps() -> None:
