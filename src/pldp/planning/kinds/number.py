@@ -51,8 +51,9 @@ class PlannedNumber(PlannedKind[Number]):
     def families(self, question: Number) -> Sequence[Family]:
         """Half of the people at two numbers as far from the middle: from both bounds to the middle.
 
-        The variance, E[z²] − E[z]², is concave in the shares, and mirroring a population does not change it: so none is
-        worse than one that is its own mirror image, of which these are the extreme points.
+        The variance E[z²] − E[z]² is concave in the shares, and mirroring a population does not change it: so none is
+        worse than one that is its own mirror image. Of those E[z] is the middle, the rest is linear in the shares, and
+        these pairs are the corners. Several levels are worst at the same pair unless their mechanisms differ.
         """
         grid: Grid = question.grid
 
