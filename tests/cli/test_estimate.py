@@ -62,6 +62,19 @@ def test_json_has_every_question_in_the_order_of_the_survey(capsys: Any, counted
     assert len(content["questions"][2]["density"]["shares"]) == 256
 
 
+def test_live_intervals_are_asked_for_by_the_planned_number_of_reports(capsys: Any, counted: Path) -> None:
+    once, live = (json.loads(run(capsys, counted, *more, "--json", "-")[1]) for more in ((), ("--live", "2000")))
+    for one, other in zip(once["questions"], live["questions"], strict=True):
+        assert (one["live"], other["live"]) == (None, 2000)
+        assert other["notes"][-1]["code"] == "live-intervals"
+        for narrow, wide in zip(one["rows"], other["rows"], strict=True):
+            assert wide["low"] <= narrow["low"] <= narrow["high"] <= wide["high"]
+    code, _, words = run(capsys, counted, "--live", "0")
+    assert (code, words) == (2, "pldp: live must be the planned number of reports, a whole number from 1, not 0\n")
+    _, out, _ = run(capsys, counted)
+    assert once["questions"][2]["conclusions"][0] in " ".join(out.split())
+
+
 def test_the_page_shows_sets_and_numbers_too(capsys: Any, counted: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run(capsys, counted, "--html", page)[0] == 0

@@ -137,6 +137,29 @@ def test_a_number_that_is_asked_for_its_mean_is_shown_as_its_mean_alone(visit: V
         expect(told).to_contain_text("asked for its mean only")
 
 
+def test_too_few_reports_are_said_in_words_and_conclusions_stand_on_the_card(
+    visit: Visits, shop: tuple[Local, str], tmp_path: Path
+) -> None:
+    survey = Survey.load("examples/shopping.toml")
+    with local(tmp_path, survey) as server:
+        token = Tokens(server.database).create("reader", "read")
+        upload(server, reports_of(survey, 20, seed=1))
+        page = enter(visit(), server, token)
+        told = card(page, "What did you buy this week?")
+        expect(told).to_contain_text("too few to say")
+        expect(told).to_contain_text(re.compile(r"about [\d,]+ needed"))
+        shown = json.loads(get(server, "/v1/overview", token))["questions"][0]
+        for place, row in enumerate(shown["rows"]):
+            text = told.locator(".dots tbody tr").nth(place).inner_text()
+            assert ("too few to say" in text) == ("too_few" in row)
+    server, token = shop
+    page = enter(visit(), server, token)
+    for question in json.loads(get(server, "/v1/overview", token))["questions"]:
+        for text in question["conclusions"]:
+            expect(card(page, question["text"])).to_contain_text(text)
+        expect(card(page, question["text"])).to_contain_text("hold however often one looks")
+
+
 def test_new_reports_and_withdrawals_show_while_one_looks(visit: Visits, commuting: Local, commute: Survey) -> None:
     reports = with_receipts(commute, reports_of(commute, 700, seed=2))
     upload(commuting, reports[:600])
@@ -337,14 +360,19 @@ def test_rounds_are_drawn_with_the_test_of_change_and_say_the_same_as_the_api(vi
         for question, trend in zip(shown["questions"], shown["trends"], strict=True):
             told = card(page, question["text"])
             expect(told).to_contain_text(trend["says"])
-            expect(told.locator("svg.course")).to_have_count(len(question["rows"]))
-            assert told.locator("svg.course").first.locator("circle").count() == 2
+            drawn = [row["label"] for row in trend["rows"] if "too_few" not in row]
+            expect(told.locator("svg.course")).to_have_count(len(set(drawn)))
+            assert told.locator("svg.course circle").count() == len(drawn)
             told.get_by_text("Rounds as a table").click()
             cells = told.locator(".rounds").first.locator("td").first.inner_text()
             unit = 1 if question["kind"] == "number" else 100
             numbers = [float(text) for text in re.findall(r"-?[\d.]+", cells.replace("−", "-"))]
             wanted = [unit * trend["rows"][0][name] for name in ("estimate", "low", "high")]
-            assert numbers == pytest.approx(wanted, abs=0.51)
+            assert (
+                cells == "too few to say"
+                if "too_few" in trend["rows"][0]
+                else numbers == pytest.approx(wanted, abs=0.51)
+            )
         expect(card(page, "How much did you spend on food this week?").locator(".courses")).to_contain_text("Median")
         upload(server, reports_of(survey, 10, seed=3))
         expect(tile(page, "Reports")).to_contain_text("310")

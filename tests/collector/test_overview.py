@@ -97,6 +97,29 @@ def shown_of(counted: Tally, question: str) -> Result:
     return estimate_result(counted, question, pool="size") if disagree else found
 
 
+@pytest.mark.parametrize("planned", [0, 250])
+def test_intervals_hold_at_every_look_unless_the_collector_is_told_that_nobody_looks(
+    commute: Survey, store: Store, tmp_path: Path, planned: int
+) -> None:
+    """Overview, exports and closed rounds alike: whoever looked may have closed a round because of what they saw."""
+    tokens, settings = Tokens(tmp_path / "reports.db"), Settings(rate_limit=0, planned_reports=planned)
+    app, token = Collector(commute, store, tokens, settings, clock=CLOCK), tokens.create("reader", "read")
+    reports = make_reports(commute, 400)
+    store.add(packed(commute, reports), {})
+    expected = estimate_result(tally(commute, reports), "late", live=planned or None)
+    wanted = expected.to_mapping()["rows"]
+    for closed in (False, True):
+        if closed:
+            store.close_round()
+        shown = {each["name"]: each for each in look(app, token).json["questions"]}["late"]
+        exported = call(app, "GET", "/v1/estimates/late.json", token=token).json
+        for found in (shown, exported):
+            assert found["live"] == (planned or None)
+            assert found["conclusions"]
+            for name in ("low", "high"):
+                assert [row[name] for row in found["rows"]] == pytest.approx([row[name] for row in wanted], rel=1e-4)
+
+
 def test_one_look_has_all_that_a_dashboard_shows(app: Collector, commute: Survey, reader: str) -> None:
     reports = make_reports(commute, 400)
     call(app, "POST", "/v1/reports", lines(reports) + b"\n{", LINES)
@@ -274,7 +297,7 @@ def test_trends_are_those_of_the_rounds_up_to_the_chosen_one(
         assert [each["name"] for each in mode["rounds"]] == [f"round {each}" for each in range(1, number + 1)]
         counted = [tally(commute, reports[300 * place : 300 * (place + 1)]) for place in range(number)]
         pooled = {"pool": "size"} if any(shown_of(each, "late").method.endswith("size") for each in counted) else {}
-        expected = trend([estimate_result(each, "late", **pooled) for each in counted])
+        expected = trend([estimate_result(each, "late", live=Settings().planned_reports, **pooled) for each in counted])
         for name in ("estimate", "standard_error", "low", "high"):
             wanted = [row[name] for row in expected.to_mapping()["rows"]]
             assert [row[name] for row in late["rows"]] == pytest.approx(wanted, rel=1e-5)

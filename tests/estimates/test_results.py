@@ -36,12 +36,12 @@ from pldp.tallies import fused_of
 
 KEYS = {
     "name", "text", "kind", "unit", "reports", "method", "target", "confidence", "rows", "notes", "assumptions",
-    "manipulation", "homogeneity", "assumption_free", "groups", "levels",
+    "manipulation", "homogeneity", "assumption_free", "groups", "levels", "live", "lead", "conclusions",
 }  # fmt: skip
 OWN_KEYS = {
     "choice": set(),
     "choices": {"sets", "rules", "min_support", "promise", "largest"},
-    "number": {"density", "moves"},
+    "number": {"density", "moves", "bounds"},
     "table": {"questions"},
 }
 

@@ -47,4 +47,4 @@ def test_notebooks_show_it_in_the_common_style(shown: dict[str, Any], name: str)
 
 def test_a_result_in_words_is_a_sentence(shown: dict[str, Any]) -> None:
     assert str(shown["result"]).startswith("mode: ")
-    assert str(shown["result"]).endswith("; 95 % intervals, from 20 reports")
+    assert "; 95 % intervals, from 20 reports. " in str(shown["result"])

@@ -15,7 +15,7 @@ from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Result, Results, applies, estimate, trend, two_way
 from pldp.tallies import Tally
 
-OPTIONS: Final = ("method", "pool", "target", "min_support", "largest")
+OPTIONS: Final = ("method", "pool", "target", "live", "min_support", "largest")
 """Options that are passed on if they are given; those that do not apply are refused."""
 
 
@@ -38,6 +38,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     words = "whose numbers: of the population that the respondents are a sample of (default), or of the respondents"
     add("--target", choices=("population", "respondents"), help=words)
     add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
+    words = (
+        "for results that are read while reports come: intervals hold however often one looks, and are narrowest from "
+        "this planned number of reports on (default: intervals for one look)"
+    )
+    add("--live", type=int, metavar="REPORTS", help=words)
     add("--html", metavar="FILE", help="write one self-contained page with tables and pictures")
     add("--plot", metavar="FILE", help="write the picture (.png, .svg or .pdf) of one question or pair")
     words = "of frequent sets in questions of kind choices (default 0.1)"

@@ -90,6 +90,8 @@ def show_result(console: Console, result: Mapping[str, Any]) -> None:
     for note in result["notes"]:
         name, style = ("Warning", "bold red") if note["severity"] == "warning" else ("Note", "")
         console.print(f"{name}: {note['text']}", style=style)
+    for text in show.conclusions(result):
+        console.print(text)
     for table in show.tables(result):
         if table.rows:
             numbers = range(table.left, len(table.heads))

@@ -26,11 +26,15 @@ QUICK: Final = {"largest": 1}
 """Options of an overview, where they apply: frequent sets are searched for when somebody asks for an estimate."""
 
 
-def estimate(counted: Tally, question: str, step: int) -> dict[str, Any]:
-    """Return the result of a question with the survey's hash; `counted` holds whole steps of each level."""
+def estimate(counted: Tally, question: str, step: int, planned: int | None = None) -> dict[str, Any]:
+    """Return the result of a question with the survey's hash; `counted` holds whole steps of each level.
+
+    With a planned number of reports, intervals hold however often one looks. Those of a closed round do, too: whoever
+    looked while it was open may have closed it because of what they saw.
+    """
     if step > 1 and not _answers(counted, question):
         raise EstimateError(_too_few(counted.survey, step))
-    content = estimates.estimate(counted, question, confidence=CONFIDENCE).to_mapping()
+    content = estimates.estimate(counted, question, confidence=CONFIDENCE, live=planned).to_mapping()
     return {"survey": counted.survey.hash, **_with_groups(counted, content, step)}
 
 
@@ -71,8 +75,9 @@ def _with_groups(counted: Tally, content: Mapping[str, Any], step: int) -> dict[
 class ClosedRounds:
     """Results of closed rounds, each made once until somebody withdraws from it."""
 
-    def __init__(self, tally: Callable[[int], Tally]) -> None:
+    def __init__(self, tally: Callable[[int], Tally], planned: int | None = None) -> None:
         self._tally = tally
+        self._planned = planned
         self._withdrawn: Mapping[int, int] = {}
         self._made: dict[tuple[int, str], Any] = {}
 
@@ -84,11 +89,13 @@ class ClosedRounds:
 
     def before(self, number: int) -> dict[int, Results]:
         """Return the results of the last few rounds before this one."""
-        return {each: self._make(each, "", _estimate) for each in range(max(1, number - MOST_ROUNDS + 1), number)}
+        numbers = range(max(1, number - MOST_ROUNDS + 1), number)
+        return {each: self._make(each, "", lambda counted: _estimate(counted, self._planned)) for each in numbers}
 
     def by_size(self, number: int, question: str) -> Result:
         """Return the result of a question in a round, its levels pooled by size."""
-        result: Result = self._make(number, question, lambda counted: _pool_by_size(counted, question))
+        make = lambda counted: _pool_by_size(counted, question, self._planned)  # noqa: E731
+        result: Result = self._make(number, question, make)
         return result
 
     def _make(self, number: int, question: str, make: Callable[[Tally], Any]) -> Any:
@@ -104,15 +111,16 @@ def overview(
     hours: Sequence[Hour],
     step: int,
     closed: ClosedRounds | None = None,
+    planned: int | None = None,
 ) -> dict[str, Any]:
     """Return all that a dashboard shows of a round: every result, and what has none, with counts and rejections.
 
-    With the closed rounds before it, trends are shown, too.
+    With the closed rounds before it, trends are shown, too; `planned` as for `estimate`.
     """
     survey = counted.survey
-    results = _estimate(counted)
+    results = _estimate(counted, planned)
     content = results.to_mapping()
-    shown = {name: _agreed(counted, result) for name, result in results.items()}
+    shown = {name: _agreed(counted, result, planned) for name, result in results.items()}
     views = [_largest(_with_groups(counted, each.to_mapping(), step)) for each in shown.values()]
     large = [each for each in content["tables"] if len(each["rows"]) > MOST_CELLS]
     missing = content["missing"]
@@ -127,7 +135,7 @@ def overview(
         "step": step,
         "confidence": CONFIDENCE,
         "questions": views,
-        "trends": [] if closed is None else _trends(counted, shown, number, closed),
+        "trends": [] if closed is None else _trends(counted, shown, number, closed, planned),
         "tables": [each for each in content["tables"] if each not in large],
         "missing": [
             *({**each, **_why(counted, each["name"], step), "text": texts.get(each["name"], "")} for each in missing),
@@ -151,25 +159,27 @@ def _quick(question: Question) -> dict[str, Any]:
     return {name: value for name, value in QUICK.items() if name in BY_KIND[question.kind].OPTIONS}
 
 
-def _estimate(counted: Tally) -> Results:
+def _estimate(counted: Tally, planned: int | None) -> Results:
     quick = {name: value for question in counted.survey.questions for name, value in _quick(question).items()}
-    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, **quick)
+    results: Results = estimates.estimate(counted, confidence=CONFIDENCE, live=planned, **quick)
     return results
 
 
-def _pool_by_size(counted: Tally, question: str) -> Result:
+def _pool_by_size(counted: Tally, question: str, planned: int | None) -> Result:
     quick = _quick(counted.survey.question(question))
-    return estimates.estimate(counted, question, confidence=CONFIDENCE, pool="size", **quick)
+    return estimates.estimate(counted, question, confidence=CONFIDENCE, pool="size", live=planned, **quick)
 
 
-def _trends(counted: Tally, shown: Mapping[str, Result], number: int, closed: ClosedRounds) -> list[dict[str, Any]]:
+def _trends(
+    counted: Tally, shown: Mapping[str, Result], number: int, closed: ClosedRounds, planned: int | None
+) -> list[dict[str, Any]]:
     """Return every question over the rounds that have it; where levels disagree in one, all are pooled by size."""
     found, earlier = [], closed.before(number)
     for name, latest in shown.items():
         rounds = {each: results[name] for each, results in earlier.items() if name in results} | {number: latest}
         if any(_disagree(result) for result in rounds.values()):
             rounds = {each: closed.by_size(each, name) for each in rounds if each != number}
-            rounds[number] = latest if _disagree(latest) else _pool_by_size(counted, name)
+            rounds[number] = latest if _disagree(latest) else _pool_by_size(counted, name, planned)
         if len(rounds) > 1:
             names = [f"round {each}" for each in rounds]
             found.append(_few_labels(estimates.trend([*rounds.values()], names=names).to_mapping()))
@@ -182,7 +192,7 @@ def _few_labels(trend: dict[str, Any]) -> dict[str, Any]:
     kept = [row["label"] for row in sorted(last, key=lambda row: -row["estimate"])[:MOST_LABELS]]
     rows, changes = ([row for row in trend[name] if row["label"] in kept] for name in ("rows", "changes"))
     shown = {name: trend[name] for name in ("name", "of", "unit", "confidence", "rounds", "test", "notes")}
-    says, left_out = verdict(trend["test"]), len(last) - len(kept)
+    says, left_out = " ".join(filter(None, (verdict(trend["test"]), *trend["conclusions"]))), len(last) - len(kept)
     return {**shown, "rows": rows, "changes": changes, "left_out": left_out, "says": says}
 
 
@@ -190,9 +200,9 @@ def _disagree(result: Result) -> bool:
     return any(note.code == "levels-disagree" for note in result.notes)
 
 
-def _agreed(counted: Tally, result: Result) -> Result:
+def _agreed(counted: Tally, result: Result, planned: int | None) -> Result:
     """Return what is shown: where levels disagree it is pooled by size, which needs no agreement."""
-    return _pool_by_size(counted, result.question) if _disagree(result) else result
+    return _pool_by_size(counted, result.question, planned) if _disagree(result) else result
 
 
 def _largest(content: dict[str, Any]) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class Collector:
         self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._preview = preview
-        self._live = Live(store, preview=preview, clock=clock)
+        self._live = Live(store, preview=preview, planned=settings.planned_reports, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
         self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
@@ -342,7 +342,8 @@ class Collector:
     def _estimate(self, question: str, kind: str, number: int | None) -> bytes:
         from pldp.collector.answers import estimate  # noqa: PLC0415 - loading it takes longer than all else at the start
 
-        return encode(estimate(self._store.shown(number), question, self._store.step), kind)
+        counted, planned = self._store.shown(number), self._settings.planned_reports or None
+        return encode(estimate(counted, question, self._store.step, planned), kind)
 
     def _wanted(self, request: Request) -> tuple[str, str]:
         """Return question and format: by the ending of the name, otherwise by the header `Accept`."""

@@ -27,7 +27,8 @@ def encode(content: Mapping[str, Any], kind: str) -> bytes:
     """Write an estimate in one of the formats; CSV and Arrow have its rows."""
     if kind == "json":
         return encode_json(plain(content))
-    rows = content["rows"]
+    # All rows of a file have the same columns, at every look; intervals show by themselves which ones say nothing.
+    rows = [{name: cell for name, cell in row.items() if name != "too_few"} for row in content["rows"]]
     if kind == "csv":
         text = io.StringIO()
         # Text is quoted, so that a spreadsheet with other separators cannot split a label.

@@ -54,10 +54,17 @@ class Live:
     """Makes what readers look at, one thing after the other, away from the thread that stores reports."""
 
     def __init__(
-        self, store: Store, *, preview: bool = False, clock: Clock = monotonic, work: Clock = thread_time
+        self,
+        store: Store,
+        *,
+        preview: bool = False,
+        planned: int = 0,
+        clock: Clock = monotonic,
+        work: Clock = thread_time,
     ) -> None:
         self._store = store
         self._preview = preview
+        self._planned = planned or None
         self._clock = clock
         self._work = work
         self._thread = ThreadPoolExecutor(1, "pldp-reader")
@@ -125,9 +132,9 @@ class Live:
             counted = self._store.shown(chosen.number, progress)
             from pldp.collector import answers  # noqa: PLC0415 - loading it takes longer than all else at the start
 
-            self._closed = self._closed or answers.ClosedRounds(self._store.shown)
+            self._closed = self._closed or answers.ClosedRounds(self._store.shown, self._planned)
             self._closed.forget(withdrawn)
-            content = answers.overview(counted, chosen.number, rounds, hours, step, self._closed)
+            content = answers.overview(counted, chosen.number, rounds, hours, step, self._closed, self._planned)
             content["few"] = [reason.value for reason, steps in counts.items() if not steps]
             content["damaged"] = sum(count for _, count in self._store.damaged)
             content["preview"] = self._preview

@@ -52,6 +52,11 @@ class Settings:
     result_step: int = _setting(
         50, "results change by so many reports of a level at least, and levels with fewer are not in them", 1
     )
+    planned_reports: int = _setting(
+        1_000,
+        "reports that a round is planned for: intervals hold however often one looks, and are narrowest from here to "
+        "five times as many; 0: intervals for one look, once the round is closed",
+    )
     pairs: str = _setting("", "questions to count together for two-way tables, such as mode+late, with commas between")
     trusted_proxy: str = _setting("", "address of the proxy whose X-Forwarded-For is believed; empty: none")
     hosts: str = _setting(

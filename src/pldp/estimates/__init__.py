@@ -1,5 +1,6 @@
 """From tallies to results with errors: one verb, `estimate`, and the verbs of each kind below it."""
 
+from pldp.estimates.change_test import ChangeTest
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.groups import Group, group
@@ -10,7 +11,7 @@ from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likeliho
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
 from pldp.estimates.options import Options
 from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Results, Row
-from pldp.estimates.rounds import Change, ChangeTest, Trend, change, trend
+from pldp.estimates.rounds import Change, Trend, change, trend
 from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
 from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
 from pldp.estimates.shares.frequencies import frequencies

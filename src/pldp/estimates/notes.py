@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note
+from pldp.estimates.result import TEST_LEVEL, Homogeneity, Note, Result, normal_reach
 from pldp.mechanisms.arrays import LARGEST_DENSE
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
@@ -59,6 +59,12 @@ WIDE_QUANTILES: Final = Note(
     "changes of quantiles lie between the ends of both rounds' intervals: their own intervals are wider than needed",
     "info",
 )
+LIVE_CHANGES: Final = Note(
+    "live-intervals",
+    "intervals and test hold however often one looks at the latest round, if no earlier one was closed because of what "
+    "it showed; that makes the intervals wider",
+    "info",
+)
 REWORDED: Final = Note("reworded", "the question reads differently in these rounds")
 
 
@@ -85,6 +91,33 @@ def people_overlap(people: int) -> Note:
     """Say how many people may be in two rounds, and what errors make of it."""
     text = f"up to {people:,} people may be in two of these rounds: errors allow for answers that change the most"
     return Note("people-overlap", text, "info")
+
+
+def live_intervals(wider: float) -> Note:
+    """Say that intervals hold at every look, and what that costs."""
+    text = f"these intervals hold however often one looks; they are {wider:.1f} times as wide as for a single look"
+    return Note("live-intervals", text, "info")
+
+
+def too_few_to_say(labels: Sequence[str], needed: int, unit: str) -> Note:
+    """Say that intervals are as wide as all that is possible, of these labels or, without any, of all."""
+    more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+    about = f" about {', '.join(labels[:3])}{more}" if labels else ""
+    wanted = "10 points" if unit == "share" else "10 % of the range"
+    return Note("too-few-to-say", f"too few reports to say anything{about}; about {needed:,} needed for ± {wanted}")
+
+
+def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
+    """Return what a reader must know about the intervals of a result: before all other notes, and after them."""
+    rows = result.marked()
+    few = [row for row in rows if "too_few" in row]
+    labels = [row["label"] if isinstance(row["label"], str) else " × ".join(row["label"]) for row in few]
+    if result.unit != "share":
+        labels = [f"the {label}{' quantile' if label.endswith('%') else ''}" for label in labels]
+    needed = max((row["too_few"] for row in few), default=0)
+    first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
+    wider = result.reach() / normal_reach(result.confidence)
+    return first, (() if result.live is None else (live_intervals(wider),))
 
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:

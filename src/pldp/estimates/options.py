@@ -34,6 +34,9 @@ class Options:
         How the numbers are made; each kind has its own methods.
     confidence, progress
         Confidence of the intervals; and what is called with the number of steps, where a kind needs a fit.
+    live
+        The planned number of reports, where results are read while reports come: intervals then hold however often one
+        looks, and are narrowest from that number to five times as much. Without it they are for one look.
     min_support, largest
         Of frequent sets: the share of people that must have all items, and the number of items of the largest sets.
     """
@@ -43,6 +46,7 @@ class Options:
     method: str | None = None
     confidence: float = CONFIDENCE
     progress: Progress | None = None
+    live: int | None = None
     min_support: float = 0.1
     largest: int = 3
 
@@ -55,11 +59,12 @@ class GivenOptions(TypedDict, total=False):
     method: str | None
     confidence: float
     progress: Progress | None
+    live: int | None
     min_support: float
     largest: int
 
 
-SHARED: Final = ("target", "pool", "confidence", "progress")
+SHARED: Final = ("target", "pool", "confidence", "progress", "live")
 """Options that every kind takes."""
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from importlib import import_module
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
@@ -16,11 +14,14 @@ import numpy.typing as npt
 from scipy.special import chdtrc
 
 from pldp.errors import EstimateError
+from pldp.estimates.frames import make_frame
+from pldp.estimates.live import check_plan, fit_confidence, fit_reach, linear_reach
 from pldp.estimates.picture import plot_shares
+from pldp.estimates.telling import find_lead, mark_too_few, reports_for
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
 from pldp.records import Record
-from pldp.show import card, results_body, sentence, snippet
+from pldp.show import card, conclusions, in_full, results_body, snippet
 
 if TYPE_CHECKING:
     from pldp.estimates.rounds import Change
@@ -137,6 +138,9 @@ class Result(ABC):
         Confidence of the intervals where a method is not given another, and what the numbers are measured in.
     distinct
         Hash of the survey if each person answers it in one round only; empty where people may be in several.
+    live
+        The planned number of reports, if intervals hold however often one looks while reports come; `None` if they are
+        for one look, at a number of reports that does not depend on what they say.
     """
 
     kind: ClassVar[str]
@@ -156,10 +160,12 @@ class Result(ABC):
     confidence: float = CONFIDENCE
     unit: str = "share"
     distinct: str = ""
+    live: int | None = None
     standard_error: FloatArray
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence)
+        check_plan(self.live)
 
     @property
     @abstractmethod
@@ -180,6 +186,16 @@ class Result(ABC):
     def has_normal_error(self) -> npt.NDArray[np.bool_]:
         """Whether the interval of each number is that many standard errors wide."""
         return np.ones(self.estimates.size, bool)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the numbers come from a fit; otherwise they are sums over reports."""
+        return False
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The least and the largest number that could be true."""
+        return 0.0, 1.0
 
     def person_weights(self) -> PersonWeights | None:
         """Return the weight of each person, where the numbers are weighted means over people."""
@@ -204,7 +220,24 @@ class Result(ABC):
         The ends are not cut at 0 and 1: an interval that reaches below 0 says that 0 is possible.
         """
         comparisons = self.estimates.size if simultaneous else 1
-        return normal_interval(self.estimates, self.standard_error, self._confidence(confidence), comparisons)
+        reach = self.reach(confidence, comparisons) * self.standard_error
+        return Interval(self.estimates - reach, self.estimates + reach)
+
+    def reach(self, confidence: float | None = None, comparisons: int = 1, *, reports: float | None = None) -> float:
+        """Return how many standard errors intervals reach, each of them one of so many that hold together.
+
+        Those of a `live` result hold at every look, and depend on the number of reports; see `pldp.estimates.live`.
+        """
+        wanted = self._confidence(confidence)
+        if self.live is None:
+            return normal_reach(wanted, comparisons)
+        check_confidence(wanted)
+        own, part = 1 - (1 - wanted) / comparisons, (reports or self.reports) / self.live
+        return fit_reach(own, part) if self.fitted else float(linear_reach(own, part))
+
+    def fit_confidence(self, confidence: float) -> float:
+        """Return the confidence at which a fit must be asked for an interval, so that it holds at every look."""
+        return confidence if self.live is None else fit_confidence(confidence, self.reports / self.live)
 
     def _confidence(self, confidence: float | None) -> float:
         return self.confidence if confidence is None else confidence
@@ -217,6 +250,14 @@ class Result(ABC):
         """Return the rows as plain records, with what this kind of result adds to them."""
         return [row._asdict() for row in self.rows(confidence)]
 
+    def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the records, those that say nothing marked."""
+        return mark_too_few(self.records(confidence), self.possible, lambda times: self.reports_for(times, confidence))
+
+    def reports_for(self, times: float, confidence: float | None = None) -> float:
+        """Return how many reports would make the intervals so many times narrower."""
+        return reports_for(times, self.reports, lambda reports: self.reach(confidence, reports=reports))
+
     def to_mapping(self, confidence: float | None = None) -> dict[str, Any]:
         """Return everything as plain data for JSON; a number that is not known is `None`."""
         content = {
@@ -228,7 +269,8 @@ class Result(ABC):
             "method": self.method,
             "target": self.target,
             "confidence": self._confidence(confidence),
-            "rows": self.records(confidence),
+            "live": self.live,
+            "rows": self.marked(confidence),
             "notes": [asdict(note) for note in self.notes],
             "assumptions": list(self.assumptions),
             "manipulation": self.manipulation,
@@ -236,9 +278,28 @@ class Result(ABC):
             "assumption_free": None if self.assumption_free is None else _beside(self.assumption_free, confidence),
             "groups": [{part.name: getattr(each, part.name) for part in fields(GroupReports)} for each in self.groups],
             "levels": [asdict(level) for level in self.levels],
+            "lead": self.lead(confidence),
             **self._extras(self._confidence(confidence)),
         }
-        return dict(plain(content))
+        mapped = dict(plain(content))
+        return {**mapped, "conclusions": conclusions(mapped)}
+
+    def lead(self, confidence: float | None = None) -> Mapping[str, Any] | None:
+        """Return the label with the largest number and what cannot be told apart from it; `None` where none compare.
+
+        The differences hold for all other labels together (Bonferroni). Unless a kind knows better, errors of two
+        numbers are added as if they were opposed: the interval is then on the safe side.
+        """
+        if not self.estimates.size > 1:
+            return None
+        reach = self.reach(confidence, self.estimates.size - 1)
+        top = int(np.argmax(self.estimates))
+        return find_lead(self.labels, np.ravel(self.estimates), self.difference_errors(top), reach, self.reports)
+
+    def difference_errors(self, place: int) -> FloatArray:
+        """Return at most the standard errors of the differences between one number and each."""
+        errors = np.ravel(self.standard_error)
+        return np.asarray(errors[place] + errors)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         """Return what only this kind of result has."""
@@ -260,7 +321,7 @@ class Result(ABC):
     __hash__ = None  # type: ignore[assignment] # it holds arrays
 
     def __str__(self) -> str:
-        return sentence(self.to_mapping())
+        return in_full(self.to_mapping())
 
     def __repr__(self) -> str:
         labels = [label if isinstance(label, str) else " × ".join(label) for label in self.labels]
@@ -278,7 +339,7 @@ class Result(ABC):
 
 def _beside(result: Result, confidence: float | None) -> dict[str, Any]:
     """Return what another result shows of one that stands beside it."""
-    return {"method": result.method, "assumptions": list(result.assumptions), "rows": result.records(confidence)}
+    return {"method": result.method, "assumptions": list(result.assumptions), "rows": result.marked(confidence)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -382,14 +443,3 @@ def make_rows(labels: Sequence[Label], estimates: FloatArray, error: FloatArray,
     """Return one row per label."""
     columns = (np.ravel(numbers).tolist() for numbers in (estimates, error, *interval))
     return [Row(label, *numbers) for label, *numbers in zip(labels, *columns, strict=True)]
-
-
-def make_frame(records: list[dict[str, Any]], library: str | None) -> Any:
-    """Return records as a pandas or Polars data frame, whichever is asked for or installed."""
-    if library not in (None, "pandas", "polars"):
-        raise EstimateError(f"library must be pandas or polars, not {library!r}")
-    for name in (library,) if library else ("pandas", "polars"):
-        with suppress(ImportError):
-            return import_module(name).DataFrame(records)
-    lacking = f"the package {library}, which is not" if library else "pandas or Polars, and neither is"
-    raise EstimateError(f"to_frame needs {lacking} installed")

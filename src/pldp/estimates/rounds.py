@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, pairwise
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, overload
@@ -15,40 +15,20 @@ import numpy as np
 
 from pldp.errors import CallError, EstimateError
 from pldp.estimates import notes
+from pldp.estimates.change_test import ChangeTest
+from pldp.estimates.live import fit_reach, linear_reach
 from pldp.estimates.overlap import shared_people, worst_overlap
 from pldp.estimates.picture import plot_shares, plot_trend
-from pldp.estimates.result import Interval, Label, Result, Results, make_rows, normal_interval
+from pldp.estimates.result import Interval, Label, Result, Results, check_confidence, make_rows, normal_reach
+from pldp.estimates.telling import mark_too_few
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import describe
 
 SHARED: Final = ("question", "kind", "scale", "target", "method", "confidence")
 """What rounds must have in common."""
 
+_LEAST_RATE: Final = 1e-12
 _FARTHEST, _HALVINGS = 7.0, 30  # standard errors up to which the statistic of a quantile is looked for, and the steps
-
-
-@dataclass(frozen=True)
-class ChangeTest:
-    """Test of "nothing changed": the largest difference in standard errors, corrected for all comparisons (Bonferroni).
-
-    It holds however the differences depend on each other, and rejects exactly if a simultaneous interval excludes 0. If
-    nothing changed, the probability of such a `statistic` is at most the `p_value`; `level` is the false-alarm rate.
-    """
-
-    statistic: float
-    comparisons: int
-    p_value: float
-    level: float
-    rejected: bool
-
-    @classmethod
-    def of(cls, changes: Sequence[Change], confidence: float) -> ChangeTest:
-        """Test all of these changes together."""
-        known = [each.statistic for each in changes if not np.isnan(each.statistic)]
-        statistic = max(known, default=np.nan)
-        comparisons = sum(each.estimates.size for each in changes)
-        p_value, level = min(2 * comparisons * NormalDist().cdf(-statistic), 1.0), round(1 - confidence, 12)
-        return cls(statistic, comparisons, p_value, level, p_value < level)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -56,6 +36,15 @@ class Compared(Result):
     """Rounds of one question beside each other; `rounds` are their results, oldest first."""
 
     rounds: tuple[Result, ...]
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Those of one round."""
+        return self.rounds[0].possible
+
+    def lead(self, confidence: float | None = None) -> None:
+        """Rounds and changes are not ranked."""
+        del confidence
 
     @abstractmethod
     def test(self, confidence: float | None = None) -> ChangeTest:
@@ -102,7 +91,8 @@ class Change(Compared):
         """
         comparisons = self.estimates.size if simultaneous else 1
         wanted = 1 - (1 - self._confidence(confidence)) / comparisons
-        ends = normal_interval(self.estimates, self.standard_error, wanted)
+        reach = self._reach(wanted) * self.standard_error
+        ends = Interval(self.estimates - reach, self.estimates + reach)
         normal = self.later.has_normal_error
         if normal.all():
             return ends
@@ -110,6 +100,38 @@ class Change(Compared):
         return Interval(
             np.where(normal, ends.low, later.low - earlier.high), np.where(normal, ends.high, later.high - earlier.low)
         )
+
+    @property
+    def growing(self) -> bool:
+        """Whether somebody looks at the later round while its reports come; the earlier one is closed."""
+        return self.later.live is not None
+
+    def _reach(self, confidence: float) -> float | FloatArray:
+        """Return how many standard errors intervals reach.
+
+        While the later round grows, differences d of n and m > n reports have the covariance V₁ + V₂(m) = Var(d at m):
+        as for one round, d/Var(d) is a sum whose variance is the information 1/Var(d), and its mixture holds. The
+        information at the plan has V₂ of the planned reports.
+        """
+        check_confidence(confidence)
+        later = self.later
+        if later.live is None:
+            return normal_reach(confidence)
+        part = later.reports / later.live
+        if later.fitted or self.earlier.fitted:
+            return fit_reach(confidence, part)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.ravel(later.standard_error) ** 2 / self.standard_error**2
+        return linear_reach(confidence, np.nan_to_num(1 + (part - 1) * own, nan=1.0))
+
+    def least_error_rate(self) -> float:
+        """Return the least 1 − confidence at which an interval excludes 0: a p-value that holds at every look."""
+        low, high = _LEAST_RATE, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low * high) ** 0.5
+            ends = self.interval(1 - middle)
+            low, high = (low, middle) if bool(((ends.low > 0) | (ends.high < 0)).any()) else (middle, high)
+        return high
 
     @cached_property
     def statistic(self) -> float:
@@ -134,6 +156,34 @@ class Change(Compared):
     def test(self, confidence: float | None = None) -> ChangeTest:
         """Test whether anything changed, with false alarms at the rate 1 − confidence."""
         return ChangeTest.of([self], self._confidence(confidence))
+
+    def reports_for(self, times: float, confidence: float | None = None) -> float:
+        """Return how many reports the smaller round would need for intervals so many times narrower."""
+        del confidence
+        return min(each.reports for each in self.rounds) * times**2
+
+    @property
+    def possible(self) -> tuple[float, float]:
+        """Differences of what is possible in one round."""
+        low, high = super().possible
+        return low - high, high - low
+
+    def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the records; a change from or to a number that says nothing says nothing either."""
+        own, rounds = super().marked(confidence), (each.marked(confidence) for each in self.rounds)
+        few = [[row.get("too_few", 0) for row in rows] for rows in (own, *rounds)]
+        most = [max(each) for each in zip(*few, strict=True)]
+        return [{**row, "too_few": needed} if needed else row for row, needed in zip(own, most, strict=True)]
+
+    def _extras(self, confidence: float) -> dict[str, Any]:
+        """Add the changes that are sure when all are looked at together."""
+        ends = self.interval(confidence, simultaneous=True)
+        rows = make_rows(self.labels, self.estimates, self.standard_error, ends)
+        few = ["too_few" in row for row in self.marked(confidence)]
+        pairs = zip(rows, few, strict=True)
+        sure = [row._asdict() for row, unsaid in pairs if not unsaid and (row.low > 0 or row.high < 0)]
+        reach = float(np.nanmax((ends.high - ends.low) / 2)) if np.isfinite(ends.high).any() else None
+        return {**super()._extras(confidence), "sure": sure, "unnoticed": reach}
 
     def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
         """Draw the differences with their intervals (needs the extra `plots`); `truth` adds a mark per label."""
@@ -189,6 +239,7 @@ def _compare(rounds: Sequence[Result], names: Sequence[str], overlap: int | None
     latest = rounds[-1]
     shared = max(shared_people(one, two, overlap) for one, two in combinations(rounds, 2))
     about = {
+        notes.LIVE_CHANGES: latest.live is not None,
         notes.REWORDED: any(each.text != latest.text for each in rounds),
         notes.people_overlap(shared) if shared else notes.DIFFERENT_PEOPLE: True,
         notes.WIDE_QUANTILES: not latest.has_normal_error.all(),
@@ -303,6 +354,15 @@ class Trend(Compared):
             {"label": label, "round": row.label[-1], **dict(zip(row._fields[1:], row[1:], strict=True))}
             for label, row in zip(labels, self.rows(confidence), strict=True)
         ]
+
+    def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
+        """Return the records, those that say nothing marked by the reports that their round needs."""
+        records = self.records(confidence)
+        found: list[dict[str, Any]] = []
+        for name, each in zip(self.names, self.rounds, strict=True):
+            own = [row for row in records if row["round"] == name]
+            found += mark_too_few(own, self.possible, partial(each.reports_for, confidence=confidence))
+        return found
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         rounds = [{"name": name, "reports": each.reports} for name, each in zip(self.names, self.rounds, strict=True)]

@@ -20,11 +20,12 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import with_margins
+from pldp.estimates.frames import make_frame
 from pldp.estimates.notes import BY_SIZE, ROUGH_WEIGHTS, SAME_SHARES, assume
 from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.picture import plot_table
-from pldp.estimates.result import PersonWeights, Result, make_frame
+from pldp.estimates.result import PersonWeights, Result
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.shares.pooling import add_reports
 from pldp.estimates.shares.shares import Shares

@@ -6,7 +6,8 @@ from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.notes import other_method
+from pldp.estimates.live import check_plan
+from pldp.estimates.notes import interval_notes, other_method
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
@@ -35,8 +36,9 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         Name of a question; without it, the whole survey. A question that cannot be estimated, one without reports, say,
         is then named in `Results.missing` with the reason.
     options
-        See `Options`: `target`, `pool`, `confidence` and `progress` for every kind; `method` for choices of one label
-        (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of several.
+        See `Options`: `target`, `pool`, `confidence`, `live` and `progress` for every kind; `method` for choices of
+        one label (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of
+        several.
         What does not apply to the question, or to any question of the survey, is refused.
 
     Examples
@@ -53,6 +55,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     """
     require(tally, Tally, "pldp.estimate(tally, question)")
     check_confidence(options.get("confidence", CONFIDENCE))
+    check_plan(options.get("live"))
     if question is not None:
         if not isinstance(question, str):
             one = f"takes the name of one question, not {type(question).__name__}"
@@ -81,7 +84,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     for first, second in tally.paired:
         try:
             table = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
-            tables.append(replace(table, confidence=chosen.confidence))
+            tables.append(_with_circumstances(table, _of_intervals(chosen)))
         except EstimateError as error:
             missing[f"{first} × {second}"] = str(error)
     rejections = {reason.value: count for reason, count in sorted(tally.rejections.items())}
@@ -94,12 +97,22 @@ def applies(question: Question, option: str, value: object) -> bool:
     return option in kind.OPTIONS and (option != "method" or value is None or value in kind.METHODS)
 
 
+def _of_intervals(options: Options) -> dict[str, Any]:
+    return {"confidence": options.confidence, "live": options.live}
+
+
 def _estimate(tally: Tally, question: Question, options: Mapping[str, Any]) -> Result:
     chosen = Options(**options)
-    about: dict[str, Any] = {"distinct": distinct_people(tally.survey), "confidence": chosen.confidence}
-    found = BY_KIND[question.kind].estimate(tally, question, chosen)
+    about: dict[str, Any] = {"distinct": distinct_people(tally.survey), **_of_intervals(chosen)}
+    return _with_circumstances(BY_KIND[question.kind].estimate(tally, question, chosen), about)
+
+
+def _with_circumstances(found: Result, about: Mapping[str, Any]) -> Result:
+    """Return a result, and the one beside it, for these circumstances, with notes about its intervals."""
     beside = found.assumption_free
-    return replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
+    made = replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
+    first, last = interval_notes(made)
+    return replace(made, notes=(*first, *made.notes, *last))
 
 
 def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> None:

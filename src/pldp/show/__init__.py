@@ -4,7 +4,7 @@ from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
 from pldp.show.numbers import brief
 from pldp.show.page import card, page, panel, results_body, results_page, snippet
-from pldp.show.sentence import assumptions, footing, heading, sentence, tables, verdict
+from pldp.show.sentence import assumptions, conclusions, footing, heading, in_full, sentence, tables, verdict
 from pldp.show.table import Table, groups_table
 
 __all__ = [
@@ -14,11 +14,13 @@ __all__ = [
     "brief",
     "bullets",
     "card",
+    "conclusions",
     "details",
     "figure",
     "footing",
     "groups_table",
     "heading",
+    "in_full",
     "page",
     "panel",
     "paragraph",

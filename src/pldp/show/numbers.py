@@ -1,12 +1,13 @@
 """Numbers as people read them: per cent instead of fractions, and as many digits as their error leaves."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 MOST_DIGITS: Final = 9  # decimals that are ever written
 UNKNOWN: Final = "–"
+TOO_FEW: Final = "too few to say"  # in place of a number whose interval is as wide as all that is possible
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,15 @@ class Writer:
         """Write a number with its unit."""
         text = self.bare(number)
         return text if text == UNKNOWN else f"{text}{self.unit}"
+
+    def between(self, low: float, high: float) -> str:
+        """Write an interval as part of a sentence.
+
+        >>> Writer(0, " %", 100).between(0.434, 0.49)
+        'between 43 % and 49 %'
+        """
+        spaced = self.unit.removeprefix(" ") == "%"
+        return f"between {self(low) if spaced else self.bare(low)} and {self(high)}"
 
     def interval(self, low: float | None, high: float | None) -> str:
         """Write an interval, the unit once."""
@@ -71,6 +81,26 @@ def as_sentence(text: str) -> str:
     'Levels disagree.'
     """
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
+
+
+def count_of(number: float, noun: str) -> str:
+    """Write a number of things.
+
+    >>> count_of(1, "report"), count_of(3200, "more answer")
+    ('1 report', '3,200 more answers')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Sequence[str], most: int = 3, *, count: int | None = None) -> str:
+    """Return names as part of a sentence, the first few of many; of `count`, where not all of them are given.
+
+    >>> listed(["car"]), listed(["car", "bus"]), listed(["a", "b", "c", "d", "e"])
+    ('car', 'car and bus', 'a, b, c and 2 more')
+    """
+    every = len(names) if count is None else count
+    shown = [*names] if every <= most else [*names[:most], f"{every - most:,} more"]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
 def brief(number: float | None) -> str:

@@ -6,8 +6,8 @@ from importlib.resources import files
 
 from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, paragraph, table
-from pldp.show.numbers import as_sentence, brief
-from pldp.show.sentence import footing
+from pldp.show.numbers import as_sentence, brief, count_of
+from pldp.show.sentence import conclusions, footing
 from pldp.show.table import Mapped, Table, groups_table
 
 _STYLES = {"warning": "warning", "info": "note"}  # of notes, by their severity
@@ -40,7 +40,7 @@ def results_body(results: Mapped) -> str:
     missing = [f"{each['name']}: {as_sentence(each['reason'])}" for each in results["missing"]]
     return "".join(
         (
-            paragraph(f"{results['reports']:,} reports counted, {results['rejected']:,} rejected."),
+            paragraph(f"{count_of(results['reports'], 'report')} counted, {results['rejected']:,} rejected."),
             table(Table("rejected", ("reason", "reports"), rejections)) if rejections else "",
             f'<section class="warning"><h2>Without a result</h2>{bullets(missing)}</section>' if missing else "",
             *map(card, (*results["questions"], *results["tables"])),
@@ -70,7 +70,7 @@ def card(result: Mapped) -> str:
     """
     kind = BY_KIND[result["kind"]]
     confidence = brief(100 * result["confidence"])
-    facts = (f"{result['reports']:,} reports", kind.phrase, result.get("method", ""), f"{confidence} % intervals")
+    facts = (count_of(result["reports"], "report"), kind.phrase, result.get("method", ""), f"{confidence} % intervals")
     picture = kind.picture(result)
     legend = kind.legend_of(result).format(confidence=confidence)
     if any("true" in row for row in result["rows"]):
@@ -82,6 +82,7 @@ def card(result: Mapped) -> str:
         f'<section class="card"><h2>{escape(kind.title(result))}</h2>'
         + f'<p class="note">{name}{escape(" · ".join(filter(None, facts)))}</p>'
         + "".join(paragraph(as_sentence(note["text"]), _STYLES[note["severity"]]) for note in result.get("notes", ()))
+        + "".join(paragraph(text, "says") for text in conclusions(result))
         + (f"<figure>{picture}<figcaption>{escape(legend)}</figcaption></figure>" if picture else "")
         + "".join(map(table, kind.tables(result)[kind.picture_is_table :]))
         + "".join(map(paragraph, footing(result)))

@@ -1,7 +1,7 @@
 """What a result says in words, what stands behind it, and what a terminal shows of it."""
 
 from pldp.show.kinds import BY_KIND
-from pldp.show.numbers import brief
+from pldp.show.numbers import as_sentence, brief, count_of
 from pldp.show.table import Mapped, Table, groups_table, name_of
 
 
@@ -15,7 +15,27 @@ def sentence(result: Mapped) -> str:
     said = BY_KIND[result["kind"]].says(result)
     known = any(row["low"] is not None for row in result["rows"])
     intervals = f"; {brief(100 * result['confidence'])} % intervals" if known else ""
-    return f"{name_of(result)}: {said}{intervals}, from {result['reports']:,} reports"
+    return f"{name_of(result)}: {said}{intervals}, from {count_of(result['reports'], 'report')}"
+
+
+def conclusions(result: Mapped) -> list[str]:
+    """Return in whole sentences what can and cannot be concluded from a result of any kind.
+
+    >>> rows = [{"label": name, "estimate": share, "standard_error": 0.01, "low": share - 0.02, "high": share + 0.02}
+    ...     for name, share in (("weekly", 0.46), ("daily", 0.44), ("never", 0.10))]
+    >>> tie = {"label": "daily", "difference": 0.02, "low": -0.02, "high": 0.06, "more": 3000}
+    >>> lead = {"label": "weekly", "tied": 1, "of": 3, "ties": [tie]}
+    >>> print(*conclusions({"name": "often", "kind": "choice", "reports": 1000, "rows": rows, "lead": lead}))
+    ... # doctest: +NORMALIZE_WHITESPACE
+    Between 44 % and 48 % answer weekly; weekly and daily cannot be told apart; about 3,000 more answers would tell,
+    if the estimates are right.
+    """
+    return [as_sentence(text) for text in BY_KIND[result["kind"]].concludes(result)]
+
+
+def in_full(result: Mapped) -> str:
+    """Return the numbers of a result in words, and what can be concluded from them."""
+    return " ".join((f"{sentence(result)}.", *conclusions(result)))
 
 
 def footing(result: Mapped) -> list[str]:
@@ -55,7 +75,7 @@ def verdict(test: Mapped | None) -> str:
 
 def heading(result: Mapped) -> str:
     """Return what a result is about and what it is made from."""
-    return f"{name_of(result)}: {result['reports']:,} reports, {result['method']}"
+    return f"{name_of(result)}: {count_of(result['reports'], 'report')}, {result['method']}"
 
 
 def tables(result: Mapped) -> list[Table]:

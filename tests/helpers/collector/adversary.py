@@ -116,7 +116,7 @@ class Adversary:
 
     def _shows(self, found: Found, after: Tally, wanted: bytes) -> bool:
         try:
-            return encode(estimate(after, found.question, 1), "json") == wanted
+            return encode(estimate(after, found.question, 1, Settings().planned_reports), "json") == wanted
         except (EstimateError, TallyError):
             return json.loads(wanted).get("code") == "no_estimate"
 

@@ -46,17 +46,18 @@ const notes = (found) =>
 /** A card and what fills it: `fill(view, step, trend)`, the last where there are several rounds. */
 export const resultCard = (first, place, round, tell) => {
 	const kind = KINDS[first.kind];
-	const [facts, warnings, chart, below, rounds, table, assumed] = Array.from({ length: 7 }, () => make("div", {}));
+	const [facts, says, warnings, chart, below, rounds, table, assumed] = Array.from({ length: 8 }, () => make("div", {}));
 	const name = make("h2", { id: `result-${place}`, tabIndex: -1 }, first.questions ? `${first.questions.join(" and ")} together` : first.text || first.name);
 	const own = first.questions ? [] : [details("Levels", table), ...(kind.extra ? [kind.extra(first, round, tell)] : [])];
 	const foot = make("div", { className: "foot" }, ...own, details("Assumptions", assumed), ...(first.questions ? [] : [files(first, round, tell)]));
-	const card = make("section", { className: "card question" }, name, facts, warnings, chart, below, rounds, foot);
+	const card = make("section", { className: "card question" }, name, facts, warnings, says, chart, below, rounds, foot);
 	card.setAttribute("aria-labelledby", name.id);
 	const fill = (view, step, trend) => {
 		const open = rounds.querySelector("details")?.open ?? false;
 		rounds.replaceChildren(...(trend ? overRounds(trend, kind.label) : []));
 		if (open && trend) rounds.querySelector("details").open = true;
-		facts.replaceChildren(make("p", { className: "muted small" }, `${whole(view.reports)} reports · ${kind.phrase} · ${view.method}`));
+		facts.replaceChildren(make("p", { className: "muted small" }, `${whole(view.reports)} ${view.reports === 1 ? "report" : "reports"} · ${kind.phrase} · ${view.method}`));
+		says.replaceChildren(...view.conclusions.map((text) => make("p", {}, text)));
 		warnings.replaceChildren(...notes(view.notes));
 		chart.replaceChildren(...kind.chart(view));
 		below.replaceChildren(make("p", { className: "muted small" }, kind.legend(view)), make("p", { className: "small" }, `${kind.forged(view)} ${byLevel(view)}`));

@@ -70,13 +70,14 @@ export const course = (points, names, write) => (width) => {
 	const [height, foot, head, left] = [110, 18, 14, 44];
 	const scale = scaleOf(points.flatMap(({ estimate, low, high }) => [estimate, low, high]), 3);
 	const y = (number) => head + (height - foot - head) * (1 - scale.place(number));
-	const x = (place) => left + ((width - left) * (place + 0.5)) / points.length;
+	const x = (place) => left + ((width - left) * (place + 0.5)) / names.length;
+	const of = ({ round }) => x(names.indexOf(round));
 	const every = Math.ceil((64 * names.length) / Math.max(1, width - left));
 	return draw("svg", { class: "course", viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" },
 		...scale.ticks.flatMap((tick) => [line(tick === 0 ? "zero" : "grid", 0, width, y(tick), y(tick)), draw("text", { x: 0, y: y(tick) - 2 }, write(tick))]),
-		draw("path", { class: "fitted", d: path(points.map(({ estimate }, place) => [x(place), y(estimate)])) }),
-		...points.filter(({ low }) => Number.isFinite(low)).map(({ round, low, high }) => line("reach", x(names.indexOf(round)), x(names.indexOf(round)), y(low), y(high))),
-		...points.map(({ estimate }, place) => draw("circle", { class: "dot", cx: x(place), cy: y(estimate), r: 4 })),
+		draw("path", { class: "fitted", d: path(points.map((point) => [of(point), y(point.estimate)])) }),
+		...points.filter(({ low }) => Number.isFinite(low)).map((point) => line("reach", of(point), of(point), y(point.low), y(point.high))),
+		...points.map((point) => draw("circle", { class: "dot", cx: of(point), cy: y(point.estimate), r: 4 })),
 		...names.flatMap((name, place) => ((names.length - 1 - place) % every ? [] : [draw("text", { x: x(place), y: height - 3, "text-anchor": "middle" }, name)])));
 };
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pldp.estimates.notes import uncertain_items, untold_items
 from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports, PersonWeights, Result
+from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result, make_rows
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
 from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports
@@ -54,12 +54,14 @@ class Sets(Result):
         return self.sets.rules(min_confidence)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        rows = [row._asdict() for row in self.sets.rows(confidence)]
+        found, reach = self.sets, self.reach(confidence) * self.sets.standard_error
+        around = Interval(found.support - reach, found.support + reach)
+        rows = [row._asdict() for row in make_rows(found.sets, found.support, found.standard_error, around)]
         return {
             "sets": [{"items": row.pop("label"), **row} for row in rows],
             "rules": [asdict(rule) for rule in self.rules()],
             "min_support": self.sets.min_support,
-            "promise": self.sets.promise,
+            "promise": found.promise if self.live is None else f"{found.promise}, at a single look",
             "largest": self.sets.largest,
         }
 

@@ -55,6 +55,20 @@ class _OfNumber(Result):
         """Return the weight of each person in the mean, unless that is the mean of a fitted density."""
         return None if self.mean.method == "fitted" else super().person_weights()
 
+    @property
+    def possible(self) -> tuple[float, float]:
+        """The bounds."""
+        return self.bounds
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the mean is that of a fitted density."""
+        return self.mean.method == "fitted"
+
+    def lead(self, confidence: float | None = None) -> None:
+        """Mean and quantiles are not compared."""
+        del confidence
+
     def covariance_of_values(self, other: Result) -> Interval:
         """Return the least and the largest covariance of a person's numbers in two rounds (Bhatia–Davis)."""
         low, high = self.bounds
@@ -64,7 +78,7 @@ class _OfNumber(Result):
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         del confidence
-        return {"moves": self.moves}
+        return {"moves": self.moves, "bounds": list(self.bounds)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -89,9 +103,6 @@ class MeanResult(_OfNumber):
     def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:  # noqa: ARG002
         """Refused: such reports show no distribution."""
         raise EstimateError(NO_DENSITY)
-
-    def _extras(self, confidence: float) -> dict[str, Any]:
-        return {**super()._extras(confidence), "bounds": list(self.bounds)}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -120,7 +131,7 @@ class NumberResult(_OfNumber):
 
     def quantile(self, share: float, confidence: float | None = None) -> tuple[float, float, float]:
         """Return the number below which this share of people lies, and the ends of its interval."""
-        return self.density.quantile(share, self._confidence(confidence))
+        return self.density.quantile(share, self.fit_confidence(self._confidence(confidence)))
 
     def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
         """Return an interval for the mean (normal) and for each quantile (where the moved cumulative curve crosses)."""
@@ -128,11 +139,13 @@ class NumberResult(_OfNumber):
         check_confidence(wanted)
         if simultaneous:
             wanted = 1 - (1 - wanted) / (1 + len(QUANTILES))
-        ends = [self.mean.interval(wanted), *(self.quantile(share, wanted)[1:] for share in QUANTILES)]
+        reach = self.reach(wanted) * self.mean.standard_error
+        around = (self.mean.value - reach, self.mean.value + reach)
+        ends = [around, *(self.quantile(share, wanted)[1:] for share in QUANTILES)]
         return Interval(*np.array(ends).T)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        fitted, (low, high) = self.density, self.density.band(confidence)
+        fitted, (low, high) = self.density, self.density.band(self.fit_confidence(confidence))
         curve = {
             "edges": fitted.edges,
             "shares": fitted.shares,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from pldp.estimates.result import GroupReports, PersonWeights, Result
 from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit
 from pldp.mechanisms.arrays import FloatArray
+
+LARGEST_COMPARED: Final = 500
+"""Most values whose covariance is computed to compare them; the errors of more are added, which is on the safe side."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,6 +85,21 @@ class Shares(Result):
     def covariance(self) -> FloatArray:
         """Covariance matrix of the shares."""
         return self._evidence("covariance matrix").covariance()
+
+    @property
+    def fitted(self) -> bool:
+        """Whether the shares come from a fit."""
+        return self.fit is not None
+
+    def difference_errors(self, place: int) -> FloatArray:
+        """Return the standard errors of the differences between one share and each, from the covariance if it is known.
+
+        Shares of one question are opposed: where one is too large, the others are too small.
+        """
+        if self.evidence is None or len(self.values) > LARGEST_COMPARED:
+            return super().difference_errors(place)
+        own = np.diag(self.covariance)
+        return np.asarray(np.sqrt(np.maximum(own + own[place] - 2 * self.covariance[place], 0.0)))
 
     def _evidence(self, wanted: str) -> Evidence:
         if self.evidence is None:

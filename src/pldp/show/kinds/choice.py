@@ -1,6 +1,6 @@
 """One answer out of several: a share per value."""
 
-from pldp.show.kinds.kind import Kind
+from pldp.show.kinds.kind import Kind, drawn, shown
 from pldp.show.picture import dots
 from pldp.show.table import Mapped
 
@@ -19,4 +19,4 @@ class Choice(Kind):
         """Draw a dot per value."""
         write = self.writer(result)
         about = f"Shares of {result['name']} with their intervals; the numbers are in the table below"
-        return dots(result["rows"], lambda row: (self.label(row), write(row)(row["estimate"])), about)
+        return dots(drawn(result["rows"]), lambda row: (self.label(row), shown(row, write(row))), about)

@@ -1,6 +1,7 @@
 """Any number of answers: a share per item, frequent sets of items, and rules between them."""
 
 from pldp.show.kinds.choice import Choice
+from pldp.show.kinds.kind import sayable
 from pldp.show.numbers import Writer, as_sentence, brief, percents
 from pldp.show.table import MOST_ROWS, Mapped, Table
 
@@ -10,11 +11,13 @@ class Choices(Choice):
 
     phrase = "any number of answers"
     heads = ("item", "share")
+    noun, verb, nobody = "item", "have", "perhaps nobody has"
     legend = "The dot is the unbiased estimate, the line its {confidence} % interval; both may reach below 0."
 
     def tables(self, result: Mapped) -> list[Table]:
         """Return single items, frequent sets and rules."""
-        return [*super().tables(result), *filter(None, (self._sets(result), _rules(result)))]
+        together = (self._sets(result), _rules(result)) if sayable(result["rows"]) else ()
+        return [*super().tables(result), *filter(None, together)]
 
     def _sets(self, result: Mapped) -> Table | None:
         """Return sets of two items and more; the first table has the single ones."""

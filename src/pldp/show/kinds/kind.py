@@ -1,10 +1,10 @@
 """What every kind of result shows: its rows as a table, a picture, a sentence."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from pldp.show.numbers import UNKNOWN, Writer, brief, percents
+from pldp.show.numbers import TOO_FEW, UNKNOWN, Writer, brief, count_of, listed, percents
 from pldp.show.table import Mapped, Table, largest
 
 NAMED: Final = 3  # rows that a sentence names
@@ -17,6 +17,9 @@ class Kind(ABC):
     phrase: str  # the kind in words
     heads: tuple[str, str]  # above the labels, and above the estimates
     legend: str  # what the picture shows; `{confidence}` stands for that of its intervals
+    noun: str = "value"  # what the rows are
+    verb: str = "answer"  # what people do with them
+    nobody: str = "perhaps nobody answers"
     picture_is_table: bool = False  # whether the picture is the first table, with shades
 
     def writer(self, result: Mapped, *, more: int = 0) -> Callable[[Mapped], Writer]:
@@ -36,27 +39,35 @@ class Kind(ABC):
         """Return what a row is about."""
         return str(row["label"])
 
+    def spoken(self, row: Mapped) -> str:
+        """Return what a row is about as part of a sentence."""
+        return self.label(row)
+
     def title(self, result: Mapped) -> str:
         """Return what the result is about."""
         return str(result.get("text") or result["name"])
 
     def tables(self, result: Mapped) -> list[Table]:
-        """Return the rows, and beside them those that assume nothing about who chose which level."""
+        """Return the rows and, where they say anything, those that assume nothing about who chose which level."""
         found = [self.table(result, result["rows"])]
-        if beside := result.get("assumption_free"):
+        if (beside := result.get("assumption_free")) and sayable(result["rows"]):
             found.append(self.table(result, beside["rows"], "the same, assuming nothing about who chose which level"))
         return found
 
     def table(self, result: Mapped, rows: Sequence[Mapped], title: str = "") -> Table:
         """Return rows with estimates, errors and intervals; with the truth where somebody knows it."""
         write = self.writer(result, more=1)
-        shown, note = largest(rows)
+        kept, note = largest(rows)
         extra = {name: head for name, head in _EXTRA.items() if rows and name in rows[0]}
         heads = (*self.heads, f"{brief(100 * result['confidence'])} % interval", "std. error", *extra.values())
         cells = []
-        for row in shown:
+        for row in kept:
             own = write(row)
             numbers = (own(row[name]) for name in ("standard_error", *extra))
+            if row.get("too_few"):
+                known = (own(row[name]) if name == "true" else UNKNOWN for name in ("standard_error", *extra))
+                cells.append((self.label(row), TOO_FEW, needed(row), *known))
+                continue
             cells.append((self.label(row), own(row["estimate"]), own.interval(row["low"], row["high"]), *numbers))
         return Table(title, heads, cells, note=note)
 
@@ -66,11 +77,56 @@ class Kind(ABC):
 
     def says(self, result: Mapped) -> str:
         """Return the largest rows in words."""
+        return self._told(result, sorted(result["rows"], key=lambda row: -(row["estimate"] or 0.0)))
+
+    def _told(self, result: Mapped, rows: Sequence[Mapped], before: str = "") -> str:
+        """Return the first rows in words, and what reports are too few for."""
+        write, known, few = self.writer(result), sayable(rows), [row for row in rows if row.get("too_few")]
+        if not known:
+            return f"{TOO_FEW}, {needed(*rows)}"
+        parts = [in_words(self.label(row), row, write(row)) for row in known[:NAMED]]
+        more = f" and {len(known) - NAMED:,} more" if len(known) > NAMED else ""
+        unsaid = f"; {TOO_FEW} about {listed([self.label(row) for row in few])}, {needed(*few)}" if few else ""
+        return f"{before}{', '.join(parts)}{more}{unsaid}"
+
+    def concludes(self, result: Mapped) -> list[str]:
+        """Say what can and cannot be concluded: the largest number, what it cannot be told from, what may be 0.
+
+        They are sentences without their capitals and full stops.
+        """
+        rows, lead = sayable(result["rows"]), result.get("lead")
+        if result["rows"] and not rows:
+            return [f"too few reports to say anything; {needed(*result['rows'])}"]
+        if not lead:
+            return []
         write = self.writer(result)
-        rows = sorted(result["rows"], key=lambda row: -(row["estimate"] or 0.0))
-        parts = [in_words(self.label(row), row, write(row)) for row in rows[:NAMED]]
-        more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-        return f"{', '.join(parts)}{more}"
+        top = max(result["rows"], key=lambda row: row["estimate"])
+        if top.get("too_few"):
+            return [f"too few reports to say which {self.noun} is the largest; {needed(top)}"]
+        found = [f"{between(top, write(top))} {self.verb} {self.spoken(top)}{self._compared(lead)}"]
+        absent = [self.spoken(row) for row in rows if row["low"] is not None and row["low"] <= 0 and row is not top]
+        if absent:
+            reach = "its interval reaches" if len(absent) == 1 else "their intervals reach"
+            found.append(f"{self.nobody} {listed(absent)}: {reach} 0 %")
+        return found
+
+    def _compared(self, lead: Mapped) -> str:
+        """Go on after the largest number: whether it is surely the largest, and what would tell."""
+        if not lead["ties"]:
+            return f", more than any other {self.noun}"
+        top, *names = map(self.spoken, (lead, *lead["ties"]))
+        count = lead["tied"]
+        if count == 1:
+            said = f"; {top} and {names[0]} cannot be told apart"
+        elif count == lead["of"] - 1:
+            said = f", but no {self.noun} is surely the largest"
+        else:
+            said = f"; it cannot be told apart from {listed(names, count=count)}"
+        more_answers = lead["ties"][0]["more"]
+        if more_answers is None:
+            return f"{said}, and a hundred times as many answers might not tell"
+        apart = "" if count == 1 else f" it from {names[0]}"
+        return f"{said}; about {count_of(more_answers, 'more answer')} would tell{apart}, if the estimates are right"
 
     def influence(self, result: Mapped) -> str:
         """Say how far one forged report can shift the result."""
@@ -78,7 +134,40 @@ class Kind(ABC):
         return "" if people == UNKNOWN else f"One forged report can count as {people} people."
 
 
+def sayable(rows: Iterable[Mapped]) -> list[Mapped]:
+    """Return the rows whose intervals say something."""
+    return [row for row in rows if not row.get("too_few")]
+
+
+def needed(*rows: Mapped) -> str:
+    """Say how many reports rows need that have too few."""
+    return f"about {max(row['too_few'] for row in rows):,} needed"
+
+
+def drawn(rows: Iterable[Mapped]) -> list[Mapped]:
+    """Return rows as pictures show them: those that say nothing without their numbers."""
+    blank = dict.fromkeys(("estimate", "standard_error", "low", "high", "consistent"))
+    return [{**row, **blank} if row.get("too_few") else row for row in rows]
+
+
+def shown(row: Mapped, write: Writer) -> str:
+    """Write an estimate beside its dot."""
+    return TOO_FEW if row.get("too_few") else write(row["estimate"])
+
+
+def between(row: Mapped, write: Writer, bounds: Sequence[float] = (0.0, 1.0)) -> str:
+    """Write an interval as part of a sentence, without ends that are impossible."""
+    low, high = row["low"], row["high"]
+    if low is None or high is None:
+        return f"about {write(row['estimate'])}"
+    if low <= bounds[0]:
+        return f"at most {write(high)}"
+    return f"at least {write(low)}" if high >= bounds[1] else write.between(low, high)
+
+
 def in_words(label: str, row: Mapped, write: Writer) -> str:
     """Write an estimate with its interval."""
+    if row.get("too_few"):
+        return f"{label} {TOO_FEW}, {needed(row)}"
     reach = write.interval(row["low"], row["high"])
     return f"{label} {write(row['estimate'])}" + (f" ({reach})" if row["low"] is not None else "")

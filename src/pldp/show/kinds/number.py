@@ -1,12 +1,13 @@
 """A number: its mean, quantiles and density, in the question's unit; or its mean alone."""
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Final
 
 from pldp.show.axis import Axis
-from pldp.show.kinds.kind import Kind, in_words
-from pldp.show.numbers import UNKNOWN, Writer, amounts, brief
+from pldp.show.kinds.kind import Kind, between, in_words, needed
+from pldp.show.numbers import UNKNOWN, Writer, amounts, brief, listed
 from pldp.show.picture import curve, dots
 from pldp.show.table import Mapped, Table
 
@@ -47,6 +48,8 @@ class Number(Kind):
 
     def picture(self, result: Mapped) -> str:
         """Draw the density, or the mean between the bounds of the question where that is all."""
+        if result["rows"][0].get("too_few"):
+            return ""
         if not result.get("density"):
             return self._dot(result) if result.get("bounds") else ""
         about = f"Distribution of {result['name']} with its mean; the numbers are in the table below"
@@ -60,7 +63,7 @@ class Number(Kind):
 
     def bars(self, result: Mapped) -> Table | None:
         """Return the density in steps of its axis."""
-        if not result.get("density"):
+        if not result.get("density") or result["rows"][0].get("too_few"):
             return None
         found = list(_steps(result["density"]["edges"], result["density"]["shares"]))
         most = max((mass for *_, mass in found), default=0.0) or 1.0
@@ -76,6 +79,29 @@ class Number(Kind):
         mean, *quantiles = result["rows"]
         told = [mean, *(row for row in quantiles if row["label"] == _MEDIAN)]
         return ", ".join(in_words(self.label(row), row, write(row)) for row in told)
+
+    def concludes(self, result: Mapped) -> list[str]:
+        """Say where mean and median are, beside each other and beside the bounds."""
+        write = self.writer(result)
+        rows = {self.label(row): row for row in result["rows"] if self.label(row) in {"mean", "median"}}
+        few = {name: row for name, row in rows.items() if row.get("too_few")}
+        known = {name: row for name, row in rows.items() if name not in few and row["low"] is not None}
+        bounds = result.get("bounds") or (-math.inf, math.inf)
+        places = [f"the {name} is {between(row, write(row), bounds)}" for name, row in known.items()]
+        found = [", ".join(places)] if places else []
+        found += [f"too few reports to say anything about the {name}; {needed(row)}" for name, row in few.items()]
+        if len(known) == 2:
+            mean, median = known["mean"], known["median"]
+            if mean["low"] > median["high"]:
+                found.append("the mean lies above the median: some numbers are much larger than most")
+            elif mean["high"] < median["low"]:
+                found.append("the mean lies below the median: some numbers are much smaller than most")
+        for bound, side in zip(bounds, ("low", "high"), strict=True):
+            names = [name for name, row in known.items() if not bounds[0] < row[side] < bounds[1]]
+            if names:
+                place = f"{brief(bound)} {result.get('unit', '')}".rstrip()
+                found.append(f"the {listed(names)} may lie at the bound of {place}")
+        return found
 
     def influence(self, result: Mapped) -> str:
         """Say how far one forged report can move the mean."""

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from pldp.show.kinds.kind import NAMED, Kind, in_words
-from pldp.show.numbers import Writer
+from pldp.show.kinds.kind import NAMED, Kind, drawn, needed, sayable, shown
+from pldp.show.numbers import TOO_FEW, Writer, listed
 from pldp.show.picture import dots, panels
 from pldp.show.table import MOST_ROWS, Mapped, Table, largest
 
@@ -41,16 +41,31 @@ class Change(Kind):
         """Draw a dot per label."""
         write = self.writer(result)
         about = f"Changes of {result['name']} with their intervals; the numbers are in the table below"
-        rows = self.named(result, result["rows"])
+        rows = drawn(self.named(result, result["rows"]))
         unit = _POINTS if result["unit"] == _SHARE else None
-        return dots(rows, lambda row: (self.label(row), write(row)(row["estimate"])), about, unit=unit)
+        return dots(rows, lambda row: (self.label(row), shown(row, write(row))), about, unit=unit)
 
     def says(self, result: Mapped) -> str:
         """Return the largest changes in words."""
-        write = self.writer(result)
         rows = sorted(self.named(result, result["rows"]), key=lambda row: -abs(row["estimate"] or 0.0))
-        more = f" and {len(rows) - NAMED:,} more" if len(rows) > NAMED else ""
-        return f"changes of {', '.join(in_words(row['label'], row, write(row)) for row in rows[:NAMED])}{more}"
+        return self._told(result, rows, "changes of ")
+
+    def concludes(self, result: Mapped) -> list[str]:
+        """Say what surely changed, and how large a change may go unnoticed."""
+        sure = self.named(result, result.get("sure", ()))
+        write = self.writer(result)
+        if not sayable(result["rows"]):
+            return [f"too few reports to say whether anything changed; {needed(*result['rows'])}"]
+        if sure:
+            every = f"taking all {len(result['rows']):,} together" if len(result["rows"]) > 1 else "for sure"
+            return [f"{every}, {listed([self._moved(row, write(row)) for row in sure])}"]
+        reach = result.get("unnoticed")
+        limit = f": changes of up to {write(result['rows'][0])(reach)} may go unnoticed" if reach else ""
+        return [f"no change is sure{limit}"]
+
+    def _moved(self, row: Mapped, write: Writer) -> str:
+        low, high = sorted(map(abs, (row["low"], row["high"])))
+        return f"{self.label(row)} {'rose' if row['low'] > 0 else 'fell'} by {write.between(low, high)}"
 
 
 class Trend(Change):
@@ -88,16 +103,18 @@ class Trend(Change):
         """Return a row per label with a cell per round or pair of rounds; changes that are sure are marked."""
 
         def cell(row: Mapped) -> str:
+            if row.get("too_few"):
+                return TOO_FEW
             write = replace(writer(row), unit="")
             if row["low"] is None or row["high"] is None:
                 return write(row["estimate"])
             sure = " *" if "since" in row and not row["low"] <= 0 <= row["high"] else ""
             return f"{write(row['estimate'])} ({write.interval(row['low'], row['high'])}){sure}"
 
-        shown, note = self._by_label(result, rows, MOST_ROWS)
+        found, note = self._by_label(result, rows, MOST_ROWS)
         unit = writer(rows[0]).unit.strip()
         title = f"{title}, in {unit}" if unit else title
-        return Table(title, ("", *heads), [(label, *map(cell, own)) for label, own in shown], note=note)
+        return Table(title, ("", *heads), [(label, *map(cell, own)) for label, own in found], note=note)
 
     def _by_label(
         self, result: Mapped, rows: Sequence[Mapped], most: int
@@ -112,19 +129,29 @@ class Trend(Change):
 
     def picture(self, result: Mapped) -> str:
         """Draw a small picture per label."""
-        shown, note = self._by_label(result, result["rows"], MOST_PANELS)
+        found, note = self._by_label(result, result["rows"], MOST_PANELS)
         write = self.one_round[result["of"]].writer(result)
-        labels = [(label, write(rows[-1])(rows[-1]["estimate"])) for label, rows in shown]
+        labels = [(label, write(rows[-1])(rows[-1]["estimate"])) for label, rows in found]
         about = f"{result['name']} over rounds with intervals; the numbers are in the table below"
         names, shares = [each["name"] for each in result["rounds"]], result["unit"] == _SHARE
-        drawing = panels(labels, [rows for _, rows in shown], names, about, shares=shares)
+        drawing = panels(labels, [drawn(rows) for _, rows in found], names, about, shares=shares)
         return drawing + (f'<p class="note">{note}</p>' if note else "")
 
     def says(self, result: Mapped) -> str:
         """Return the numbers of the last round in words, and what they were in the first."""
         write = self.one_round[result["of"]].writer(result)
-        shown, _ = self._by_label(result, result["rows"], NAMED)
+        found, _ = self._by_label(result, result["rows"], NAMED)
         parts = (
-            f"{label} {' → '.join(write(row)(row['estimate']) for row in (rows[0], rows[-1]))}" for label, rows in shown
+            f"{label} {' → '.join(write(row)(row['estimate']) for row in (rows[0], rows[-1]))}" for label, rows in found
         )
         return f"{', '.join(parts)} from {result['rounds'][0]['name']} to {result['rounds'][-1]['name']}"
+
+    def concludes(self, result: Mapped) -> list[str]:
+        """Say what surely changed from one round to the next, all rounds and labels together."""
+        named = self.named(result, result["changes"])
+        sure = [row for row in named if row["low"] is not None and not row["low"] <= 0 <= row["high"]]
+        if not sure:
+            return ["no change from a round to the next is sure"]
+        write = self.writer({**result, "rows": result["changes"]})
+        moves = [f"{self._moved(row, write(row))} from {row['since']} to {row['round']}" for row in sure]
+        return [f"taking all rounds together, {listed(moves)}"]

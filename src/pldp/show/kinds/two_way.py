@@ -1,8 +1,8 @@
 """Two questions together: the share of every pair of values."""
 
-from pldp.show.kinds.kind import Kind
+from pldp.show.kinds.kind import Kind, drawn
 from pldp.show.markup import table
-from pldp.show.numbers import brief
+from pldp.show.numbers import TOO_FEW, brief
 from pldp.show.picture import shades
 from pldp.show.table import Mapped, Table
 
@@ -12,12 +12,17 @@ class TwoWay(Kind):
 
     phrase = "two questions together"
     heads = ("values", "share")
+    noun = "pair"
     picture_is_table = True
     legend = "Each cell is the consistent share of all people ± the reach of its {confidence} % interval."
 
     def label(self, row: Mapped) -> str:
         """Name both values."""
         return " and ".join(row["label"])
+
+    def spoken(self, row: Mapped) -> str:
+        """Name both values as one thing."""
+        return " + ".join(row["label"])
 
     def title(self, result: Mapped) -> str:
         """Name both questions."""
@@ -31,7 +36,7 @@ class TwoWay(Kind):
     def picture(self, result: Mapped) -> str:
         """Return the table with shaded cells; the larger a share, the darker."""
         _, _, cells = _grid(result)
-        numbers = [[None, *(_share(row) for row in cells_of_row)] for cells_of_row in cells]
+        numbers = [[None, *(_share(row) for row in drawn(cells_of_row))] for cells_of_row in cells]
         return table(self._matrix(result), shades(numbers))
 
     def _matrix(self, result: Mapped) -> Table:
@@ -40,6 +45,8 @@ class TwoWay(Kind):
         write = self.writer(result, more=1)({})
 
         def cell(row: Mapped) -> str:
+            if row.get("too_few"):
+                return TOO_FEW
             reach = None if row["low"] is None else (row["high"] - row["low"]) / 2
             return write.bare(_share(row)) + ("" if reach is None else f" ± {write.bare(reach)}")
 

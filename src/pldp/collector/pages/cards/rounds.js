@@ -2,7 +2,7 @@
 import { course, fit } from "../charts.js";
 import { make } from "../dom.js";
 import { brief, whole, writer } from "../format.js";
-import { PERCENT, head, title } from "./rows.js";
+import { PERCENT, TOO_FEW, head, sayable, title } from "./rows.js";
 
 const plain = (label) => (Array.isArray(label) ? label.join(" and ") : label);
 
@@ -16,6 +16,7 @@ const byLabel = (rows) => {
 };
 
 const written = (row, unit) => {
+	if (row.too_few) return TOO_FEW;
 	const write = writer((row.high - row.low) / 4, unit);
 	return `${write(row.estimate)} (${write(row.low)} to ${write(row.high)})`;
 };
@@ -29,9 +30,10 @@ const numbers = (heads, rows, { label, unit }) =>
 const charts = (trend, names, { label, unit, tick }) =>
 	make("div", { className: "courses" }, ...[...byLabel(trend.rows)].map(([name, points]) => {
 		const holder = make("div", {});
-		fit(holder, course(points, names, tick));
+		const known = sayable(points);
+		if (known.length) fit(holder, course(known, names, tick));
 		const latest = points.at(-1);
-		const value = `${writer((latest.high - latest.low) / 4, unit)(latest.estimate)}${unit === 0.01 ? PERCENT : ` ${trend.unit}`}`;
+		const value = latest.too_few ? TOO_FEW : `${writer((latest.high - latest.low) / 4, unit)(latest.estimate)}${unit === 0.01 ? PERCENT : ` ${trend.unit}`}`;
 		return make("figure", {}, make("figcaption", { className: "small" }, make("span", {}, label(name)), make("span", { className: "muted" }, value)), holder);
 	}));
 

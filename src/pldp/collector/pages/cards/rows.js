@@ -5,6 +5,11 @@ import { brief, whole, writer } from "../format.js";
 
 export const PERCENT = " %";
 
+/** In place of a number whose interval is as wide as all that is possible; `too_few` is how many reports it needs. */
+export const TOO_FEW = "too few to say";
+export const needed = ({ too_few: reports }) => `about ${whole(reports)} needed`;
+export const sayable = (rows) => rows.filter((row) => !row.too_few);
+
 export const head = (...titles) => make("thead", {}, make("tr", {}, ...titles));
 export const title = (text, className = "") => make("th", { scope: "col", className }, text);
 
@@ -26,13 +31,13 @@ export const dots = (caption, rows, { scale, tick, write, unit, confidence }) =>
 		make("tbody", {}, ...rows.map((row) =>
 			make("tr", {},
 				make("th", { scope: "row" }, row.label),
-				make("td", { className: "chart" }, interval(scale, row)),
-				make("td", { className: "number" }, write(row)(row.estimate), unit),
-				make("td", { className: "number reach" }, `${write(row)(row.low)} to ${write(row)(row.high)}`, unit === PERCENT ? unit : ""))))));
+				make("td", { className: "chart" }, row.too_few ? "" : interval(scale, row)),
+				make("td", { className: "number" }, ...(row.too_few ? [TOO_FEW] : [write(row)(row.estimate), unit])),
+				make("td", { className: "number reach" }, row.too_few ? needed(row) : `${write(row)(row.low)} to ${write(row)(row.high)}`, unit === PERCENT && !row.too_few ? unit : ""))))));
 
 /** Rows that are shares, in per cent, all with the digits of the most precise one. */
 export const shares = (caption, rows, confidence) => {
-	const scale = scaleOf([0, ...rows.flatMap(({ estimate, low, high, consistent }) => [estimate, low, high, consistent])]);
+	const scale = scaleOf([0, ...sayable(rows).flatMap(({ estimate, low, high, consistent }) => [estimate, low, high, consistent])]);
 	const best = Math.min(...rows.map((row) => row.standard_error ?? Infinity));
 	return dots(caption, rows, { scale, tick: (tick) => `${brief(100 * tick)} %`, write: () => writer(best, 0.01), unit: PERCENT, confidence });
 };

@@ -1,6 +1,6 @@
 import { make } from "../dom.js";
 import { brief, whole, writer } from "../format.js";
-import { head, title } from "./rows.js";
+import { TOO_FEW, head, needed, sayable, title } from "./rows.js";
 
 export { forged } from "./rows.js";
 
@@ -10,8 +10,9 @@ export const legend = () => "The darker a cell, the larger its share.";
 
 export const chart = ({ questions, reports, rows, confidence }) => {
 	const [firsts, seconds] = [0, 1].map((side) => [...new Set(rows.map(({ label }) => label[side]))]);
-	const most = Math.max(...rows.map((row) => row.estimate));
-	const cell = ({ estimate, low, high }) => {
+	const most = Math.max(...sayable(rows).map((row) => row.estimate));
+	const cell = ({ estimate, low, high, too_few: few }) => {
+		if (few) return make("td", { className: "number" }, TOO_FEW, make("span", { className: "reach small" }, needed({ too_few: few })));
 		const write = writer((high - low) / 4, 0.01);
 		const shade = Math.max(0, Math.min(5, Math.round((5 * estimate) / most)));
 		return make("td", { className: `number shade${shade}` }, `${write(estimate)} %`, make("span", { className: "reach small" }, `${write(low)} to ${write(high)} %`));
