@@ -25,7 +25,7 @@ export const legend = ({ confidence, density, rows }) => {
 	if (density && rows[0].too_few) return `The dots are quantiles, the lines their ${brief(100 * confidence)} % intervals.`;
 	if (!density) return `The dot is the mean, the line its ${brief(100 * confidence)} % interval, between the bounds of the question.`;
 	const cut = Math.max(...density.high) > topOf(density) ? " The band is cut: it reaches higher than drawn." : "";
-	return `The line is the fitted distribution, the band around it holds it with ${brief(100 * confidence)} % at each place; the upright line is the mean with its interval.${cut}`;
+	return `The line is the fitted distribution, the band around it holds it with ${brief(100 * confidence)} % at each place if it is smooth; the upright line is the mean with its interval.${cut}`;
 };
 
 export const forged = (view) =>
