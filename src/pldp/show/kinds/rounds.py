@@ -62,20 +62,25 @@ class Change(Kind):
 
     def concludes(self, result: Mapped) -> list[str]:
         """Say what surely changed, and how large a change may go unnoticed."""
-        sure = self.named(result, result.get("sure", ()))
+        sure, names, count = self.named(result, result.get("sure", ())), result.get("names"), len(result["rows"])
         write = self.writer(result)
         if not sayable(result["rows"]):
-            return [f"too few reports to say whether anything changed; {needed(*result['rows'])}"]
+            what = "whether the groups differ" if names else "whether anything changed"
+            return [f"too few reports to say {what}; {needed(*result['rows'])}"]
         if sure:
-            every = f"taking all {len(result['rows']):,} together" if len(result["rows"]) > 1 else "for sure"
-            return [f"{every}, {listed([self._moved(row, write(row)) for row in sure])}"]
-        reach = result.get("unnoticed")
-        limit = f": changes of up to {write(result['rows'][0])(reach)} may go unnoticed" if reach else ""
-        return [f"no change is sure{limit}"]
+            every = "taking both together, " if count == 2 else f"taking all {count:,} together, " if count > 2 else ""
+            where = f" in {names[0]} than in {names[1]}" if names else ""
+            return [f"{every}{listed([self._moved(row, write(row), apart=bool(names)) for row in sure])}{where}"]
+        reach, what = result.get("unnoticed"), "difference" if names else "change"
+        limit = f": {what}s of up to {write(result['rows'][0])(reach)} may go unnoticed" if reach else ""
+        return [f"no {what} is sure{limit}"]
 
-    def _moved(self, row: Mapped, write: Writer) -> str:
-        low, high = sorted(map(abs, (row["low"], row["high"])))
-        return f"{self.label(row)} {'rose' if row['low'] > 0 else 'fell'} by {write.between(low, high)}"
+    def _moved(self, row: Mapped, write: Writer, *, apart: bool = False) -> str:
+        """Say how far a row moved; of groups apart, how much higher or lower it is."""
+        amount = write.between(*sorted(map(abs, (row["low"], row["high"]))))
+        if apart:
+            return f"{self.label(row)} is {amount} {'higher' if row['low'] > 0 else 'lower'}"
+        return f"{self.label(row)} {'rose' if row['low'] > 0 else 'fell'} by {amount}"
 
 
 class Trend(Change):
