@@ -77,8 +77,9 @@ class Homogeneity:
     """A χ² test of "the level does not depend on the answer", which pooling by precision assumes.
 
     `rejected` at `TEST_LEVEL`. `noticed` is the difference between levels, in the unit of the result, that the test
-    notices with a probability of 80 %: a test that does not reject says nothing about smaller ones. It is `None` where
-    it is not known.
+    notices with a probability of 80 %: a test that does not reject says nothing about smaller ones. Of shares it is the
+    difference in the share of one value, the one where it is hardest to notice, between people of the stricter and of
+    the more open levels (`pldp.estimates.agreement`). It is `None` where it is not known.
     """
 
     statistic: float
