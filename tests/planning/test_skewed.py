@@ -26,6 +26,9 @@ from pldp.tallies.kernel import tally_batch
 
 SKEWED = [0.7, 0.1, 0.05, 0.04, 0.03, 0.02, *[0.01] * 6]
 VALUES = 'values = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]'
+FAR_FROM_ZERO = [0.7, 0.1, 0.08, 0.07, 0.05]
+"""Of hidden levels: a likelihood keeps shares at or above 0, and does better than planned where that matters."""
+FIVE = 'values = ["a", "b", "c", "d", "e"]'
 TICKED = [0.9, 0.3, 0.1, 0.05, 0.03, 0.02]
 FEW_TICKED = [0.75, 0.2, 0.1, 0.05, 0.03, 0.02]
 ITEMS = 'values = ["a", "b", "c", "d", "e", "f"]'
@@ -77,21 +80,23 @@ CASES = {
         'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 17\npurpose = "mean"', LATE[:17], mean_of, short=150
     ),
     "hidden levels, integers": Case(
-        f'{VALUES}\nmechanism = "krr"', SKEWED, head="levels = { strict = 1, open = 3 }\nhide_level = { epsilon = 2 }"
+        f'{FIVE}\nmechanism = "krr"',
+        FAR_FROM_ZERO,
+        head="levels = { strict = 1, open = 3 }\nhide_level = { epsilon = 2 }",
     ),
     "hidden levels, bits": Case(
-        f'{VALUES}\nmechanism = "oue"',
-        SKEWED,
+        f'{FIVE}\nmechanism = "oue"',
+        FAR_FROM_ZERO,
         head="levels = { strict = 1, open = 2 }\nhide_level = { epsilon = 2 }",
         short=40,
+        long=1500,
     ),
 }
-UNMOVED = ("budgets per value, bits", "number")
-"""Cases whose errors are nearly those at equal shares."""
+UNMOVED = ("budgets per value, bits", "number", "hidden levels, bits")
+"""Cases whose errors are so near to those at equal shares that short runs cannot tell."""
 
 PEOPLE = 3000
 HIDDEN_PEOPLE = 40_000
-"""Enough for a likelihood whose shares are not pressed against 0."""
 
 
 def people_of(survey: Survey) -> int:
