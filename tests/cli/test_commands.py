@@ -286,8 +286,8 @@ def test_levels_that_disagree_show_both_poolings(capsys, tmp_path: Path) -> None
         code, out, _ = run(capsys, "estimate", tmp_path / "t.tally", "--method", method, "--html", page)
         assert code == 0
         assert out.splitlines()[1].startswith("Warning: people of different levels answer differently")
-        assert "the same, pooled by size" in out
-        assert "the same, pooled by size" in page.read_text()
+        assert "the same, assuming nothing about who chose which level" in out
+        assert "the same, assuming nothing about who chose which level" in page.read_text()
 
 
 def test_every_verb_has_help(capsys) -> None:

@@ -13,8 +13,9 @@ from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
 from pldp.estimates.options import Options
-from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Results, Row
-from pldp.estimates.rounds import Change, Trend, change, trend
+from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Row
+from pldp.estimates.results import Results
+from pldp.estimates.rounds import Change, change
 from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
 from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
 from pldp.estimates.shares.frequencies import frequencies
@@ -26,6 +27,7 @@ from pldp.estimates.shares.shares import GroupShares, Shares
 from pldp.estimates.shares.shrinkage import shrink
 from pldp.estimates.solver.likelihood import Fit, maximum_likelihood
 from pldp.estimates.tables import Table, two_way
+from pldp.estimates.trends import Trend, trend
 from pldp.estimates.verb import applies, estimate
 
 __all__ = [

@@ -24,7 +24,8 @@ from pldp.errors import CallError, EstimateError
 from pldp.estimates import notes
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.margins import known_shares
-from pldp.estimates.result import Label, Result, Results
+from pldp.estimates.result import Label, Result
+from pldp.estimates.results import Results
 from pldp.estimates.rounds import by_question, check_alike
 from pldp.mechanisms.arrays import FloatArray
 

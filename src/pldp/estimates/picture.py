@@ -12,8 +12,8 @@ from pldp.errors import EstimateError
 if TYPE_CHECKING:
     from pldp.estimates.numbers.density import Density
     from pldp.estimates.result import Label, Result
-    from pldp.estimates.rounds import Trend
     from pldp.estimates.tables import Table
+    from pldp.estimates.trends import Trend
     from pldp.mechanisms.arrays import FloatArray
 
 BLUE: Final = "#0b5394"

@@ -1,4 +1,4 @@
-"""Rounds of one question beside each other: differences of any kind, trends, and the test whether anything changed."""
+"""Two rounds, or two groups, of one question: differences of any kind, and the test whether anything changed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
-from itertools import combinations, pairwise
+from functools import cached_property
+from itertools import combinations
 from statistics import NormalDist
 from typing import Any, ClassVar, Final, overload
 
@@ -18,9 +18,9 @@ from pldp.estimates import notes
 from pldp.estimates.change_test import ChangeTest
 from pldp.estimates.live import fit_reach, linear_reach
 from pldp.estimates.overlap import shared_people, worst_overlap
-from pldp.estimates.picture import plot_shares, plot_trend
-from pldp.estimates.result import Interval, Label, Result, Results, check_confidence, make_rows, normal_reach
-from pldp.estimates.telling import mark_too_few
+from pldp.estimates.picture import plot_shares
+from pldp.estimates.result import Interval, Label, Result, check_confidence, make_rows, normal_reach
+from pldp.estimates.results import Results
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import describe
 
@@ -241,7 +241,7 @@ def change(
     if named and overlap is None:
         overlap = 0
     called = reversed(named) if named else ("the earlier round", "the later round")
-    fields = _compare([earlier, later], tuple(called), overlap, groups=bool(named))
+    fields = compare_rounds([earlier, later], tuple(called), overlap, groups=bool(named))
     variance = np.ravel(later.standard_error) ** 2 + np.ravel(earlier.standard_error) ** 2
     variance += worst_overlap(later, earlier, shared_people(later, earlier, overlap))
     return Change(standard_error=np.sqrt(variance), names=named, **fields)
@@ -254,7 +254,7 @@ def _group_names(groups: Sequence[str]) -> tuple[str, ...]:
     return named
 
 
-def _compare(
+def compare_rounds(
     rounds: Sequence[Result], names: Sequence[str], overlap: int | None, *, groups: bool = False
 ) -> dict[str, Any]:
     """Refuse rounds that are not alike; return what a comparison takes over from them: reports, assumptions, notes."""
@@ -328,141 +328,4 @@ def by_question(rounds: Sequence[Results], compare: Callable[[list[Result]], Res
         {name: each for name, each in found.items() if name not in tables},
         tuple(each for name, each in found.items() if name in tables),
         missing,
-    )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class Trend(Compared):
-    """All rounds of a question, with their `names`; intervals hold for all labels and rounds together.
-
-    `changes` are the differences of every round to the one before, `since_first` those to the first.
-    """
-
-    kind: ClassVar[str] = "trend"
-
-    names: tuple[str, ...]
-    changes: tuple[Change, ...]
-    since_first: tuple[Change, ...]
-
-    @property
-    def labels(self) -> list[Label]:
-        """Label and round, round by round."""
-        return [
-            (*((label,) if isinstance(label, str) else label), name)
-            for name, each in zip(self.names, self.rounds, strict=True)
-            for label in each.labels
-        ]
-
-    @property
-    def estimates(self) -> FloatArray:
-        """The numbers of all rounds, round by round."""
-        return np.concatenate([np.ravel(each.estimates) for each in self.rounds])
-
-    def interval(self, confidence: float | None = None, *, simultaneous: bool = True) -> Interval:
-        """Return intervals for all labels and rounds at once (Bonferroni); without `simultaneous`, for each alone."""
-        wanted = self._confidence(confidence)
-        own = 1 - (1 - wanted) / len(self.rounds) if simultaneous else wanted
-        ends = [each.interval(own, simultaneous=simultaneous) for each in self.rounds]
-        return Interval(*(np.concatenate([np.ravel(side) for side in sides]) for sides in zip(*ends, strict=True)))
-
-    def test(self, confidence: float | None = None) -> ChangeTest:
-        """Test whether anything changed from any round to the next."""
-        return ChangeTest.of(self.changes, self._confidence(confidence))
-
-    def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
-        """Return the rows with label and round apart."""
-        labels = [label for each in self.rounds for label in each.labels]
-        return [
-            {"label": label, "round": row.label[-1], **dict(zip(row._fields[1:], row[1:], strict=True))}
-            for label, row in zip(labels, self.rows(confidence), strict=True)
-        ]
-
-    def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
-        """Return the records, those that say nothing marked by the reports that their round needs."""
-        records = self.records(confidence)
-        found: list[dict[str, Any]] = []
-        for name, each in zip(self.names, self.rounds, strict=True):
-            own = [row for row in records if row["round"] == name]
-            found += mark_too_few(own, self.possible, partial(each.reports_for, confidence=confidence))
-        return found
-
-    def _extras(self, confidence: float) -> dict[str, Any]:
-        rounds = [{"name": name, "reports": each.reports} for name, each in zip(self.names, self.rounds, strict=True)]
-        return {
-            **super()._extras(confidence),
-            "rounds": rounds,
-            "changes": self._changes(self.changes, self.names[:-1], confidence),
-            "since_first": self._changes(self.since_first, self.names[:1] * len(self.since_first), confidence),
-        }
-
-    def _changes(self, changes: Sequence[Change], since: Sequence[str], confidence: float) -> list[dict[str, Any]]:
-        """Return changes as records; their intervals hold for all of them together."""
-        own = 1 - (1 - confidence) / len(changes)
-        return [
-            {"round": name, "since": before, **row._asdict()}
-            for name, before, each in zip(self.names[1:], since, changes, strict=True)
-            for row in make_rows(
-                each.labels, each.estimates, each.standard_error, each.interval(own, simultaneous=True)
-            )
-        ]
-
-    def plot(self, confidence: float | None = None, *, truth: FloatArray | None = None, axes: Any = None) -> Any:
-        """Draw a line per label over the rounds (needs the extra `plots`); `truth` has rounds × labels."""
-        return plot_trend(self, confidence, truth=truth, axes=axes)
-
-
-@overload
-def trend(rounds: Sequence[Result], *, names: Sequence[str] = (), overlap: int | None = None) -> Trend: ...
-
-
-@overload
-def trend(rounds: Sequence[Results], *, names: Sequence[str] = (), overlap: int | None = None) -> Results: ...
-
-
-def trend(
-    rounds: Sequence[Result] | Sequence[Results], *, names: Sequence[str] = (), overlap: int | None = None
-) -> Trend | Results:
-    """Return rounds beside each other: intervals that hold together, changes, and one test of "nothing changed".
-
-    Parameters
-    ----------
-    rounds
-        Two or more results of one question, or of whole rounds, oldest first; those of whole rounds give `Results` with
-        a `Trend` for each question.
-    names
-        What the rounds are called (round 1, round 2, …).
-    overlap
-        At most how many people are in two of the rounds, if that is known; see `change`.
-
-    Examples
-    --------
-    >>> from pldp import Survey, estimate, tally
-    >>> from pldp.simulate import Population, simulate_reports
-    >>> survey = Survey.load("examples/commute.toml")
-    >>> def ask(late):
-    ...     people = Population.of_counts(survey, {"late": {"yes": late, "no": 5000 - late}}, seed=late)
-    ...     return estimate(tally(survey, simulate_reports(survey, people, seed=late)))
-    >>> found = trend([ask(1500), ask(1510), ask(2000)])["late"]
-    >>> found.names, found.test().comparisons, found.test().rejected
-    (('round 1', 'round 2', 'round 3'), 4, True)
-    """
-    given = [*rounds]
-    if len(given) < 2:
-        raise EstimateError(f"a trend needs at least two rounds, not {len(given)}")
-    named = tuple(names) or tuple(f"round {number}" for number in range(1, len(given) + 1))
-    if len(set(named)) != len(given):
-        raise EstimateError(f"names must be {len(given)} different ones, one per round, not {', '.join(named)}")
-    whole = [each for each in given if isinstance(each, Results)]
-    if len(whole) == len(given):
-        return by_question(whole, lambda own: trend(own, names=named, overlap=overlap))
-    results = [each for each in given if isinstance(each, Result)]
-    if len(results) < len(given):
-        raise CallError("pldp.trend(rounds) needs a list of Result, or of Results, of pldp.estimate")
-    fields = _compare(results, named, overlap)
-    return Trend(
-        names=named,
-        changes=tuple(change(later, earlier, overlap=overlap) for earlier, later in pairwise(results)),
-        since_first=tuple(change(later, results[0], overlap=overlap) for later in results[1:]),
-        standard_error=np.concatenate([np.ravel(each.standard_error) for each in results]),
-        **fields,
     )

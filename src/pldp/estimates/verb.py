@@ -12,7 +12,8 @@ from pldp.estimates.margins import uncorrected_notes
 from pldp.estimates.notes import TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
-from pldp.estimates.result import CONFIDENCE, Result, Results, check_confidence
+from pldp.estimates.result import CONFIDENCE, Result, check_confidence
+from pldp.estimates.results import Results
 from pldp.estimates.tables import two_way
 from pldp.survey import Question
 from pldp.tallies import Tally
