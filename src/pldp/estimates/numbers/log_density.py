@@ -36,7 +36,7 @@ from typing import Final
 import numpy as np
 from scipy.interpolate import BSpline
 from scipy.linalg import cho_factor, cho_solve
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
 from pldp.estimates.numbers.fusion import FusedLikelihood
 from pldp.mechanisms.arrays import FloatArray
@@ -66,6 +66,8 @@ _FAINT: Final = 1e-2
 _FARTHEST: Final = 1.5
 """Change of the logarithms of λ and v in one step, at most."""
 _ROUGHLY: Final = {"maxiter": 8, "ftol": 1e-6}
+_CLOSE: Final = {"xatol": 0.01}
+"""How closely λ and v are chosen in one step."""
 _MOST_STEPS: Final = 80
 _HELD_STEPS: Final = 6
 """Steps before v is chosen anew: near the smooth curve single buckets seem to need less than they do."""
@@ -319,7 +321,11 @@ class _Quadratic:
 
     def log_determinant(self, smoothness: float, variance: float) -> float:
         """log|M + λP| + Σ log(1 + Λv)."""
-        curve = float(np.linalg.slogdet(self.precision(smoothness, variance))[1])
+        return self._log_determinant(cho_factor(self.precision(smoothness, variance))[0], variance)
+
+    def _log_determinant(self, factor: FloatArray, variance: float) -> float:
+        """Return the same, given the Cholesky factor of M + λP."""
+        curve = 2 * float(np.log(np.diag(factor)).sum())
         return curve + float(np.log1p(self.strength * variance).sum()) + variance * self._faint
 
     def _target(self, variance: float) -> FloatArray:
@@ -339,23 +345,26 @@ class _Quadratic:
 
     def evidence(self, smoothness: float, variance: float) -> float:
         """The marginal log-likelihood of λ and v, up to a constant, were the likelihood this parabola."""
-        target = self._target(variance)
-        reached = float(target @ cho_solve(cho_factor(self.precision(smoothness, variance)), target))
+        target, factor = self._target(variance), cho_factor(self.precision(smoothness, variance))
+        reached = float(target @ cho_solve(factor, target))
         if variance:
             along = float(self._aim_along**2 @ (1 - self.shrunk(variance)))
             reached += variance * (float(self._aim_rest @ self._aim_rest) + along)
-        spread = self.fit.rank * math.log(smoothness) - self.log_determinant(smoothness, variance)
+        spread = self.fit.rank * math.log(smoothness) - self._log_determinant(factor[0], variance)
         return 0.5 * (reached + spread) - self.fit.doubt(smoothness, variance)
 
     def best(self, start: FloatArray, *, held: bool) -> FloatArray:
         """Return the logarithms of the λ and v of greatest evidence near the start, or with v held."""
         near = [(each - _FARTHEST, each + _FARTHEST) for each in start]
         near[1] = (max(_LEAST, near[1][0]), min(_MOST, near[1][1]))
-        if held or not self.fit.variance:
-            near[1] = (start[1], start[1])
 
         def lacking(logs: FloatArray) -> float:
             return -self.evidence(*self.fit.choices(logs))
 
+        if held or not self.fit.variance:
+            one = minimize_scalar(
+                lambda log: lacking(np.array([log, start[1]])), bounds=near[0], method="bounded", options=_CLOSE
+            )
+            return np.array([one.x, start[1]])
         found = minimize(lacking, start, method="L-BFGS-B", bounds=near, options=_ROUGHLY)
         return np.asarray(found.x)
