@@ -20,7 +20,7 @@ from pldp.estimates.shares.dependence import Dependence
 from pldp.estimates.shares.hidden import HiddenReports, moments
 from pldp.estimates.shares.joint import joint_likelihood
 from pldp.estimates.shares.pooling import Pooled, homogeneity_test
-from pldp.estimates.tables import Table, _PairGroup, two_way
+from pldp.estimates.tables import PairGroup, Table, two_way
 from pldp.mechanisms import ItemSet, RandomizedResponse, hideable, micro_epsilon, names
 from pldp.simulate import Population, perturb_item_sets, simulate_reports
 from pldp.survey import Survey, loads
@@ -356,7 +356,7 @@ def test_the_covariance_of_a_table_is_that_of_its_cells() -> None:
     """Its diagonal is the variance that tables state; cells of k-RR are those of one multinomial, inverted."""
     first, second = (RandomizedResponse.of(size, 1_000_000) for size in (2, 3))
     shares = np.array([[0.3, 0.1, 0.1], [0.05, 0.25, 0.2]])
-    group = _PairGroup(first, second, PairCounts(1, np.ones(2, int), np.ones(3, int), np.ones((2, 3), int)))
+    group = PairGroup(first, second, PairCounts(1, np.ones(2, int), np.ones(3, int), np.ones((2, 3), int)))
     found = group.covariance(shares, np.arange(6))
     inverse = np.kron(np.linalg.inv(law(first)), np.linalg.inv(law(second)))
     cells = (law(first) @ shares @ law(second).T).ravel()

@@ -36,6 +36,7 @@ WIDE = {
     "questions": [
         {"name": "one", "values": LABELS, "mechanism": "oue"},
         {"name": "two", "values": LABELS[:40]},
+        {"name": "three", "values": LABELS[:30]},
         {"name": "several", "kind": "choices", "values": LABELS[:200]},
         {"name": "number", "kind": "number", "low": 0, "high": 1, "buckets": 512},
     ],
@@ -50,7 +51,7 @@ def survey() -> pldp.Survey:
 @cache
 def tally() -> pldp.Tally:
     reports = simulate(survey(), 1000, seed=1)
-    return pldp.tally(survey(), reports, patterns=True, pairs=[("one", "two")])
+    return pldp.tally(survey(), reports, patterns=True, pairs=[("two", "three")])
 
 
 @cache
@@ -111,7 +112,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "sets": (lambda: pldp.estimate(tally(), "several"), lambda: pldp.estimate(shopping(), "basket")),
     "number": (lambda: pldp.estimate(tally(), "number"), lambda: pldp.estimate(shopping(), "spent")),
     "mean of a number": (lambda: ages(1), lambda: ages(2)),
-    "table": (lambda: pldp.two_way(tally(), "one", "two"), lambda: pldp.two_way(commute(), "late", "mode")),
+    "table": (lambda: pldp.two_way(tally(), "two", "three"), lambda: pldp.two_way(commute(), "late", "mode")),
     "change": (lambda: rounds()[1] - rounds()[0], lambda: rounds()[0] - rounds()[1]),
     "combined groups": (
         lambda: pldp.combine(dict(zip("ab", rounds()[:2], strict=True)), {"a": 0.5, "b": 0.5}),

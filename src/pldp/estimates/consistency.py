@@ -93,18 +93,29 @@ def with_margins(table: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLi
         missing = wanted - np.concatenate([np.maximum(shifted, 0).sum(axis=axis) for axis in (1, 0)])
         if np.abs(missing).max() < MARGIN_ERROR:
             break
-        active = (shifted > 0).astype(np.float64)
-        hessian = np.diag(np.concatenate([active.sum(axis=1), active.sum(axis=0)]) + RIDGE)
-        hessian[:height, height:] = active
-        hessian[height:, :height] = active.T
-        step = np.linalg.solve(hessian, missing)
-        here = dual(point)
+        step, here = _newton_step((shifted > 0).astype(np.float64), missing), dual(point)
         # Where few cells are positive the dual is flat for a while: the step may be far too long.
         for size in 0.25 ** np.arange(20):
             if dual(point + size * step) > here:
                 point = point + size * step
                 break
     return np.maximum(given + point[:height, None] + point[None, height:], 0)
+
+
+def _newton_step(active: FloatArray, missing: FloatArray) -> FloatArray:
+    """Solve [[R, A], [Aᵀ, C]]·step = missing, R and C being the diagonals of the sums of A's rows and columns.
+
+    The larger of both diagonals is eliminated, so that a long table costs no more than its short side.
+    """
+    height, width = active.shape
+    if height < width:
+        turned = _newton_step(active.T, np.concatenate([missing[height:], missing[:height]]))
+        return np.concatenate([turned[width:], turned[:width]])
+    scaled = active / (active.sum(axis=1) + RIDGE)[:, None]
+    short = np.diag(active.sum(axis=0) + RIDGE) - active.T @ scaled
+    columns = np.linalg.solve(short, missing[height:] - scaled.T @ missing[:height])
+    rows = (missing[:height] - active @ columns) / (active.sum(axis=1) + RIDGE)
+    return np.concatenate([rows, columns])
 
 
 def _row_shifts(table: FloatArray, sums: FloatArray) -> FloatArray:

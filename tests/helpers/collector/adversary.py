@@ -35,7 +35,7 @@ import numpy as np
 from helpers.collector.client import call
 from helpers.collector.senders import make_id, receipt_of
 from pldp.collector import Collector, Packed, Settings, Store, Tokens
-from pldp.collector.answers import estimate
+from pldp.collector.answers import Reading, estimate
 from pldp.collector.formats import FORMATS, encode
 from pldp.errors import EstimateError, TallyError
 from pldp.mechanisms import Integers
@@ -116,7 +116,8 @@ class Adversary:
 
     def _shows(self, found: Found, after: Tally, wanted: bytes) -> bool:
         try:
-            return encode(estimate(after, found.question, 1, Settings().planned_reports), "json") == wanted
+            reading = Reading(planned=Settings().planned_reports)
+            return encode(estimate(after, found.question, 1, reading), "json") == wanted
         except (EstimateError, TallyError):
             return json.loads(wanted).get("code") == "no_estimate"
 

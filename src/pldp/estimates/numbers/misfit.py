@@ -228,7 +228,11 @@ def _solve(
     system[:count, :count] = matrix / unit
     system[:count, count:] = -rules.T
     system[count:, :count] = rules
-    found = np.linalg.solve(system, np.concatenate([linear / unit, right]))
+    wanted = np.concatenate([linear / unit, right])
+    try:
+        found = np.linalg.solve(system, wanted)
+    except np.linalg.LinAlgError:  # few reports cannot tell some of these buckets apart: any of their shares will do
+        found = np.linalg.lstsq(system, wanted)[0]
     return found[:count], unit * found[count:]
 
 
