@@ -34,7 +34,10 @@ def test_the_same_without_the_violation_is_not(name: str) -> None:
 
 
 def test_no_false_alarm_in_audits_of_correct_mechanisms() -> None:
-    """A hundred audits (40 in the short form), every mechanism: exact, law of the sampler, and samples; the chance of any false alarm is 1e-4."""
+    """A hundred audits (40 in the short form): exact, law of the sampler, and samples.
+
+    The chance of any false alarm is 1e-4.
+    """
     generator = np.random.default_rng(7)
     mechanisms = [name for name in NAMES if name != LABEL]
     settings = [(name, epsilon) for epsilon in ("0.3", "0.7", "1", "1.3", "2", "2.5", "3", "4") for name in mechanisms]
