@@ -101,7 +101,7 @@ def shown_of(counted: Tally, question: str) -> Result:
 def test_intervals_hold_at_every_look_unless_the_collector_is_told_that_nobody_looks(
     commute: Survey, store: Store, tmp_path: Path, planned: int
 ) -> None:
-    """Overview, exports and closed rounds alike: whoever looked may have closed a round because of what they saw."""
+    """Overview, exports and closed rounds alike: a round may have been closed because of what was seen."""
     tokens, settings = Tokens(tmp_path / "reports.db"), Settings(rate_limit=0, planned_reports=planned)
     app, token = Collector(commute, store, tokens, settings, clock=CLOCK), tokens.create("reader", "read")
     reports = make_reports(commute, 400)

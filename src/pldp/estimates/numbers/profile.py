@@ -189,7 +189,7 @@ class Profile(Record):
         """Tell whether X² rises by more than `most` if this is the share of people below an edge."""
         low, high = known = self._known.get((share, place), _NOTHING)
         if low <= most < high:
-            # Whoever asks a second time, at another confidence, will ask again: then find it exactly.
+            # A second question at another confidence means that more will follow: then find it exactly.
             decide = most if known is _NOTHING else math.nan
             low, high = self._misfit.profile(np.arange(self.fused.size) < place, share, decide)
             self._known[share, place] = low, high
