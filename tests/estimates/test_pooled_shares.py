@@ -220,3 +220,17 @@ def test_confidence_must_be_a_probability() -> None:
     for confidence in (0, 1, 95, float("nan")):
         with pytest.raises(EstimateError, match="confidence must be between 0 and 1"):
             estimate.interval(confidence)
+
+
+def test_a_label_without_protection_that_nobody_reported_still_has_an_error() -> None:
+    question = {"name": "q", "values": ["a", "b", "c"], "unprotected": ["c"]}
+    survey = Survey.read({"pldp": 1, "title": "t", "levels": {"strict": 0.5, "open": 2}, "questions": [question]})
+    people = Population.of_counts(survey, {"q": [30, 30, 0]}, seed=1)
+    counted = tally(survey, simulate_reports(survey, people, seed=1))
+    for pool in ("precision", "size"):
+        found = frequencies(counted, "q", pool=pool)
+        assert found.shares[2] == pytest.approx(0, abs=1e-12)
+        assert 0.001 < found.standard_error[2] < 0.1
+        assert frequencies(counted, "q", pool=pool, target="respondents").standard_error[2] == pytest.approx(
+            0, abs=1e-9
+        )

@@ -157,8 +157,19 @@ class Pooled(Evidence):
         return np.asarray(total)
 
     def variance(self) -> FloatArray:
-        """Return the variance of each share."""
-        return np.maximum(self._total(Decoder.variance, _sampling_variance), 0.0)
+        """Return the variance of each share.
+
+        A label without protection that nobody reported would have none. It gets that of shares with one more report of
+        every value: what never came is no certainty about a population.
+        """
+        found = np.maximum(self._total(Decoder.variance, _sampling_variance), 0.0)
+        if self.target == "respondents" or (found > 0).all():
+            return found
+        parts = zip(self.groups, self.decoders, self.weights, self.own_shares, strict=True)
+        possible = [
+            w**2 / each.reports * decoder.variance(add_reports(own, each.reports)) for each, decoder, w, own in parts
+        ]
+        return np.where(found > 0, found, np.sum(possible, axis=0))
 
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the shares."""
