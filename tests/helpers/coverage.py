@@ -7,6 +7,7 @@ a survey file can say can be a case.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -183,7 +184,7 @@ def truth(cell: Cell) -> dict[str, tuple[float, float]]:
 
 
 Hits = dict[tuple[str, bool], list[bool]]
-"""By label of a row, and whether its interval is marked conservative: whether each run's interval covered."""
+"""By label of a row, and whether most of its intervals are marked conservative: whether each run's interval covered."""
 
 Narrow = Callable[[float, float, float], tuple[float, float]]
 """From estimate, low and high to the ends that are judged: twins make intervals too narrow."""
@@ -191,14 +192,17 @@ Narrow = Callable[[float, float, float], tuple[float, float]]
 
 def judge_runs(cell: Cell, runs: int, narrow: Narrow | None = None, first: int = 0) -> Hits:
     """Return which intervals of so many collections cover the truth."""
-    true, found = truth(cell), {}
+    true = truth(cell)
+    found: dict[str, list[bool]] = {}
+    marked: Counter[str] = Counter()
     for run in range(first, first + runs):
         result = pldp.estimate(draw(cell, run), "q", confidence=CONFIDENCE, **_quick(cell))
         for row, conservative in zip(result.rows(), result.conservative.tolist(), strict=True):
             low, high = (row.low, row.high) if narrow is None else narrow(row.estimate, row.low, row.high)
             least, most = true[row.label]
-            found.setdefault((row.label, conservative), []).append(bool(low <= most and high >= least))
-    return found
+            found.setdefault(row.label, []).append(bool(low <= most and high >= least))
+            marked[row.label] += conservative
+    return {(label, 2 * marked[label] > runs): covered for label, covered in found.items()}
 
 
 def _quick(cell: Cell) -> dict[str, Any]:

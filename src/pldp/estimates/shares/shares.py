@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub
@@ -81,6 +82,14 @@ class Shares(Result):
         """Return the weight of each person; a fit has none."""
         return None if self.fit is not None else super().person_weights()
 
+    @property
+    def conservative(self) -> npt.NDArray[np.bool_]:
+        """Whether a fitted share lies beside 0 or 1, which a fit cannot pass: its interval then holds more often."""
+        if self.fit is None:
+            return super().conservative
+        near = 2 * self.standard_error
+        return np.asarray((self.shares < near) | (self.shares > 1 - near))
+
     @cached_property
     def covariance(self) -> FloatArray:
         """Covariance matrix of the shares."""
@@ -124,9 +133,12 @@ class Shares(Result):
         return norm_cut(self.shares) if method == "norm-cut" else norm_sub(self.shares)
 
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
-        """Return the rows with the consistent share beside each."""
+        """Return the rows with the consistent share beside each; of a fit, also whether it is conservative."""
         rows = super().records(confidence)
-        return [{**row, "consistent": share} for row, share in zip(rows, self.consistent().tolist(), strict=True)]
+        found = [{**row, "consistent": share} for row, share in zip(rows, self.consistent().tolist(), strict=True)]
+        if self.fit is None:
+            return found
+        return [{**row, "conservative": wide} for row, wide in zip(found, self.conservative.tolist(), strict=True)]
 
     def _extras(self, confidence: float) -> dict[str, Any]:
         del confidence
