@@ -1,8 +1,10 @@
 """`pldp reproduce`: run a published experiment again and judge its claims."""
 
 import argparse
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.text import Text
@@ -50,8 +52,7 @@ def _run_all(args: argparse.Namespace) -> None:
     emit_json(args, report)
     console = console_for(args)
     for paper in report["papers"]:
-        held = sum(verdict["holds"] for verdict in paper["verdicts"])
-        console.print(f"{paper['experiment']}: {held} of {len(paper['verdicts'])} claims hold")
+        console.print(f"{paper['experiment']}: {_counts(paper['claims'])}")
     for name in report["missing"]:
         console.print(f"not here: {name} (pldp datasets --download {name})")
     console.print(f"written: {folder / 'report.html'}, {folder / 'report.json'}")
@@ -65,10 +66,28 @@ def _show(console: Console, result: dict[str, Any]) -> None:
     cells = [[_cell(row.get(name, "–")) for name in identifying] for row in rows]
     title = f"{result['experiment']} ({'quick' if result['quick'] else 'full'})"
     console.print(make_table(identifying, cells, numbers, title=title, title_justify="center"))
-    for verdict in result["verdicts"]:
-        mark = ("holds", "green") if verdict["holds"] else ("does not hold", "red")
-        console.print(Text.assemble(mark, f": {verdict['claim']}"))
-        console.print(f"    {verdict['measured']}", style="dim")
+    for claim in result["claims"]:
+        whose = "our own claim, " if claim["ours"] else ""
+        reading = f", read as {claim['reading']}" if claim["reading"] else ""
+        console.print(
+            Text.assemble(_MARKS[claim["verdict"]], f": “{claim['quote']}” ({whose}{claim['where']}{reading})")
+        )
+        console.print(f"    {claim['reason']}", style="dim")
+    console.print(_counts(result["claims"]))
+
+
+_MARKS: Final = {"holds": ("holds", "green"), "fails": ("does not hold", "red"), "undecided": ("undecided", "yellow")}
+
+
+def _counts(claims: Sequence[Mapping[str, Any]]) -> str:
+    """Count the verdicts on claims of the paper; our own are counted apart."""
+    told = []
+    for whose, ours in (("claims", False), ("claims of our own", True)):
+        counts = Counter(claim["verdict"] for claim in claims if claim["ours"] == ours)
+        if counts:
+            words = ", ".join(f"{counts[verdict]} {text[0]}" for verdict, text in _MARKS.items() if counts[verdict])
+            told.append(f"{sum(counts.values())} {whose}: {words}")
+    return "; ".join(told) or "no claims"
 
 
 def _cell(content: object) -> str:

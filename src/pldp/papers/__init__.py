@@ -36,5 +36,5 @@ def reproduce(name: str, *, quick: bool = False, seed: int = 0, progress: Progre
     paper = load_paper(name)
     found = paper.run(quick=quick, seed=seed, progress=progress)
     result = {"experiment": name, "version": __version__, "seed": seed, "quick": quick, **found}
-    verdicts = paper.judge(result).items()
-    return result | {"verdicts": [{"claim": claim, "holds": holds, "measured": m} for claim, (holds, m) in verdicts]}
+    claims = [claim.judge(name, result) | {"number": number} for number, claim in enumerate(paper.claims, 1)]
+    return result | {"claims": claims}

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, Final
 
-Result = Mapping[str, Any]  # what an experiment returned
+from pldp.papers.claim import Claim, Result
+
 Row = Mapping[str, Any]
 
 ILLUSTRATION: Final = "an illustration without data"
@@ -18,13 +19,14 @@ NOTATION: Final = "a list of symbols"
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a figure; `ours` marks a method that the paper does not have."""
+    """One line of a figure; `ours` marks a method that the paper does not have, `printed` numbers that it prints."""
 
     label: str
     x: Sequence[float | str]
     y: Sequence[float]
     error: Sequence[float] = ()
     ours: bool = False
+    printed: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,16 @@ Drawn = Sequence[Panel] | Table
 class Exhibit:
     """One table or figure of a paper, under the number that the paper gives it.
 
-    `draw` makes it from a result, and may find nothing to draw (a quick run has fewer settings); where there is no
-    `draw`, `reason` says why it is not made again.
+    `draw` makes it from a result, and may find nothing to draw, where data are not here, say; where there is no
+    `draw`, `reason` says why it is not made again. `differs` says in one line what is not as in the paper: data,
+    people, runs, parameters.
     """
 
     label: str
     caption: str
     draw: Callable[[Result], Drawn] | None = None
     reason: str = ""
+    differs: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,19 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-Verdicts = dict[str, tuple[bool, str]]
-"""What a paper claims; whether each claim holds in this run, and the numbers that decide."""
+@dataclass(frozen=True)
+class Element:
+    """A definition, algorithm, theorem, baseline, metric, dataset, table or figure of a paper, and where it is here.
+
+    `home` is the dotted name of the code (or a survey key, or a command), `test` the test that holds it to the paper,
+    as file::function below tests/. Where there is none, `reason` says why.
+    """
+
+    label: str
+    what: str
+    home: str = ""
+    test: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,16 +139,17 @@ class Paper:
     """A paper by the name of its folder, with its exhibits in their order.
 
     `datasets` are the data of real people that `run` uses: what ships and what has a publisher. `run` returns `rows`
-    and whatever else is measured, as plain data; `judge` and `notes` (what a reader must know of the data, and what was
-    left out) take what it returned.
+    and whatever else is measured, as plain data; `claims` and `notes` (what a reader must know of the data, and what
+    was left out) are judged and made from what it returned. `elements` lists everything that the paper has.
     """
 
     name: str
     citation: str
     datasets: Sequence[str]
     run: Callable[..., dict[str, Any]]
-    judge: Callable[[Result], Verdicts]
+    claims: Sequence[Claim]
     exhibits: Sequence[Exhibit]
+    elements: Sequence[Element] = ()
     notes: Callable[[Result], Sequence[str]] = lambda _: ()
 
 

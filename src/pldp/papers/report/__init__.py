@@ -17,7 +17,7 @@ from pldp.files import atomic_write
 from pldp.papers import PAPERS, load_paper, reproduce
 from pldp.papers.datasets import PUBLISHED, data_file
 from pldp.papers.paper import Drawn, Exhibit, Paper, Result, Table
-from pldp.papers.report.page import exhibit_markup, report_page
+from pldp.papers.report.page import exhibit_markup, is_about, report_page
 from pldp.plain import json_text
 
 Progress = Callable[[str, int, int], None]
@@ -40,12 +40,14 @@ def reproduce_all(
         for exhibit in paper.exhibits:
             drawn = exhibit.draw(result) if exhibit.draw else ()
             reason = _reason(exhibit, drawn)
-            pictures[paper.name].append(exhibit_markup(exhibit, drawn, reason))
+            about = [claim for claim in result["claims"] if is_about(claim, exhibit.label)]
+            pictures[paper.name].append(exhibit_markup(exhibit, drawn, reason, about, labels_of(paper, result)))
             made = asdict(drawn) if isinstance(drawn, Table) else [asdict(panel) for panel in drawn]
             content = {"not_made": reason} if reason else {"content": made}
             exhibits.append({"label": exhibit.label, "caption": exhibit.caption} | content)
         entry = {"experiment": paper.name, "citation": paper.citation, "notes": list(paper.notes(result))}
-        papers.append(entry | {"verdicts": result["verdicts"], "exhibits": exhibits})
+        elements = [asdict(element) for element in paper.elements]
+        papers.append(entry | {"claims": result["claims"], "exhibits": exhibits, "elements": elements})
     report = {
         "version": __version__,
         "versions": {name: version(name) for name in ("numpy", "scipy", "pyarrow", "matplotlib")}
@@ -89,4 +91,11 @@ def _write(path: Path, text: str) -> None:
 def _reason(exhibit: Exhibit, found: Drawn) -> str:
     """Say why an exhibit has nothing to show; nothing if it has."""
     shown = found.rows if isinstance(found, Table) else any(panel.series for panel in found)
-    return "" if shown else exhibit.reason or "this run was quick and left its settings out"
+    return "" if shown else exhibit.reason or "this run has nothing to draw it from"
+
+
+def labels_of(paper: Paper, result: Result) -> list[tuple[str, bool]]:
+    """Return the methods of all figures of a paper, and whether they are ours: each has one colour throughout."""
+    drawn = [exhibit.draw(result) for exhibit in paper.exhibits if exhibit.draw]
+    panels = [panel for each in drawn if not isinstance(each, Table) for panel in each]
+    return list(dict.fromkeys((series.label, series.ours) for panel in panels for series in panel.series))

@@ -14,8 +14,8 @@ _COLUMNS: Final = 3
 _WIDTH: Final = 9.6  # inches of a figure, whatever the number of panels
 
 
-def draw(panels: Sequence[Panel]) -> Any:
-    """Return a figure with all panels."""
+def draw(panels: Sequence[Panel], labels: Sequence[tuple[str, bool]] = ()) -> Any:
+    """Return a figure with all panels; `labels` are all methods of a paper, so that each has one colour throughout."""
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - optional
         from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter  # noqa: PLC0415 - optional
@@ -26,12 +26,14 @@ def draw(panels: Sequence[Panel]) -> Any:
     figure = Figure(figsize=(_WIDTH, height), layout="constrained")
     grid = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).flat
     known: dict[str, Any] = {}
-    styles = _styles(panels)
+    styles = _styles(labels or [(series.label, series.ours) for panel in panels for series in panel.series])
     for panel, axes in zip(panels, grid, strict=False):
         for place, series in enumerate(panel.series):
             error = series.error if len(series.error) == len(series.y) else None
             x, style = _places(series, (place - (len(panel.series) - 1) / 2) / len(panel.series)), styles[series.label]
             line = {} if x is series.x else {"linestyle": ""}
+            if series.printed:
+                line = {"linestyle": ":", "markerfacecolor": "white", "markersize": 6}
             known[series.label] = axes.errorbar(x, series.y, yerr=error, capsize=2, elinewidth=0.8, **(style | line))
         names = list(dict.fromkeys(name for series in panel.series for name in series.x))
         if _has_names(names):
@@ -63,9 +65,9 @@ def _places(series: Series, shift: float) -> Sequence[Any]:
     return [place + 0.6 * shift for place in range(len(series.x))] if _has_names(series.x) else series.x
 
 
-def _styles(panels: Sequence[Panel]) -> dict[str, dict[str, Any]]:
+def _styles(known: Sequence[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
     """A label looks the same in all panels."""
-    labels = dict.fromkeys((series.label, series.ours) for panel in panels for series in panel.series)
+    labels = dict.fromkeys(known)
     thin = zip((label for label, ours in labels if not ours), cycle(_COLOURS), cycle(_MARKERS), strict=False)
     thick = zip((label for label, ours in labels if ours), cycle(_OURS), strict=False)
     theirs, our = {"markersize": 4, "linewidth": 1.1, "zorder": 2}, {"markersize": 7, "linewidth": 2.2, "zorder": 3}
