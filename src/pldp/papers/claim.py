@@ -153,7 +153,7 @@ def ratio(value: float, error: float, other: float, other_error: float) -> tuple
 
 
 def _one_of(findings: Sequence[Finding], order: Sequence[Verdict], end: Callable[..., Finding], words: str) -> Finding:
-    """Return the finding that decides: of those with the first verdict of the order, the one of least or most margin."""
+    """Return the finding that decides: of those with the first verdict in the order, that of least or most margin."""
     if not findings:
         return Finding("undecided", words or "this run has nothing to judge by")
     verdict = next(each for each in order if any(finding.verdict == each for finding in findings))
