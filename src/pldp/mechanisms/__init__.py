@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.response.channel import RandomizedResponse
     from pldp.mechanisms.response.values import ItemResponse, ValueResponse, WeightedResponse
     from pldp.mechanisms.rounding.channel import StochasticRounding
-    from pldp.mechanisms.set_channel import SetChannel, build_whole_set, planned_share
+    from pldp.mechanisms.set_channel import SetChannel, build_whole_set, hideable_whole_sets, planned_share
     from pldp.mechanisms.sets.channel import ItemEpsilon, ItemSet, item_places, places_of, set_of
     from pldp.mechanisms.subset.channel import SubsetSelection
     from pldp.mechanisms.subset.items import ItemSubset
@@ -64,9 +64,9 @@ __all__ = [
     "RandomizedResponse", "SampledBoxes", "SetChannel", "SquareWave", "Stages", "StochasticRounding",
     "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse",
     "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages", "build_whole_set", "enough_points",
-    "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak",
-    "micro_epsilon", "most_accurate", "names", "places_of", "planned_share", "position", "pure", "read",
-    "read_stages", "report_promise", "round_at_random", "set_of", "suitable", "value_and_level_epsilon",
+    "epsilon_text", "family", "hideable", "hideable_whole_sets", "idue_error", "idue_optimum", "item_places",
+    "label_promises", "level_leak", "micro_epsilon", "most_accurate", "names", "places_of", "planned_share", "position",
+    "pure", "read", "read_stages", "report_promise", "round_at_random", "set_of", "suitable", "value_and_level_epsilon",
     "value_promise",
 ]  # fmt: skip
 
@@ -114,7 +114,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),
         "pldp.mechanisms.response.values": ("ItemResponse", "ValueResponse", "WeightedResponse"),
         "pldp.mechanisms.rounding.channel": ("StochasticRounding",),
-        "pldp.mechanisms.set_channel": ("SetChannel", "build_whole_set", "planned_share"),
+        "pldp.mechanisms.set_channel": ("SetChannel", "build_whole_set", "hideable_whole_sets", "planned_share"),
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
         "pldp.mechanisms.subset.channel": ("SubsetSelection",),
         "pldp.mechanisms.subset.items": ("ItemSubset",),

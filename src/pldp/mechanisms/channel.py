@@ -36,8 +36,8 @@ from pldp.records import Brief
 Domain = Literal["labels", "sets", "numbers"]
 """What the values of a channel are."""
 
-Odds = list[tuple[Fraction, int]]
-"""Factors of a likelihood ratio: (ratio, power)."""
+Odds = list[tuple[Fraction | float, int]]
+"""Factors of a likelihood ratio: (ratio, power); a ratio of `math.inf` where an output proves something."""
 
 
 @dataclass(frozen=True, repr=False)

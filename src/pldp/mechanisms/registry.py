@@ -9,6 +9,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from operator import attrgetter
 from typing import Final, TypeVar
 
 from pldp.epsilon import Micro
@@ -145,17 +146,18 @@ def most_accurate(
     answer_bytes: int = ANSWER_BYTES,
     *,
     alike: float = ALIKE,
-    rank: Callable[[Sequence[SomeChannel]], int] = blocks,
+    rank: Callable[[Sequence[SomeChannel]], Micro] = blocks,
+    variance: Callable[[SomeChannel], float] = attrgetter("equal_variance"),
 ) -> tuple[SomeChannel, ...]:
     """Return the most accurate of several sets of channels, one channel per level, whose answers are short enough.
 
-    That is the least variance of a pooled share of 1/k. Among those that are hardly less accurate (a variance of
+    That is the least `variance` of a pooled share, by default one of 1/k. Among those that are hardly less accurate (a variance of
     `alike` times the least one) the smallest `rank` counts, then the order of the choices.
     """
     fit = [tuple(channels) for channels in choices if max(each.form.bytes for each in channels) <= answer_bytes]
     if not fit:
         raise EpsilonError(f"answer_bytes must leave room for an answer; none takes only {answer_bytes:,}")
-    errors = [1 / sum(1 / each.equal_variance for each in channels) for channels in fit]
+    errors = [1 / sum(1 / variance(each) for each in channels) for channels in fit]
     near = [channels for channels, error in zip(fit, errors, strict=True) if error <= alike * min(errors)]
     return min(near, key=rank)
 

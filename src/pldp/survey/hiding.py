@@ -1,6 +1,7 @@
 """Read `hide_level`: which channels hide the level within a cap, and the channel of the label."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pldp.budgets import Level, epsilon_text
@@ -10,6 +11,7 @@ from pldp.mechanisms import (
     LARGEST_TOTAL,
     MICRO,
     Channel,
+    Micro,
     PureChannel,
     RandomizedResponse,
     level_leak,
@@ -26,6 +28,12 @@ ALIKE: Final = 1.05
 
 It is more than where levels show: a few percent of the error are worth a sixth of what reports tell about the level.
 """
+
+SHOWN: Final = (
+    "some reports are possible at one level only, so that they show it; let a label be unprotected at every level or at "
+    "none, or let reports show the level"
+)
+"""What is wrong with channels whose outputs prove a level."""
 
 LABEL: Final = RandomizedResponse  #: The mechanism that replaces the level by a label.
 
@@ -53,16 +61,21 @@ class Hiding(NamedTuple):
             return None
         return (self.leak_cap - (self.micro_epsilon or LEAST_LABEL_EPSILON)) // self.questions
 
-    def choose(self, entry: Entry, candidates: Iterable[tuple[Channel, ...]]) -> tuple[Channel, ...]:
+    def choose(
+        self, entry: Entry, candidates: Iterable[tuple[Channel, ...]], variance: Callable[[Channel], float]
+    ) -> tuple[Channel, ...]:
         """Choose channels of one form whose leak stays within the cap: the least leak at about the least error."""
         with naming(entry.key):
             leaks = {channels: level_leak(channels) for channels in candidates}
         if not leaks:
             rule = "must give reports of one form at every level, or their form shows the level"
             fail(f"hide_level: {entry.key}.mechanism", rule, next(iter(entry.mechanisms().values())))
-        allowed = [channels for channels, leak in leaks.items() if self.room is None or leak <= self.room]
+        if min(leaks.values()) == math.inf:
+            raise SurveyError(f"hide_level: {entry.key}: {SHOWN}")
+        room = LARGEST_TOTAL * MICRO if self.room is None else self.room
+        allowed = [channels for channels, leak in leaks.items() if leak <= room]
         if not allowed:
-            least: dict[str, int] = {}
+            least: dict[str, Micro] = {}
             for channels, leak in leaks.items():
                 least[channels[0].mechanism] = min(leak, least.get(channels[0].mechanism, leak))
             known = ", ".join(f"{name} {epsilon_text(leak)}" for name, leak in least.items())
@@ -71,7 +84,7 @@ class Hiding(NamedTuple):
                 f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}"
             )
         with naming(entry.key):
-            return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak)
+            return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak, variance=variance)
 
 
 def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hiding | None:
@@ -116,8 +129,11 @@ def _leak(question: Question) -> int:
     if reason is not None:
         raise SurveyError(f"hide_level: question {question.name}: {reason}")
     try:
-        return level_leak(question.channels)
+        leak = level_leak(question.channels)
     except EpsilonError:
         names = ", ".join(channel.mechanism for channel in question.channels)
         rule = "must give reports of one form at every level, or their form shows the level"
         fail(f"hide_level: question {question.name}.mechanism", rule, names)
+    if leak == math.inf:
+        raise SurveyError(f"hide_level: question {question.name}: {SHOWN}")
+    return int(leak)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from pldp.budgets import Cost, Level, epsilon_text
@@ -131,7 +132,7 @@ class Question(ABC):
         if entry.hiding is not None and len(set(mechanisms.values())) == 1 and not any(weights.values()):
             candidates = cls.hidden_candidates(entry, next(iter(mechanisms.values())), size, budgets)
             if candidates is not None:
-                return entry.hiding.choose(entry, candidates)
+                return entry.hiding.choose(entry, candidates, cls.planned_variance(entry, size))
         channels = []
         for level, budget in zip(entry.levels, budgets, strict=True):
             where = f"{entry.key}, level {level.name}"
@@ -158,6 +159,11 @@ class Question(ABC):
     ) -> Iterator[tuple[Channel, ...]] | None:
         """Yield channels of one form, one per level, among which `hide_level` chooses; `None`: as where levels show."""
         return None
+
+    @classmethod
+    def planned_variance(cls, entry: Entry, size: int) -> Callable[[Channel], float]:  # noqa: ARG003 - others differ
+        """Return the error of a channel by which candidates are compared."""
+        return attrgetter("equal_variance")
 
     @classmethod
     def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import too_small
+from pldp.mechanisms.channel import Channel, Odds, too_small
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.set_channel import SetChannel
 
@@ -68,6 +68,11 @@ class ItemSet(SetChannel):
             if not 0 <= raised < kept <= BIT_TOTAL:
                 rule = "a present item must be reported more often than an absent one: 0 <= raised < kept <= 2^32"
                 raise EpsilonError(f"item {place}: {rule}, not {raised}, {kept}")
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """Nothing else has a budget for every item."""
+        return True
 
     @property
     def _pairs(self) -> Iterator[tuple[int, int]]:
@@ -182,12 +187,30 @@ class ItemSet(SetChannel):
         below = draw_bits(random(BITS * length), length, weights)
         return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")
 
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Multiply over items: each bit, of a present item or an absent one, speaks as much as it can."""
+        if not isinstance(other, ItemSet) or other.size != self.size:
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        kinds = Counter(zip(self._pairs, other._pairs, strict=True))
+        return [(_largest_odds(*both, same_value=same_value), count) for both, count in kinds.items()]
+
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
         bits = as_int(output)
         weights = [kept if value >> item & 1 else raised for item, (kept, raised) in enumerate(self._pairs)]
         chances = ((Fraction(weight, BIT_TOTAL), bits >> item & 1) for item, weight in enumerate(weights))
         return math.prod((one if bit else 1 - one for one, bit in chances), start=Fraction(1))
+
+
+def _largest_odds(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> Fraction | float:
+    """Return the largest ratio of the probabilities of a bit, each given by its weights if present and if absent."""
+    states = [(0, 0), (1, 1), *([] if same_value else [(0, 1), (1, 0)])]
+    found: list[Fraction | float] = []
+    for mine, theirs in states:
+        for more, less in ((own[mine], other[theirs]), (BIT_TOTAL - own[mine], BIT_TOTAL - other[theirs])):
+            if more:
+                found.append(Fraction(more, less) if less else math.inf)
+    return max(found)
 
 
 def _sum(odds: Iterable[tuple[int, int]]) -> Micro:
