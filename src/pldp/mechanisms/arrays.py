@@ -34,11 +34,28 @@ from pldp.mechanisms.registry import build, names
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
 if TYPE_CHECKING:
-    from pldp.mechanisms.sets.arrays import SetArrays, bit_columns, joint_of, patterns_of
+    from pldp.mechanisms.sets.arrays import (
+        SetArrays,
+        SetPatterns,
+        bit_columns,
+        independent_patterns,
+        joint_of,
+        patterns_of,
+    )
     from pldp.mechanisms.tracking.stages import Stages
 
 __getattr__ = lazy_exports(
-    __name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns", "joint_of", "patterns_of")}
+    __name__,
+    {
+        "pldp.mechanisms.sets.arrays": (
+            "SetArrays",
+            "SetPatterns",
+            "bit_columns",
+            "independent_patterns",
+            "joint_of",
+            "patterns_of",
+        )
+    },
 )[0]
 
 Values = npt.NDArray[Any]

@@ -64,6 +64,10 @@ class MixedItemSets(SetPatterns):
         distinct, back = np.unique(codes, return_inverse=True)
         return np.asarray(self._solutions(distinct, len(chosen))[back.reshape(-1)][:, own.reshape(-1)])
 
+    def least_noise(self, items: int) -> float:
+        """Items differ, and may have none."""
+        return 0.0
+
     def _solutions(self, codes: IntArray, items: int) -> FloatArray:
         """Return W of all patterns of so many items for each code of kinds, solved once."""
         new = [code for code in codes.tolist() if (items, code) not in self._solved]
