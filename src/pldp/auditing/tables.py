@@ -56,6 +56,12 @@ class Table(ABC):
         pairs = product(self.values(), repeat=2)
         return [reduce(larger, (self.odds(one, self, two)[0] for one, two in pairs if one != two))]
 
+    def level_odds(self, other: Table, *, values: bool) -> set[tuple[Ratio, ...]]:
+        """What outputs tell between this level and another one, of one value or, with `values`, of any two."""
+        own = self.values()
+        pairs = ((one, two) for one in own for two in (own if values else (one,)))
+        return {tuple(self.odds(one, other, two)) for one, two in pairs if other is not self or one != two}
+
     def check(self) -> str | None:
         """Say what is wrong with the integers themselves, if anything: probabilities that do not sum to 1."""
         return None
@@ -254,6 +260,22 @@ class Sets(Bits):
     def item_odds(self, item: int) -> Ratio:
         """What a report tells about the presence of one item of a set, for it and against it, the larger."""
         return larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))
+
+    def level_odds(self, other: Table, *, values: bool) -> set[tuple[Ratio, ...]]:
+        """Every item by itself, present or absent, speaks as much as it can: sets are made of any of them."""
+        assert isinstance(other, Sets)  # noqa: S101
+        states = [(one, two) for one in (0, 1) for two in (0, 1) if values or one == two]
+        found: list[Ratio] = []
+        for own, others in zip(self._weights, other._weights, strict=True):
+            ones = [(own[one], others[two], 1) for one, two in states]
+            bits = [*ones, *((BIT - mine, BIT - theirs, 1) for mine, theirs, _ in ones)]
+            found.append(reduce(larger, (odds for odds in bits if odds[0])))
+        return {tuple((more, less, count) for (more, less, _), count in Counter(found).items())}
+
+    @property
+    def _weights(self) -> list[tuple[int, int]]:
+        """2³² times the probability that the bit of each item is 1, where a set lacks it and where it has it."""
+        return list(zip(self.raised, self.kept, strict=True))
 
     def plain(self) -> list[Ratio]:
         """What a report tells between a set and the set of all other items."""

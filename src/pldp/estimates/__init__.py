@@ -16,6 +16,7 @@ from pldp.estimates.options import Options
 from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Row
 from pldp.estimates.results import Results
 from pldp.estimates.rounds import Change, change
+from pldp.estimates.sets.hidden import HiddenBaskets, hidden_item_variance
 from pldp.estimates.sets.itemsets import PLAIN_RATES, Itemsets, Rates, Rule, itemsets
 from pldp.estimates.sets.supports import Baskets, SetSupports, baskets_of, supports
 from pldp.estimates.shares.frequencies import frequencies
@@ -32,11 +33,11 @@ from pldp.estimates.verb import applies, estimate
 
 __all__ = [
     "PLAIN_RATES", "QUANTILES", "Baskets", "Change", "ChangeTest", "Combined", "Decoder", "Density", "Fit", "Forgery",
-    "ForgeryTest", "FusedLikelihood", "Group", "GroupReports", "GroupShares", "HiddenReports", "Homogeneity",
-    "Interval", "Itemsets", "LevelShare", "Mean", "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result",
+    "ForgeryTest", "FusedLikelihood", "Group", "GroupReports", "GroupShares", "HiddenBaskets", "HiddenReports",
+    "Homogeneity", "Interval", "Itemsets", "LevelShare", "Mean", "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result",
     "Results", "Row", "Rule", "SetSupports", "Sets", "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of",
     "centres", "change", "check_known", "combine", "correct_shares", "density", "em", "estimate",
-    "expected_covariance", "forgery_of", "frequencies", "group", "itemsets", "joint_likelihood", "likelihood_fit",
+    "expected_covariance", "forgery_of", "frequencies", "group", "hidden_item_variance", "itemsets", "joint_likelihood", "likelihood_fit",
     "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub", "personal_frequencies",
     "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights", "supports", "trend",
     "two_way", "with_margins",

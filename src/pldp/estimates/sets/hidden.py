@@ -34,11 +34,23 @@ from pldp.estimates.options import Target, check_pooling
 from pldp.estimates.result import Homogeneity, Note
 from pldp.estimates.sets.dependence import item_dependence
 from pldp.estimates.sets.groups import Arrays, ItemGroup, ItemGroups, Places
-from pldp.mechanisms import Channel
-from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, SetPatterns, arrays, independent_patterns, patterns_of
+from pldp.mechanisms import CategoricalChannel, Channel
+from pldp.mechanisms.arrays import (
+    FloatArray,
+    IntArray,
+    SetArrays,
+    SetPatterns,
+    arrays,
+    independent_patterns,
+    label_arrays,
+    patterns_of,
+)
 from pldp.records import Record
 from pldp.tallies import Columns, columns_of
 
+
+_MANY: Final = 1 << 40
+"""Reports at which expected counts are whole numbers, nearly enough."""
 
 UNSURE: Final = 0.25
 """Standard error of the share of a level from which on errors of supports are rough."""
@@ -202,6 +214,32 @@ class HiddenGroups(_Labelled):
                 if sets.shape[1] <= group.arrays.largest:
                     found[:, place] += weight * chance * (group.arrays.moment(sets, shown, chosen) - support)
         return found
+
+
+def hidden_item_variance(
+    channels: Sequence[Channel], label_channel: CategoricalChannel, shares: FloatArray, supports: FloatArray
+) -> FloatArray:
+    """Return the variance of each item's support from one report, if these shares of levels and supports are true.
+
+    Reports are pooled as those of `HiddenGroups` are, whose errors shrink with the root of the number of reports.
+
+    >>> from pldp.mechanisms import ItemSet, RandomizedResponse
+    >>> channels = [ItemSet.of([epsilon] * 2) for epsilon in (500_000, 2_000_000)]
+    >>> label = RandomizedResponse.of(2, 1_000_000)
+    >>> hidden_item_variance(channels, label, np.array([0.5, 0.5]), np.array([0.05, 0.5])).round(2)
+    array([0.81, 0.93])
+    """
+    matrix = label_arrays(label_channel).matrix()
+    mix = LevelMix(matrix, np.rint(matrix @ shares * _MANY).astype(np.int64))
+    levels = tuple(arrays(channel) for channel in channels)
+    shown = tuple(np.flatnonzero(mix.counts).tolist())
+    groups = tuple(
+        _LabelGroup(channels[0], int(mix.counts[label]), levels[0].mixed(levels, mix.posterior[label]))
+        for label in shown
+    )
+    own = np.tile(supports, (len(groups), 1))
+    together = HiddenGroups(groups, "precision", "population", own, (), mix=mix, levels=levels, labels=shown)
+    return np.asarray(together.expected_error(np.arange(len(supports))[:, None]) ** 2 * mix.reports)
 
 
 class _FreePatterns(SetPatterns):
