@@ -132,7 +132,7 @@ class Question(ABC):
         if entry.hiding is not None and len(set(mechanisms.values())) == 1 and not any(weights.values()):
             candidates = cls.hidden_candidates(entry, next(iter(mechanisms.values())), size, budgets)
             if candidates is not None:
-                return entry.hiding.choose(entry, candidates, cls.planned_variance(entry, size))
+                return entry.hiding.choose(entry, candidates, cls.planned_variance(entry, size), cls.tells_less(entry))
         channels = []
         for level, budget in zip(entry.levels, budgets, strict=True):
             where = f"{entry.key}, level {level.name}"
@@ -164,6 +164,11 @@ class Question(ABC):
     def planned_variance(cls, entry: Entry, size: int) -> Callable[[Channel], float]:  # noqa: ARG003 - others differ
         """Return the error of a channel by which candidates are compared."""
         return attrgetter("equal_variance")
+
+    @classmethod
+    def tells_less(cls, entry: Entry) -> str:  # noqa: ARG003 - others know something
+        """Say how a question would tell less about hidden levels, as the end of a sentence."""
+        return ""
 
     @classmethod
     def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:

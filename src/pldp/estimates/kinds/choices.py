@@ -46,6 +46,11 @@ class Sets(Result):
         """The supports of the items."""
         return self.support
 
+    @property
+    def fitted(self) -> bool:
+        """Whether the supports rest on a fitted mix of levels."""
+        return bool(self.levels)
+
     def person_weights(self) -> PersonWeights | None:
         """Return the weight of each person in the support of every item; hidden levels leave it unknown."""
         if not self.groups:

@@ -266,7 +266,7 @@ class ItemSetArrays(SetArrays):
             p, q = (each[column][:, None, None] for each in (self.truth_support, self.other_support))
             absent, present = halves[:, :, 0], halves[:, :, 1]
             ones = p * present + q * absent
-            found = np.stack([absent + present - ones, ones], axis=2).reshape(len(sets), -1)
+            found = np.stack([absent + present - ones, ones], axis=2).reshape(len(sets), 1 << size)
         return found
 
     def pattern_chances(self, sets: IntArray, supports: FloatArray) -> FloatArray:

@@ -55,28 +55,28 @@ class MixedItemSets(SetPatterns):
         size = sets.shape[1]
         chosen = [item for item in range(size) if part >> item & 1]
         patterns = np.arange(1 << size)
-        own = np.asarray(sum((patterns >> item & 1) << place for place, item in enumerate(chosen)), np.int64)
-        if len(self._examples) == 1:
-            sets = sets[:1]
+        bits = ((patterns >> item & 1) << place for place, item in enumerate(chosen))
+        own = sum(bits, np.zeros(1 << size, np.int64))
         base = len(self._examples)
-        codes = np.asarray(sum(self._kinds[sets[:, item]] * base**place for place, item in enumerate(chosen)))
-        codes = np.broadcast_to(codes, len(sets))
-        distinct, back = np.unique(codes, return_inverse=True)
-        return np.asarray(self._solutions(distinct, len(chosen))[back.reshape(-1)][:, own.reshape(-1)])
+        if base == 1:
+            return self._solutions([0], len(chosen))[:, own]
+        kinds = (self._kinds[sets[:, item]] * base**place for place, item in enumerate(chosen))
+        distinct, back = np.unique(sum(kinds, np.zeros(len(sets), np.int64)), return_inverse=True)
+        return np.asarray(self._solutions(distinct.tolist(), len(chosen))[back.reshape(-1)][:, own])
 
     def least_noise(self, items: int) -> float:
         """Items differ, and may have none."""
         return 0.0
 
-    def _solutions(self, codes: IntArray, items: int) -> FloatArray:
+    def _solutions(self, codes: list[int], items: int) -> FloatArray:
         """Return W of all patterns of so many items for each code of kinds, solved once."""
-        new = [code for code in codes.tolist() if (items, code) not in self._solved]
+        new = [code for code in codes if (items, code) not in self._solved]
         step = max(1, _ENTRIES >> 2 * items)
         for start in range(0, len(new), step):
             some = new[start : start + step]
             for code, found in zip(some, self._solve(np.array(some, np.int64), items), strict=True):
                 self._solved[items, code] = found
-        return np.array([self._solved[items, code] for code in codes.tolist()])
+        return np.array([self._solved[items, code] for code in codes]).reshape(len(codes), 1 << items)
 
     def _solve(self, codes: IntArray, items: int) -> FloatArray:
         base, matrix = len(self._examples), np.zeros((len(codes), 1 << items, 1 << items))

@@ -103,6 +103,11 @@ class Choices(LabelQuestion):
         return lambda channel: channel.item_variance(share)
 
     @classmethod
+    def tells_less(cls, entry: Entry) -> str:
+        """Reports with a bit for every label tell about the level with each of them."""
+        return "" if entry.table.get("budget") == SET else f'; one budget for the whole set (budget = "{SET}") tells less'
+
+    @classmethod
     def per_value(cls, entry: Entry, budget: Micro | Budgets) -> bool | None:  # noqa: ARG003 - labels differ by budget
         """Whole sets may be protected by any mechanism, labels by one that has a budget for each."""
         return None if entry.table.get("budget") == SET else True
