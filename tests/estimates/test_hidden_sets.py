@@ -72,7 +72,7 @@ def reports(
             found.append(np.sum(parts, axis=0))
         else:
             found.append(np.concatenate(parts))
-    return HiddenBaskets(tuple(channels), LevelMix.of(label, counts.tolist()), tuple(found))
+    return HiddenBaskets(tuple(channels), LevelMix.of(label, counts.tolist()), tuple(found), ("strict", "open"))
 
 
 def draw(name: str, people: int, seed: int, label: int = MICRO) -> HiddenBaskets:
@@ -245,6 +245,21 @@ def test_a_result_from_hidden_levels_is_like_any_other(keys: dict[str, str]) -> 
     assert supports(groups, items, [["a"]]).support[0] == pytest.approx(result.support[0])
     with pytest.raises(EstimateError, match="pool must be precision where levels are hidden"):
         pldp.estimate(tally, "q", pool="size")
+
+
+def test_a_known_mix_makes_errors_smaller_and_a_wrong_one_is_noticed() -> None:
+    tally, third = counted(hide=0.2), 1 / 3
+    plain = pldp.estimate(tally, "q", largest=1)
+    known = pldp.estimate(tally, "q", largest=1, mix={"strict": third, "middle": third, "open": third})
+    bounded = pldp.estimate(tally, "q", largest=1, mix={"strict": (0.25, 0.4), "open": (0.25, 0.4)})
+    assert known.standard_error[3] < bounded.standard_error[3] < plain.standard_error[3]
+    low, high = known.interval(1 - FALSE_ALARM)
+    assert ((low < SUPPORTS) & (SUPPORTS < high)).all()
+    assert any("the shares of the levels are the given ones" in each for each in known.assumptions)
+    assert any("is not used here" in each for each in known.assumption_free.assumptions)
+    assert known.assumption_free.support == pytest.approx(plain.assumption_free.support)
+    wrong = pldp.estimate(counted(), "q", largest=1, mix={"strict": 0.9})
+    assert "mix-contradicted" in {note.code for note in wrong.notes}
 
 
 def test_supports_that_assume_nothing_are_left_out_where_they_would_say_nothing() -> None:

@@ -17,7 +17,7 @@ from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import Choices
 from pldp.tallies import Tally
 
-OPTIONS: Final = (*SHARED, "min_support", "largest")
+OPTIONS: Final = (*SHARED, "min_support", "largest", "mix")
 
 METHODS: Final = ()
 
@@ -77,7 +77,7 @@ class Sets(Result):
 
 def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     """Return the supports of all items and the frequent sets."""
-    baskets, items = baskets_of(tally, question.name)
+    baskets, items = baskets_of(tally, question.name, mix=options.mix)
     together = put_together(baskets, len(items), options.pool, options.target)
     if isinstance(together, HiddenGroups):
         return _hidden(question, together, options)

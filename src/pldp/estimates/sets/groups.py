@@ -116,9 +116,9 @@ class ItemGroups(Record):
         return cls(made, pool, target, supports, columns, lacking, **further)
 
     @property
-    def about_levels(self) -> str:
+    def about_levels(self) -> tuple[str, ...]:
         """What is assumed about the choice of levels."""
-        return SAME_SUPPORTS if self.pool == "precision" and len(self.groups) > 1 else BY_SIZE
+        return (SAME_SUPPORTS if self.pool == "precision" and len(self.groups) > 1 else BY_SIZE,)
 
     @cached_property
     def reports(self) -> int:

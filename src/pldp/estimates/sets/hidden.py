@@ -20,7 +20,7 @@ whose mean is 1 for a person of any level who has all items, and 0 for any other
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -29,7 +29,16 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.mix import LevelMix
-from pldp.estimates.notes import FREE_CHOICE, LABELS_SAY_LITTLE, TESTED_CHOICE, UNTESTED_CHOICE
+from pldp.estimates.mix_bounds import MixBounds
+from pldp.estimates.notes import (
+    FREE_CHOICE,
+    LABELS_SAY_LITTLE,
+    MIX_NOT_USED,
+    TESTED_CHOICE,
+    UNTESTED_CHOICE,
+    given_mix,
+    mix_contradicted,
+)
 from pldp.estimates.options import Target, check_pooling
 from pldp.estimates.result import Homogeneity, Note
 from pldp.estimates.sets.dependence import item_dependence
@@ -60,12 +69,13 @@ UNSURE: Final = 0.25
 class HiddenBaskets(Record):
     """Reports of sets whose levels are hidden: the channel of every level, the labels, and the outputs of each label.
 
-    Outputs are packed rows of bits, counts of integers, or whatever counts them.
+    Outputs are packed rows of bits, counts of integers, or whatever counts them; `names` are those of the levels.
     """
 
     channels: tuple[Channel, ...]
     mix: LevelMix
     outputs: tuple[npt.NDArray[Any] | Columns, ...]
+    names: tuple[str, ...]
 
     def together(self, size: int, pool: str, target: Target) -> HiddenGroups:
         """Put the labels together; refuse pooling by the size of levels, which reports do not show."""
@@ -86,7 +96,7 @@ class HiddenBaskets(Record):
             _LabelGroup(self.channels[0], own.reports, levels[0].mixed(levels, self.mix.posterior[label]))
             for label, own in zip(shown, columns, strict=True)
         )
-        about = {"mix": self.mix, "levels": levels, "labels": tuple(shown)}
+        about = {"mix": self.mix, "levels": levels, "labels": tuple(shown), "names": self.names}
         return HiddenGroups.together(made, columns, "precision", target, **about)
 
     def _columns(self, label: int) -> Columns:
@@ -108,16 +118,12 @@ class _LabelGroup(ItemGroup):
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Labelled(ItemGroups):
-    """Groups by label: the mix of levels, the array form of every level, and the label of each group."""
+    """Groups by label: the mix of levels, array form and name of every level, and the label of each group."""
 
     mix: LevelMix
     levels: tuple[SetArrays, ...]
     labels: tuple[int, ...]
-
-    @property
-    def _from_labels(self) -> FloatArray:
-        """What a report that shows the label of each group (rows) counts for the share of each level."""
-        return np.asarray(self.mix.inverse.T[list(self.labels)])
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -133,12 +139,14 @@ class HiddenGroups(_Labelled):
             counts[label] = columns.pattern_counts(singles)
         fitted = (self.weights(singles) * self.own_supports).sum(axis=0)
         possible = np.clip(fitted, 1 / self.reports, 1 - 1 / self.reports)
-        return item_dependence(self.mix, self.levels, counts, possible)
+        # A mix that was given may be wrong; the test must not blame that on levels that depend on items.
+        from_labels = replace(self.mix, bounds=MixBounds.free(len(self.levels)))
+        return item_dependence(from_labels, self.levels, counts, possible)
 
     @property
-    def about_levels(self) -> str:
-        """What is assumed about the choice of levels."""
-        return UNTESTED_CHOICE if self.dependence is None else TESTED_CHOICE
+    def about_levels(self) -> tuple[str, ...]:
+        """What is assumed about the choice of levels, and what was given about their mix."""
+        return (UNTESTED_CHOICE if self.dependence is None else TESTED_CHOICE, *given_mix(self.names, self.mix))
 
     def homogeneity(self) -> Homogeneity | None:
         """Test whether the level depends on having an item."""
@@ -164,7 +172,8 @@ class HiddenGroups(_Labelled):
         """People that one forged report can count as in an item's support, as output and as label."""
         singles = np.arange(self.levels[0].channel.size)[:, None]
         weights, had = self.weights(singles), independent_patterns(singles, self.item_supports)
-        by_label = self._from_labels @ self._slopes(weights, singles, had, [0]).T  # labels × items
+        counted = self.mix.report_weights.T[list(self.labels)]
+        by_label = counted @ self._slopes(weights, singles, had, [0]).T  # labels × items
         largest = 0.0
         for group, taken, weight, size in zip(self.groups, by_label, weights, self.sizes, strict=True):
             counts = group.arrays.pattern_weights(singles, 1) / group.arrays.telling(1)
@@ -174,19 +183,17 @@ class HiddenGroups(_Labelled):
     def notes(self) -> tuple[Note, ...]:
         """Say so where labels barely tell how people chose, or contradict every mix: then the scale is unsure."""
         spread = float(np.sqrt(np.diag(self.mix.covariance).max()))
-        if spread > UNSURE:
-            return (LABELS_SAY_LITTLE,)
-        return ()
+        return (*mix_contradicted(self.mix), *((LABELS_SAY_LITTLE,) if spread > UNSURE else ()))
 
     def free(self) -> FreeGroups:
         """Return the same reports without an assumption about the choice of levels."""
-        labels = zip(self.groups, self._from_labels, strict=True)
+        labels = zip(self.groups, self.mix.inverse.T[list(self.labels)], strict=True)
         made = tuple(
             _LabelGroup(own.channel, own.reports, _FreePatterns(self.levels, counted, own.arrays))
             for own, counted in labels
         )
-        about = {"mix": self.mix, "levels": self.levels, "labels": self.labels, "test": self.dependence}
-        return FreeGroups.together(made, self.columns, "size", self.target, **about)
+        about = {"mix": self.mix, "levels": self.levels, "labels": self.labels, "names": self.names}
+        return FreeGroups.together(made, self.columns, "size", self.target, test=self.dependence, **about)
 
     def _had(self, weights: FloatArray, sets: IntArray, patterns: Arrays) -> FloatArray:
         """Return the shares of people who have each pattern of the items of each set, as estimated: sets × 2^items."""
@@ -229,8 +236,8 @@ def hidden_item_variance(
     >>> hidden_item_variance(channels, label, np.array([0.5, 0.5]), np.array([0.05, 0.5])).round(2)
     array([0.81, 0.93])
     """
-    matrix = label_arrays(label_channel).matrix()
-    mix = LevelMix(matrix, np.rint(matrix @ shares * _MANY).astype(np.int64))
+    labels = label_arrays(label_channel).matrix() @ shares
+    mix = LevelMix.of(label_channel, np.rint(labels * _MANY).astype(int).tolist())
     levels = tuple(arrays(channel) for channel in channels)
     shown = tuple(np.flatnonzero(mix.counts).tolist())
     groups = tuple(
@@ -279,9 +286,9 @@ class FreeGroups(_Labelled):
     test: Homogeneity | None
 
     @property
-    def about_levels(self) -> str:
+    def about_levels(self) -> tuple[str, ...]:
         """Nothing is assumed."""
-        return FREE_CHOICE
+        return (FREE_CHOICE, *(() if self.mix.bounds.nothing else (MIX_NOT_USED,)))
 
     def homogeneity(self) -> Homogeneity | None:
         """Return the test of the assumption that is not made here."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from pldp.errors import EstimateError
 from pldp.estimates.mix import level_mix
+from pldp.estimates.mix_bounds import Mix
 from pldp.estimates.notes import NORMAL, assume, levels_disagree
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, make_rows, normal_interval
@@ -63,11 +64,12 @@ class SetSupports(Record):
 
 
 def baskets_of(
-    tally: Tally, question: str
+    tally: Tally, question: str, *, mix: Mix | None = None
 ) -> tuple[list[tuple[Channel, Outputs]], tuple[str, ...]] | tuple[HiddenBaskets, tuple[str, ...]]:
     """Return what `itemsets` and `supports` take from the tally of a question of kind `choices`: groups and items.
 
-    Where levels are hidden, reports are grouped by the label that they show.
+    Where levels are hidden, reports are grouped by the label that they show; `mix` is what is known of the mix of
+    levels (see `Options`).
 
     >>> from pldp import Survey, tally
     >>> from pldp.simulate import Population, simulate_reports
@@ -85,9 +87,10 @@ def baskets_of(
     if not any(counts.reports for counts in parts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     outputs = [counts.rows() if isinstance(counts, BitCounts) else counts.counts for counts in parts]
-    mix = level_mix(tally, question)
-    if mix is not None:
-        return HiddenBaskets(asked.channels, mix, tuple(outputs)), asked.values
+    labels = level_mix(tally, question, mix)
+    if labels is not None:
+        names = tuple(level.name for level in asked.levels)
+        return HiddenBaskets(asked.channels, labels, tuple(outputs), names), asked.values
     every = zip(asked.channels, outputs, parts, strict=True)
     return [(channel, own) for channel, own, counts in every if counts.reports], asked.values
 
@@ -189,7 +192,7 @@ def circumstances(together: ItemGroups) -> dict[str, Any]:
         "target": together.target,
         "pool": together.pool,
         "homogeneity": test,
-        "assumptions": assume(together.target, together.about_levels, NORMAL),
+        "assumptions": assume(together.target, *together.about_levels, NORMAL),
         "notes": levels_disagree(test, together.pool),
         "manipulation": together.manipulation,
     }
