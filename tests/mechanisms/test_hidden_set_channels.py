@@ -184,5 +184,5 @@ def test_what_cannot_be_hidden_says_why() -> None:
     with pytest.raises(SurveyError, match=r'leak_cap: must leave room .*\(item_set 5\.\d+\).*budget = "set"'):
         survey({"leak_cap": 2})
     bound = {"strict": ["0.5"] * 5, "open": ["infinite", *["2"] * 4]}
-    with pytest.raises(SurveyError, match="possible at one level only, so that they show it; let a label be unprotect"):
+    with pytest.raises(SurveyError, match="would prove the level, whatever hides it; leave the same labels unprotected"):
         survey({"epsilon": 1}, budgets=bound)

@@ -355,6 +355,12 @@ def sets_not_told(largest: int) -> Note:
     return Note("sets-not-told", text, "info")
 
 
+def sets_too_large(largest: int) -> Note:
+    """Say that larger sets are not estimated where levels are hidden."""
+    text = f"where levels are hidden, sets of at most {largest} items are estimated; larger ones were not looked for"
+    return Note("sets-not-told", text, "info")
+
+
 def untold_items(items: Sequence[str]) -> Note:
     """Name the items that no report of some level tells about."""
     more = f" and {len(items) - 3} more" if len(items) > 3 else ""

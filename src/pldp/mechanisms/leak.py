@@ -5,19 +5,18 @@ fixed value x the leak is ln max Q_τ(y|x)/Q_τ'(y|x) over outputs y and levels 
 because label and output are drawn independently. The leak is 0 only if all levels use one channel.
 """
 
-import math
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import permutations
 
 from pldp.epsilon import Micro, micro_epsilon_of_powers
-from pldp.mechanisms.channel import Channel, Odds
+from pldp.mechanisms.channel import Channel
 
 
 def level_leak(channels: Sequence[Channel]) -> Micro:
     """Return in micro-ε how much an output tells about the level of a person with a known value, rounded up.
 
-    It is `math.inf` where some output is possible at one level only.
+    It is infinite where an output can come at some levels only, such as the false report of a value that other levels
+    leave unprotected. Where plain ε is infinite, the leak about the level need not be.
 
     >>> from pldp.mechanisms import build
     >>> strict_and_open = [build("krr", 16, 100_000), build("krr", 16, 1_000_000)]
@@ -27,7 +26,7 @@ def level_leak(channels: Sequence[Channel]) -> Micro:
     True
     """
     pairs = permutations(channels, 2)
-    return max((_micro(one.level_odds(two, same_value=True)) for one, two in pairs), default=0)
+    return max((micro_epsilon_of_powers(one.level_odds(two, same_value=True)) for one, two in pairs), default=0)
 
 
 def value_and_level_epsilon(channels: Sequence[Channel], label_micro_epsilon: Micro = 0) -> Micro:
@@ -36,12 +35,8 @@ def value_and_level_epsilon(channels: Sequence[Channel], label_micro_epsilon: Mi
     ln max Q_τ(y|x)/Q_τ'(y|x') over outputs, values and levels, plus ε of the label where the levels differ: at least
     the largest ε of the levels.
     """
-    alike = (_micro(each.level_odds(each, same_value=False)) for each in channels)
-    different = (_micro(one.level_odds(two, same_value=False)) for one, two in permutations(channels, 2))
+    alike = (micro_epsilon_of_powers(each.level_odds(each, same_value=False)) for each in channels)
+    different = (
+        micro_epsilon_of_powers(one.level_odds(two, same_value=False)) for one, two in permutations(channels, 2)
+    )
     return max(*alike, level_leak(channels) + label_micro_epsilon, *(leak + label_micro_epsilon for leak in different))
-
-
-def _micro(odds: Odds) -> Micro:
-    """Return the logarithm of the product in micro-ε, rounded up."""
-    exact = [(ratio, power) for ratio, power in odds if isinstance(ratio, Fraction)]
-    return math.inf if len(exact) < len(odds) else micro_epsilon_of_powers(exact)

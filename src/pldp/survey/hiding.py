@@ -29,12 +29,6 @@ ALIKE: Final = 1.05
 It is more than where levels show: a few percent of the error are worth a sixth of what reports tell about the level.
 """
 
-SHOWN: Final = (
-    "some reports are possible at one level only, so that they show it; let a label be unprotected at every level or at "
-    "none, or let reports show the level"
-)
-"""What is wrong with channels whose outputs prove a level."""
-
 LABEL: Final = RandomizedResponse  #: The mechanism that replaces the level by a label.
 
 KEYS: Final[Mapping[str, Schema]] = {
@@ -44,6 +38,12 @@ KEYS: Final[Mapping[str, Schema]] = {
     "weights": ref("weights"),
 }
 """Keys of `hide_level` with their JSON Schema."""
+
+
+_PROVES: Final = (
+    "hide_level: {}: some reports can come at some levels only and would prove the level, whatever hides it; leave the "
+    "same labels unprotected at every level, or none"
+)
 
 
 class Hiding(NamedTuple):
@@ -62,7 +62,7 @@ class Hiding(NamedTuple):
         return (self.leak_cap - (self.micro_epsilon or LEAST_LABEL_EPSILON)) // self.questions
 
     def choose(
-        self, entry: Entry, candidates: Iterable[tuple[Channel, ...]], variance: Callable[[Channel], float], advice: str = ""
+        self, entry: Entry, candidates: Iterable[tuple[Channel, ...]], variance: Callable[[Channel], float], advice: str
     ) -> tuple[Channel, ...]:
         """Choose channels of one form whose leak stays within the cap: the least leak at about the least error.
 
@@ -74,7 +74,7 @@ class Hiding(NamedTuple):
             rule = "must give reports of one form at every level, or their form shows the level"
             fail(f"hide_level: {entry.key}.mechanism", rule, next(iter(entry.mechanisms().values())))
         if min(leaks.values()) == math.inf:
-            raise SurveyError(f"hide_level: {entry.key}: {SHOWN}")
+            raise SurveyError(_PROVES.format(entry.key))
         room = LARGEST_TOTAL * MICRO if self.room is None else self.room
         allowed = [channels for channels, leak in leaks.items() if leak <= room]
         if not allowed:
@@ -138,5 +138,5 @@ def _leak(question: Question) -> int:
         rule = "must give reports of one form at every level, or their form shows the level"
         fail(f"hide_level: question {question.name}.mechanism", rule, names)
     if leak == math.inf:
-        raise SurveyError(f"hide_level: question {question.name}: {SHOWN}")
+        raise SurveyError(_PROVES.format(f"question {question.name}"))
     return int(leak)

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates import power
 from pldp.estimates.agreement import stricter_half
-from pldp.estimates.notes import BY_SIZE, SAME_SUPPORTS
+from pldp.estimates.notes import BY_SIZE, SAME_SUPPORTS, sets_not_told
 from pldp.estimates.options import Pool, Target, check_pooling
-from pldp.estimates.result import Homogeneity
+from pldp.estimates.result import Homogeneity, Note
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, IntArray, SetPatterns, arrays, patterns_of
 from pldp.records import Record
@@ -119,6 +119,10 @@ class ItemGroups(Record):
     def about_levels(self) -> tuple[str, ...]:
         """What is assumed about the choice of levels."""
         return (SAME_SUPPORTS if self.pool == "precision" and len(self.groups) > 1 else BY_SIZE,)
+
+    def note_of_larger(self, largest: int) -> Note:
+        """Say why sets of more items are not estimated."""
+        return sets_not_told(largest)
 
     @cached_property
     def reports(self) -> int:

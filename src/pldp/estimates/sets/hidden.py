@@ -38,6 +38,8 @@ from pldp.estimates.notes import (
     UNTESTED_CHOICE,
     given_mix,
     mix_contradicted,
+    sets_not_told,
+    sets_too_large,
 )
 from pldp.estimates.options import Target, check_pooling
 from pldp.estimates.result import Homogeneity, Note
@@ -124,6 +126,11 @@ class _Labelled(ItemGroups):
     levels: tuple[SetArrays, ...]
     labels: tuple[int, ...]
     names: tuple[str, ...] = ()
+
+    def note_of_larger(self, largest: int) -> Note:
+        """Say why sets of more items are not estimated: reports do not tell, or equations would be too many."""
+        tell_more = min(level.largest for level in self.levels) > largest
+        return sets_too_large(largest) if tell_more else sets_not_told(largest)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import sets_not_told
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.hidden import HiddenBaskets
@@ -178,7 +177,7 @@ def search_sets(
     thresholds, follow = rates.thresholds(len(items), largest), -NormalDist().inv_cdf(rates.miss)
     parts, examined, notes = Search(together, min_support, thresholds, follow).run()
     about = circumstances(together)
-    about["notes"] += (*notes, *((sets_not_told(largest),) if largest < asked else ()))
+    about["notes"] += (*notes, *((together.note_of_larger(largest),) if largest < asked else ()))
     return Itemsets(
         sets=tuple(tuple(items[place] for place in one) for part in parts for one in part.sets),
         support=np.concatenate([part.support for part in parts]),

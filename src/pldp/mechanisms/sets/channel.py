@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel, Odds, too_small
+from pldp.mechanisms.channel import Channel, Odds, largest_odds, too_small
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.set_channel import SetChannel
 
@@ -192,7 +192,11 @@ class ItemSet(SetChannel):
         if not isinstance(other, ItemSet) or other.size != self.size:
             raise EpsilonError("outputs of different form show the level: there is no finite leak")
         kinds = Counter(zip(self._pairs, other._pairs, strict=True))
-        return [(_largest_odds(*both, same_value=same_value), count) for both, count in kinds.items()]
+        return [
+            (ratio, power * count)
+            for both, count in kinds.items()
+            for ratio, power in largest_odds(_bit_weights(*both, same_value=same_value))
+        ]
 
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
@@ -202,15 +206,13 @@ class ItemSet(SetChannel):
         return math.prod((one if bit else 1 - one for one, bit in chances), start=Fraction(1))
 
 
-def _largest_odds(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> Fraction | float:
-    """Return the largest ratio of the probabilities of a bit, each given by its weights if present and if absent."""
-    states = [(0, 0), (1, 1), *([] if same_value else [(0, 1), (1, 0)])]
-    found: list[Fraction | float] = []
-    for mine, theirs in states:
-        for more, less in ((own[mine], other[theirs]), (BIT_TOTAL - own[mine], BIT_TOTAL - other[theirs])):
-            if more:
-                found.append(Fraction(more, less) if less else math.inf)
-    return max(found)
+def _bit_weights(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> Iterator[tuple[int, int]]:
+    """Yield 2³² times both probabilities of a 1 and of a 0, each given by its weights if present and if absent."""
+    for mine, one in enumerate(own):
+        for theirs, two in enumerate(other):
+            if mine == theirs or not same_value:
+                yield one, two
+                yield BIT_TOTAL - one, BIT_TOTAL - two
 
 
 def _sum(odds: Iterable[tuple[int, int]]) -> Micro:
