@@ -98,6 +98,7 @@ def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: f
     return Shares(
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
+        rare=pooled.rare(),
         method=f"unbiased, pooled by {pool}",
         assumptions=notes.assume(target, *levels),
         evidence=pooled,
@@ -108,7 +109,8 @@ def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: f
 def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
-    about = _circumstances(question, named, pooling.Pooled.of(groups, "precision", target, gap))
+    pooled = pooling.Pooled.of(groups, "precision", target, gap)
+    about = _circumstances(question, named, pooled)
     if not fit.converged:
         about["notes"] = (notes.no_convergence(fit.gap, fit.steps), *about["notes"])
     dense = len(fit.shares) <= LARGEST_DENSE
@@ -119,6 +121,7 @@ def _fitted(question: Choice, named: Named, target: Target, gap: float, progress
         shares=fit.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(len(fit.shares), np.nan),
         method="maximum likelihood",
+        rare=pooled.rare(),
         assumptions=notes.assume(target, notes.SAME_SHARES, notes.INTERIOR),
         fit=fit,
         evidence=evidence,
@@ -185,6 +188,7 @@ def _hidden(
     return Shares(
         shares=found.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
+        rare=hidden.rare(found.levels),
         method=words,
         assumptions=notes.assume(target, tested, *further),
         notes=(*notes.levels_disagree(test, "precision"), *first, *_level_notes(hidden, found.levels), *further_notes),
