@@ -182,6 +182,8 @@ def truth(cell: Cell) -> dict[str, tuple[float, float]]:
     Reports do not tell numbers within a bucket apart, so a quantile is only known up to its bucket.
     """
     shares, size = cell.case.shares(cell.shape), cell.case.parts
+    if "at_most" in cell.case.question:
+        shares = _kept(shares, cell.case.question["at_most"])
     if "values" in cell.case.question:
         return {name: (share, share) for name, share in zip(cell.case.question["values"], shares, strict=True)}
     middle = float(shares @ ((np.arange(size) + 0.5) / size))
@@ -190,6 +192,17 @@ def truth(cell: Cell) -> dict[str, tuple[float, float]]:
         place = int(np.searchsorted(cumulative, share - 1e-9))
         found[f"{share * 100:g} %"] = (place / size, (place + 1) / size)
     return found
+
+
+def _kept(shares: np.ndarray, most: int) -> np.ndarray:
+    """Return the share of people who tick each item, if those who have more than so many tick some at random."""
+    found = []
+    for place, share in enumerate(shares):
+        others = np.ones(1)  # chances that so many others are there
+        for chance in np.delete(shares, place):
+            others = np.convolve(others, [1 - chance, chance])
+        found.append(share * (others * np.minimum(1, most / np.arange(1, len(others) + 1))).sum())
+    return np.array(found)
 
 
 Hits = dict[tuple[str, bool], list[bool]]

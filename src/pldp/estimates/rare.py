@@ -132,8 +132,8 @@ class Rare(Record):
         unit = np.maximum(np.abs(third) / np.maximum(second, 1e-300), 1e-300)
         wide = np.sqrt(2 * most * second + (most * unit) ** 2)
         return (
-            _solve(excess, middle, least, middle - wide),
-            _solve(excess, middle, largest, middle + wide + most * unit / 2),
+            _solve(excess, middle, least, middle - wide, below=True),
+            _solve(excess, middle, largest, middle + wide + most * unit / 2, below=True),
         )
 
     def _centre(self) -> FloatArray:
@@ -170,12 +170,14 @@ class Rare(Record):
 
         def slope(s: FloatArray) -> tuple[FloatArray, FloatArray]:
             _, first, second, _ = self._generating(s, share)
-            return first - total, second
+            first = np.maximum(first, 1e-300)
+            return np.log(first / np.maximum(total, 1e-300)), second / first  # nearly linear for rare supports
 
         expected = self._generating(np.zeros_like(total), share)[1]
         ratio = (total + largest / 8) / (expected + largest / 8)
-        end = np.where(total > expected, steepest, -steepest)
-        s = _solve(slope, np.zeros_like(total), end, np.log(np.maximum(ratio, 1e-300)) / np.maximum(largest, 1e-300))
+        below = total > expected
+        guess = np.log(np.maximum(ratio, 1e-300)) / np.maximum(largest, 1e-300)
+        s = _solve(slope, np.zeros_like(total), np.where(below, steepest, -steepest), guess, below=below)
         logarithm, _, _, by_share = self._generating(s, share)
         return s * total - logarithm, -by_share
 
@@ -204,19 +206,24 @@ def _columns(rare: Rare) -> list[FloatArray]:
 
 
 def _solve(
-    function: Callable[[FloatArray], tuple[FloatArray, FloatArray]], start: FloatArray, end: FloatArray, guess: FloatArray
+    function: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    start: FloatArray,
+    end: FloatArray,
+    guess: FloatArray,
+    *,
+    below: bool | npt.NDArray[np.bool_],
 ) -> FloatArray:
     """Return where a function is 0 between a start and an end on whichever side, or the end where it is nowhere.
 
-    Newton's method, halving where that would leave what is left of the way. The function returns its derivative too.
+    Newton's method, halving where that would leave what is left of the way. The function returns its derivative too;
+    `below` says whether it is below 0 at the start.
     """
     inner, outer = start.astype(float), end.astype(float)
-    first, last = function(inner)[0], function(outer)[0]
-    crosses = (first < 0) != (last < 0)
+    crosses = (function(outer)[0] < 0) != below
     place = np.where(_between(inner, guess, outer), guess, (inner + outer) / 2)
     for _ in range(_ROUNDS):
         value, slope = function(place)
-        inside = (value < 0) == (first < 0)
+        inside = (value < 0) == below
         inner, outer = np.where(inside, place, inner), np.where(inside, outer, place)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = place - value / slope

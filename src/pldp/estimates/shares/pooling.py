@@ -197,7 +197,7 @@ class Pooled(Evidence):
             np.broadcast_to(reports, weights.shape),
             *(np.array(each) for each in zip(*chances, strict=True)),
             weights=weights,
-            sampled=1.0 if self.target == "population" else max(0.0, 1 - fixed / alone),
+            sampled=1.0 if self.target == "population" else max(0.0, round(1 - fixed / alone, 9)),
         )
 
     def covariance(self) -> FloatArray:
