@@ -129,7 +129,7 @@ class Rare(Record):
 
         # Guess both ends from Poisson numbers in the unit of the skewness: x + L ± √(2xL + L²) is nearly right.
         second, third = self._cumulants(np.clip(middle, 0, 1))
-        unit = np.maximum(np.abs(third) / np.maximum(second, 1e-300), 1e-300)
+        unit = np.where(second > 0, np.abs(third) / np.where(second > 0, second, 1.0), self.values.max(axis=0))
         wide = np.sqrt(2 * most * second + (most * unit) ** 2)
         return (
             _solve(excess, middle, least, middle - wide, below=True),
@@ -144,7 +144,8 @@ class Rare(Record):
 
     def _few(self) -> npt.NDArray[np.bool_]:
         """Tell where the number is too skewed: κ₂³/κ₃², which is λ for a Poisson number of mean λ, is not enough."""
-        near, found = np.clip(self._centre(), 0, 1), np.zeros(self.supports.shape[1], bool)
+        least = self.sampled / self.reports.sum(axis=0)  # what one person of all is: a sample shows no impossibility
+        near, found = np.clip(self._centre(), least, 1 - least), np.zeros(self.supports.shape[1], bool)
         reach = _BEHIND * np.sqrt(self._cumulants(near)[0])
         for sign in (1, -1):  # long tails to the right are a danger above the estimate, those to the left below it
             second, third = self._cumulants(np.clip(near + sign * reach, 0, 1))

@@ -235,9 +235,7 @@ class Result(ABC):
         reports speak for have conservative intervals instead (`pldp.estimates.rare`).
         """
         comparisons = self.estimates.size if simultaneous else 1
-        return interval_around(
-            self.estimates, self.standard_error, self.reach(confidence, comparisons), rare=self.rare
-        )
+        return interval_around(self.estimates, self.standard_error, self.reach(confidence, comparisons), rare=self.rare)
 
     def reach(self, confidence: float | None = None, comparisons: int = 1, *, reports: float | None = None) -> float:
         """Return how many standard errors intervals reach, each of them one of so many that hold together.

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.notes import BY_SIZE, NORMAL, SAME_SUPPORTS, assume, levels_disagree
 from pldp.estimates.options import Pool, Target
-from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, interval_around, make_rows, normal_reach
 from pldp.estimates.rare import Rare
+from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, interval_around, make_rows, normal_reach
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.mechanisms import Channel, item_places
 from pldp.mechanisms.arrays import FloatArray
@@ -35,7 +35,7 @@ class SetSupports(Record):
     """Supports of sets of items: the share of people who have all items of a set, unbiased (it can be negative).
 
     `manipulation` are the people that one forged report can count as in the support of one item, where it does most
-    harm; `rare` are the sets that few reports speak for, with conservative intervals; the rest is as for every `Result`.
+    harm; `rare` are the sets that few reports speak for, with conservative intervals. The rest is as for any `Result`.
     """
 
     sets: tuple[tuple[str, ...], ...]

@@ -262,7 +262,10 @@ class ItemSetArrays(SetArrays):
 
     def least_noise(self, sets: IntArray) -> FloatArray:
         """Var(W) is Π s − 1 for a person who has all items and Π s for others, s the mean squares of the bits."""
-        present, absent = self._squares(np.ones(self.channel.size))[sets], self._squares(np.zeros(self.channel.size))[sets]
+        present, absent = (
+            self._squares(np.ones(self.channel.size))[sets],
+            self._squares(np.zeros(self.channel.size))[sets],
+        )
         return np.minimum(present.prod(axis=1) - 1, np.minimum(present, absent).prod(axis=1))
 
     def showing_all(self, sets: IntArray) -> FloatArray:
