@@ -109,9 +109,9 @@ class Rare(Record):
 
     def widen(self, estimates: FloatArray, low: FloatArray, high: FloatArray, reach: float) -> None:
         """Put the ends of these numbers in the place of normal ones; the estimate is never outside."""
-        ends = self.ends(reach)
-        low[self.places] = np.minimum(ends[0], estimates[self.places])
-        high[self.places] = np.maximum(ends[1], estimates[self.places])
+        ends, own = self.ends(reach), np.ravel(estimates)[self.places]
+        low.flat[self.places] = np.minimum(ends[0], own)
+        high.flat[self.places] = np.maximum(ends[1], own)
 
     def ends(self, reach: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of intervals whose tails are those of a normal one that reaches so many standard errors."""

@@ -199,6 +199,10 @@ class Result(ABC):
     @property
     def conservative(self) -> npt.NDArray[np.bool_]:
         """Whether the interval of each number holds more often than it says, on purpose."""
+        return self.rare_rows()
+
+    def rare_rows(self) -> npt.NDArray[np.bool_]:
+        """Return which numbers too few reports speak for."""
         return np.zeros(self.estimates.size, bool) if self.rare is None else self.rare.marks(self.estimates.size)
 
     @property
@@ -262,7 +266,10 @@ class Result(ABC):
 
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the rows as plain records, with what this kind of result adds to them."""
-        return [row._asdict() for row in self.rows(confidence)]
+        rows = [row._asdict() for row in self.rows(confidence)]
+        if self.rare is None:
+            return rows
+        return [{**row, "conservative": wide} for row, wide in zip(rows, self.conservative.tolist(), strict=True)]
 
     def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the records, those that say nothing marked."""

@@ -80,8 +80,6 @@ def support_chances(group: Group, shares: FloatArray) -> tuple[FloatArray, Float
     Where that depends on which other value people have, these shares tell.
     """
     found = group.arrays.support_range()
-    if found is None:
-        raise EstimateError(f"supports of {group.channel.mechanism} say nothing about shares")
     others = np.maximum(1 - shares, 1 / group.reports)
     absent = (group.arrays.expected_support(shares) - shares * found.high) / others
     return np.clip(absent, found.low, found.high), found.high
