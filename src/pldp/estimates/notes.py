@@ -61,6 +61,12 @@ CONSERVATIVE: Final = Note(
     'the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
     "info",
 )
+QUANTILES_OF_POPULATION: Final = Note(
+    "quantiles-of-population",
+    "intervals of quantiles, shares and the curve are those for the population that the respondents were drawn from: "
+    "they hold for the respondents as well, and more often than stated; only the mean has narrower ones",
+    "info",
+)
 HEAPED: Final = Note(
     "heaped",
     "many people seem to share exact numbers; spikes may stand beside their true places, by as much as the band",
