@@ -103,6 +103,7 @@ def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: f
     return Shares(
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
+        rare=pooled.rare(),
         method=f"unbiased, pooled by {pool}",
         assumptions=notes.assume(target, *levels),
         evidence=pooled,
@@ -113,7 +114,8 @@ def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: f
 def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
-    about = _circumstances(question, named, pooling.Pooled.of(groups, "precision", target, gap))
+    pooled = pooling.Pooled.of(groups, "precision", target, gap)
+    about = _circumstances(question, named, pooled)
     if not fit.converged:
         about["notes"] = (notes.no_convergence(fit.gap, fit.steps), *about["notes"])
     dense = len(fit.shares) <= LARGEST_DENSE
@@ -124,6 +126,7 @@ def _fitted(question: Choice, named: Named, target: Target, gap: float, progress
         shares=fit.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(len(fit.shares), np.nan),
         method="maximum likelihood",
+        rare=pooled.rare(),
         assumptions=notes.assume(target, notes.SAME_SHARES, notes.INTERIOR),
         fit=fit,
         evidence=evidence,
@@ -191,6 +194,7 @@ def _hidden(
     return Shares(
         shares=found.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
+        rare=hidden.rare(found.levels),
         method=words,
         assumptions=notes.assume(target, tested, *notes.given_mix(names, hidden.mix), *further),
         notes=(
