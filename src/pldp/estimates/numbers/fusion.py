@@ -87,13 +87,16 @@ class FusedLikelihood:
     def information(self, shares: FloatArray, columns: FloatArray) -> FloatArray:
         """Return Jᵀ diag(w/(L·f)²) J with J = L·columns: the observed information per person along the columns."""
         cells = self.cells(shares)
-        if self._few and columns.shape[1] > _FEW_COLUMNS:
-            prefix = np.zeros((len(self.patterns), self.size + 1, columns.shape[1]))
-            np.cumsum(self.patterns[:, :, None] * columns, axis=1, out=prefix[:, 1:])
-            sums = prefix.reshape(-1, columns.shape[1])
+        if not self._few:
+            moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
+            return np.asarray(moved @ moved.T)
+        prefix = np.zeros((len(self.patterns), self.size + 1, columns.shape[1]))
+        np.cumsum(self.patterns[:, :, None] * columns, axis=1, out=prefix[:, 1:])
+        sums = prefix.reshape(-1, columns.shape[1])
+        if columns.shape[1] > _FEW_COLUMNS:
             return np.asarray(sums.T @ (self._curvature_of_prefixes(self.weights / cells**2) @ sums))
-        moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
-        return np.asarray(moved @ moved.T)
+        moved = (self._matrix @ sums) * (np.sqrt(self.weights) / cells)[:, None]
+        return np.asarray(moved.T @ moved)
 
     def information_root(self, shares: FloatArray) -> FloatArray | None:
         """Return R with RᵀR the observed information of the shares, per person; none where the matrix is too large."""
