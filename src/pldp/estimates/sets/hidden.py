@@ -42,6 +42,7 @@ from pldp.estimates.notes import (
     sets_too_large,
 )
 from pldp.estimates.options import Target, check_pooling
+from pldp.estimates.rare import Rare
 from pldp.estimates.result import Homogeneity, Note
 from pldp.estimates.sets.dependence import item_dependence
 from pldp.estimates.sets.groups import Arrays, ItemGroup, ItemGroups, Places
@@ -60,8 +61,14 @@ from pldp.records import Record
 from pldp.tallies import Columns, columns_of
 
 
+ENOUGH_REPORTS: Final = 100
+"""Reports that tell about a set from which on their own spread is believed."""
+
 _MANY: Final = 1 << 40
 """Reports at which expected counts are whole numbers, nearly enough."""
+
+SMALL_PART: Final = 0.1
+"""Part of the variance of outputs up to which the error of the mix of levels does not decide about an interval."""
 
 UNSURE: Final = 0.25
 """Standard error of the share of a level from which on errors of supports are rough."""
@@ -159,12 +166,34 @@ class HiddenGroups(_Labelled):
         """Test whether the level depends on having an item."""
         return self.dependence
 
+    def estimate(self, sets: IntArray, patterns: Arrays) -> tuple[FloatArray, FloatArray]:
+        """Return supports and standard errors of sets of one size, the error of the mix of levels included."""
+        support, error = super().estimate(sets, patterns)
+        return support, np.sqrt(error**2 + self._mix_variance(sets, patterns))
+
     def covariance(
         self, weights: FloatArray, sets: IntArray, patterns: Arrays, one: Places, two: Places, pooled: Arrays
     ) -> FloatArray:
         """Return the covariance of the supports of two parts of each set, that of the mix of levels included."""
         of_outputs = super().covariance(weights, sets, patterns, one, two, pooled)
         return of_outputs + self._of_mix(weights, sets, self._had(weights, sets, patterns), one, two)
+
+    def rare(self, sets: IntArray, patterns: Arrays) -> Rare | None:
+        """Return the sets that few reports speak for, where the error of the mix of levels is a small part of theirs.
+
+        Others have normal intervals, which include it.
+        """
+        found = super().rare(sets, patterns)
+        if found is None:
+            return None
+        of_outputs = super().estimate(sets, patterns)[1] ** 2
+        sure = (self._mix_variance(sets, patterns) <= SMALL_PART * of_outputs)[found.places]
+        return found.only(sure) if sure.any() else None
+
+    def _mix_variance(self, sets: IntArray, patterns: Arrays) -> FloatArray:
+        """Return what the error of the mix of levels adds to the variance of each set."""
+        weights, every = self.told_weights(sets, patterns), range(sets.shape[1])
+        return self._of_mix(weights, sets, self._had(weights, sets, patterns), every, every)
 
     def expected_error(self, sets: IntArray) -> FloatArray:
         """Return the standard error to expect for each set before it is counted, items taken as independent."""
@@ -281,9 +310,6 @@ class _FreePatterns(SetPatterns):
         each = zip(self._counted.tolist(), self._levels, strict=True)
         return np.asarray(sum(count * level.pattern_weights(sets, part) for count, level in each))
 
-    def least_noise(self, items: int) -> float:
-        """Labels differ in what they count, and all of them together have noise: `FreeGroups` know how much."""
-        return 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -326,6 +352,17 @@ class FreeGroups(_Labelled):
             total = total - (had[2] - had[0] * had[1]) / self.reports
         return np.asarray(total)
 
+    def estimate(self, sets: IntArray, patterns: Arrays) -> tuple[FloatArray, FloatArray]:
+        """Return supports and standard errors of sets of one size; none is smaller than what is expected."""
+        weights, every = self.told_weights(sets, patterns), range(sets.shape[1])
+        support = self.mean(weights, sets, patterns, every)
+        variance = self.covariance(weights, sets, patterns, every, every, (support, support, support))
+        told = np.sum([group.telling(own) for group, own in zip(self.groups, patterns, strict=True)], axis=0)
+        few = told < ENOUGH_REPORTS
+        variance = np.where(few, np.maximum(variance, self.expected_error(sets) ** 2), variance)
+        support[told == 0], variance[told == 0] = np.nan, np.inf
+        return support, np.sqrt(np.maximum(variance, 0))
+
     def expected_error(self, sets: IntArray) -> FloatArray:
         """Return the standard error to expect for each set before it is counted, items taken as independent."""
         if any(sets.shape[1] > group.arrays.largest for group in self.groups):
@@ -343,13 +380,5 @@ class FreeGroups(_Labelled):
         forms = [group.arrays for group in self.groups]
         return max(float(np.abs(form.pattern_weights(singles, 1)).max()) / form.telling(1) for form in forms)
 
-    def _least_variance(self, weights: FloatArray, patterns: Arrays) -> FloatArray:
-        """Return what noise alone adds to a variance, over all labels."""
-        items = patterns[0].shape[1].bit_length() - 1
-        if items > self.groups[0].arrays.largest or self.groups[0].arrays.telling(1) == 1:
-            return np.zeros(weights.shape[1])
-        there, sets = (np.arange(items) < np.arange(items + 1)[:, None]).astype(np.float64), np.arange(items)[None, :]
-        squares = [[group.arrays.second_moment(sets, own)[0] for group in self.groups] for own in there]
-        least = min(float(self.sizes @ square) - own.prod() for square, own in zip(squares, there, strict=True))
-        told = np.sum([group.telling(own) for group, own in zip(self.groups, patterns, strict=True)], axis=0)
-        return np.asarray(max(least, 0.0) / np.maximum(told, 1))
+    def rare(self, sets: IntArray, patterns: Arrays) -> None:
+        """No set is one that few reports speak for: every report counts, by its label, whether it shows a set or not."""

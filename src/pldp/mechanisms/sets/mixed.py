@@ -23,6 +23,9 @@ from pldp.mechanisms.sets.arrays import ItemSetArrays, SetPatterns
 LARGEST_MIXED: Final = 8
 """Items of the largest sets: equations of all patterns of more would be too many, and errors hopeless."""
 
+_LOOKED_AT: Final = 4
+"""Items of sets whose least noise is computed."""
+
 _ENTRIES: Final = 1 << 22
 """Entries of the matrices that are solved at a time."""
 
@@ -64,9 +67,21 @@ class MixedItemSets(SetPatterns):
         distinct, back = np.unique(sum(kinds, np.zeros(len(sets), np.int64)), return_inverse=True)
         return np.asarray(self._solutions(distinct.tolist(), len(chosen))[back.reshape(-1)][:, own])
 
-    def least_noise(self, items: int) -> float:
-        """Items differ, and may have none."""
-        return 0.0
+    def least_noise(self, sets: IntArray) -> FloatArray:
+        """Look at all that a person can have; nothing is said about sets of many items."""
+        size, found = sets.shape[1], np.full(len(sets), np.inf)
+        if size > _LOOKED_AT:
+            return np.zeros(len(sets))
+        whole = (1 << size) - 1
+        for own in np.eye(1 << size):
+            squares = self.moment(sets, self.shown(sets, np.tile(own, (len(sets), 1))), whole, whole)
+            found = np.minimum(found, squares - own[-1])
+        return found
+
+    def showing_all(self, sets: IntArray) -> FloatArray:
+        """Mix how often the levels show all items."""
+        each = zip(self._weights, self._forms, strict=True)
+        return np.asarray(sum(weight * form.showing_all(sets) for weight, form in each))
 
     def _solutions(self, codes: list[int], items: int) -> FloatArray:
         """Return W of all patterns of so many items for each code of kinds, solved once."""
