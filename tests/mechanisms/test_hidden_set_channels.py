@@ -148,7 +148,9 @@ def test_the_product_of_mean_channels_is_wrong_for_pairs() -> None:
     levels = [arrays(channel) for channel in LEVELS["bits"]]
     mixed, pairs = levels[0].mixed(levels, WEIGHTS), np.array([[0, 1]])
     shown = mixed.shown(pairs, np.array([[0.0, 0.0, 0.0, 1.0]]))
-    mean = [WEIGHTS @ np.array([getattr(level, side) for level in levels]) for side in ("truth_support", "other_support")]
+    mean = [
+        WEIGHTS @ np.array([getattr(level, side) for level in levels]) for side in ("truth_support", "other_support")
+    ]
     product = arrays(ItemSet.of_probabilities(mean[0].tolist(), (1 - mean[1]).tolist()))
     assert mixed.moment(pairs, shown, 3)[0] == pytest.approx(1, abs=1e-9)
     assert abs(product.moment(pairs, shown, 3)[0] - 1) > 0.03
@@ -184,5 +186,7 @@ def test_what_cannot_be_hidden_says_why() -> None:
     with pytest.raises(SurveyError, match=r'leak_cap: must leave room .*\(item_set 5\.\d+\).*budget = "set"'):
         survey({"leak_cap": 2})
     bound = {"strict": ["0.5"] * 5, "open": ["infinite", *["2"] * 4]}
-    with pytest.raises(SurveyError, match="would prove the level, whatever hides it; leave the same labels unprotected"):
+    with pytest.raises(
+        SurveyError, match="would prove the level, whatever hides it; leave the same labels unprotected"
+    ):
         survey({"epsilon": 1}, budgets=bound)

@@ -266,14 +266,14 @@ class Sets(Bits):
         assert isinstance(other, Sets)  # noqa: S101
         states = [(one, two) for one in (0, 1) for two in (0, 1) if values or one == two]
         found: list[Ratio] = []
-        for own, others in zip(self._weights, other._weights, strict=True):
+        for own, others in zip(self.weights, other.weights, strict=True):
             ones = [(own[one], others[two], 1) for one, two in states]
             bits = [*ones, *((BIT - mine, BIT - theirs, 1) for mine, theirs, _ in ones)]
             found.append(reduce(larger, (odds for odds in bits if odds[0])))
         return {tuple((more, less, count) for (more, less, _), count in Counter(found).items())}
 
     @property
-    def _weights(self) -> list[tuple[int, int]]:
+    def weights(self) -> list[tuple[int, int]]:
         """2³² times the probability that the bit of each item is 1, where a set lacks it and where it has it."""
         return list(zip(self.raised, self.kept, strict=True))
 

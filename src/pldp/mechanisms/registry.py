@@ -151,8 +151,8 @@ def most_accurate(
 ) -> tuple[SomeChannel, ...]:
     """Return the most accurate of several sets of channels, one channel per level, whose answers are short enough.
 
-    That is the least `variance` of a pooled share, by default one of 1/k. Among those that are hardly less accurate (a variance of
-    `alike` times the least one) the smallest `rank` counts, then the order of the choices.
+    That is the least `variance` of a pooled share, by default one of 1/k. Among those that are hardly less accurate
+    (a variance of `alike` times the least one) the smallest `rank` counts, then the order of the choices.
     """
     fit = [tuple(channels) for channels in choices if max(each.form.bytes for each in channels) <= answer_bytes]
     if not fit:

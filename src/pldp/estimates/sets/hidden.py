@@ -1,14 +1,15 @@
 """Supports of items and sets where people hide the level they chose: reports show a label instead of it.
 
-People who show label s chose level τ with the probability w_sτ = Pr(τ|s), which the labels themselves tell (`LevelMix`).
-If the level does not depend on the set, their reports come from the mixture Σ_τ w_sτ Q_τ of the levels' channels, so that
-labels are groups like any others, and are pooled by precision like those. What differs is that w rests on the estimated
-mix ρ̂. A support f̂ = Σ_s a_s·(mean of W_s over the reports of label s) changes with it by
+People who show label s chose level τ with the probability w_sτ = Pr(τ|s), which all labels together tell (`LevelMix`).
+If the level does not depend on the set, their reports come from the mixture Σ_τ w_sτ Q_τ of the levels' channels, so
+that labels are groups like any others, and are pooled by precision like those. What differs is that w rests on the
+estimated mix ρ̂. A support f̂ = Σ_s a_s·(mean of W_s over the reports of label s) changes with it by
 
     ∂f̂/∂ρ_τ = −D_τ,        D_τ = Σ_s a_s·G(s|τ)/Pr(s)·(E_τ W_s − f),
 
 E_τ W_s being the mean weight of label s for reports of level τ, and Dᵀ Cov(ρ̂) D is added to every variance. There is no
-further term: given its label, a report's weight has the mean f, so that it does not go along with the label's part in ρ̂.
+further term: given its label, a report's weight has the mean f, so that it does not go along with the label's part in
+ρ̂.
 
 Weights by the joint precision of outputs and ρ̂, which are those of the joint likelihood of one item, have at most 5 %
 less variance (four levels behind a label of ε 0.3, 20,000 people), mostly below 1 %: it does not pay.
@@ -60,7 +61,6 @@ from pldp.mechanisms.arrays import (
 from pldp.records import Record
 from pldp.tallies import Columns, columns_of
 
-
 ENOUGH_REPORTS: Final = 100
 """Reports that tell about a set from which on their own spread is believed."""
 
@@ -91,8 +91,9 @@ class HiddenBaskets(Record):
         check_pooling(pool, target)
         if pool == "size":
             raise EstimateError(
-                "pool must be precision where levels are hidden, as reports do not show them: groups of one level cannot "
-                "be weighted by their size; assumption_free of the result assumes nothing about the choice of levels"
+                "pool must be precision where levels are hidden, as reports do not show them: groups of one level "
+                "cannot be weighted by their size; assumption_free of the result assumes nothing about the choice of "
+                "levels"
             )
         if self.channels[0].size != size:
             raise EstimateError(f"items must be as many as the channel has ({self.channels[0].size}), not {size}")
@@ -311,7 +312,6 @@ class _FreePatterns(SetPatterns):
         return np.asarray(sum(count * level.pattern_weights(sets, part) for count, level in each))
 
 
-
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FreeGroups(_Labelled):
     """Groups by label, each with its part of the reports: supports whatever the choice of a level depends on."""
@@ -340,7 +340,7 @@ class FreeGroups(_Labelled):
         For the respondents themselves what they have is not random: Cov(one, two)/n less.
         """
         first, second = (sum(1 << place for place in part) for part in (one, two))
-        f_one, f_two, union = pooled
+        f_one, f_two, _ = pooled
         total = -f_one * f_two / self.reports
         for group, own, weight, size in zip(self.groups, patterns, weights, self.sizes, strict=True):
             product = group.moment(sets, own, first, second)
@@ -381,4 +381,4 @@ class FreeGroups(_Labelled):
         return max(float(np.abs(form.pattern_weights(singles, 1)).max()) / form.telling(1) for form in forms)
 
     def rare(self, sets: IntArray, patterns: Arrays) -> None:
-        """No set is one that few reports speak for: every report counts, by its label, whether it shows a set or not."""
+        """No set is one that few reports speak for: by its label every report counts, whether it shows a set or not."""

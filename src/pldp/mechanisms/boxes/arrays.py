@@ -132,7 +132,7 @@ class BoxArrays(SetArrays):
         """Answers have the mean p and the mean q: randomized response again."""
         found = BoxArrays(self.channel)
         contrast, noise = weights @ np.array([form._answer for form in forms])  # noqa: SLF001 - its own class
-        found._answer = (float(contrast), float(noise))  # noqa: SLF001
+        found._answer = (float(contrast), float(noise))
         return found
 
 

@@ -189,13 +189,13 @@ class PrivSet(SetChannel):
         """A subset that meets the set or not; of one set, ranks have the same law at both levels."""
         if not isinstance(other, PrivSet) or (other.size, other.form) != (self.size, self.form):
             raise EpsilonError("outputs of different form show the level: there is no finite leak")
-        own, others = self._class_chances, other._class_chances
+        own, others = self.class_chances, other.class_chances
         if same_value:
             return [(max(mine / theirs for mine, theirs in zip(own, others, strict=True)), 1)]
         return [(max(mine / theirs for mine in own for theirs in others), 1), (_SLACK, 1)]
 
     @property
-    def _class_chances(self) -> tuple[Fraction, Fraction]:
+    def class_chances(self) -> tuple[Fraction, Fraction]:
         """Probability of one subset that misses the set, and of one that meets it."""
         missing, meeting = self.classes
         return Fraction(TOTAL - self.meets_weight, TOTAL * missing), Fraction(self.meets_weight, TOTAL * meeting)

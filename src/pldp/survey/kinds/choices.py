@@ -105,7 +105,9 @@ class Choices(LabelQuestion):
     @classmethod
     def tells_less(cls, entry: Entry) -> str:
         """Reports with a bit for every label tell about the level with each of them."""
-        return "" if entry.table.get("budget") == SET else f'; one budget for the whole set (budget = "{SET}") tells less'
+        return (
+            "" if entry.table.get("budget") == SET else f'; one budget for the whole set (budget = "{SET}") tells less'
+        )
 
     @classmethod
     def per_value(cls, entry: Entry, budget: Micro | Budgets) -> bool | None:  # noqa: ARG003 - labels differ by budget
