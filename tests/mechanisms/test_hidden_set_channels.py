@@ -190,3 +190,22 @@ def test_what_cannot_be_hidden_says_why() -> None:
         SurveyError, match="would prove the level, whatever hides it; leave the same labels unprotected"
     ):
         survey({"epsilon": 1}, budgets=bound)
+
+
+def test_the_table_of_the_guide_is_right() -> None:
+    table = {
+        (5, False, None): (5.76, 0.88),
+        (5, True, None): (0.80, 3.84),
+        (5, True, 2): (0.87, 3.51),
+        (20, False, None): (23.06, 0.88),
+        (20, True, None): (0.80, 15.37),
+        (20, True, 2): (0.85, 5.82),
+    }
+    for (size, whole, most), (leak, variance) in table.items():
+        keys = {**({"budget": "set"} if whole else {}), **({"at_most": most} if most else {})}
+        question = {"name": "q", "kind": "choices", "values": [str(place) for place in range(size)], **keys}
+        levels = {"a": 0.5, "b": 1, "c": 2}
+        content = {"pldp": 1, "title": "t", "levels": levels, "hide_level": {"epsilon": 1}, "questions": [question]}
+        channels = Survey.read(content).question("q").channels
+        assert level_leak(channels) / MICRO == pytest.approx(leak, abs=0.006)
+        assert 3 / sum(1 / each.item_variance(0.5) for each in channels) == pytest.approx(variance, abs=0.006)
