@@ -110,6 +110,22 @@ class NumberChannel(Channel):
         """The largest unbiased number of an output over the largest true number."""
         return float(max(abs(self.unbiased(output)) for output in self.outputs()) / self.centre(self.size - 1))
 
+    @property
+    @abstractmethod
+    def noise_variance(self) -> float:
+        """The variance of the unbiased number given the value, on [−1, 1]: its mean over all values."""
+
+    @classmethod
+    def noise_at(cls, size: int, micro_epsilon: int) -> float:
+        """Return the same for the channel of an ε; a family that takes long to build knows it beforehand."""
+        built = cls.build(size, micro_epsilon)
+        assert isinstance(built, NumberChannel)  # noqa: S101 - a mechanism for numbers builds one
+        return built.noise_variance
+
+    def _without_spread(self, even_square: float) -> float:
+        """Return E[z²] of evenly spread values without what their own spread adds to it."""
+        return even_square - (self.size**2 - 1) / (3 * self.size**2)
+
     @abstractmethod
     def unbiased(self, output: Output) -> Fraction:
         """The number to count for an output: its mean given the value is the value's centre."""

@@ -13,7 +13,7 @@ from pldp.mechanisms.channel import Channel, one_budget
 from pldp.mechanisms.number import NumberChannel
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 from pldp.mechanisms.rounding.channel import StochasticRounding, rounding_weights
-from pldp.mechanisms.window.channel import PiecewiseMechanism, solvable_width, window_weights
+from pldp.mechanisms.window.channel import PiecewiseMechanism, even_square, solvable_width, window_weights
 
 LEAST_EPSILON: Final = 0.61
 """Up to this ε the best mixture is stochastic rounding alone."""
@@ -108,6 +108,14 @@ class HybridMechanism(NumberChannel):
             lower = TOTAL - self.piecewise_weight - upper
             return Fraction(upper if reported > self.piecewise_outputs else lower, TOTAL)
         return Fraction(self.inside if value <= reported < value + self.width else self.outside, TOTAL)
+
+    @property
+    def noise_variance(self) -> float:
+        """Both parts, as often as the coin picks them."""
+        piecewise, rest = self.piecewise_weight, TOTAL - self.piecewise_weight
+        window = even_square(self.size, self.width, self.inside, self.outside)
+        rounded = (rest / (self.step * self.size)) ** 2
+        return self._without_spread((piecewise * window + rest * rounded) / TOTAL)
 
     def unbiased(self, output: Output) -> Fraction:
         """The unbiased number of the part that the output belongs to, given the coin."""
