@@ -11,7 +11,9 @@ from pldp.budgets.allocation import (
     Cost,
     allocate,
     cube_root_rule,
+    exchange,
     fraction_levels,
+    tabulate,
     unary_cost,
     variance_cost,
 )
@@ -30,6 +32,6 @@ from pldp.epsilon import MICRO, epsilon_text, micro_epsilon
 
 __all__ = [
     "LEVEL_FRACTIONS", "MICRO", "Cost", "Level", "allocate", "compose", "cube_root_rule", "epsilon_text",
-    "fraction_levels", "level_budget", "level_weight", "micro_epsilon", "safe_channel", "scores_by_value",
-    "sensitivity_levels", "split_budget", "true_epsilons", "unary_cost", "variance_cost", "without_outliers",
+    "exchange", "fraction_levels", "level_budget", "level_weight", "micro_epsilon", "safe_channel", "scores_by_value",
+    "sensitivity_levels", "split_budget", "tabulate", "true_epsilons", "unary_cost", "variance_cost", "without_outliers",
 ]  # fmt: skip

@@ -14,6 +14,7 @@ it tells about the two points, Q(y|x) = Σ_t Pr(t|x) Q(y|t), so no ratio of it i
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
@@ -21,6 +22,7 @@ from typing import Self
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, draw_53_bits
+from pldp.mechanisms.registry import AUTO, FIXED, family
 from pldp.records import Brief
 
 
@@ -92,6 +94,25 @@ def round_at_random(place: Fraction, random: RandomBytes) -> int:
     """
     below, rest = divmod(place.numerator, place.denominator)
     return below + (draw_53_bits(random) * place.denominator < rest * TOTAL)
+
+
+def noise_variances(channels: Sequence[Channel]) -> list[float]:
+    """Return the `noise_variance` of each channel; refuse those that are not for numbers."""
+    found = [channel for channel in channels if isinstance(channel, NumberChannel)]
+    if len(found) < len(channels):
+        raise EpsilonError("channels must be those of numbers")
+    return [channel.noise_variance for channel in found]
+
+
+def noise_at(name: str, size: int, micro_epsilon: int) -> float:
+    """Return the `noise_variance` of the named mechanism at an ε, built only where that is quick.
+
+    >>> round(noise_at("minimax", 17, 1_000_000), 2), round(noise_at("auto", 256, 1_000_000), 2)
+    (3.53, 5.45)
+    """
+    found = family(FIXED["numbers"] if name == AUTO else name, "numbers")
+    assert issubclass(found, NumberChannel)  # noqa: S101 - the registry says so
+    return found.noise_at(size, micro_epsilon)
 
 
 @dataclass(frozen=True, repr=False)

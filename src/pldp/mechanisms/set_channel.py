@@ -5,6 +5,7 @@ A budget is that of every *item*, so that what a report tells about the whole se
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -58,6 +59,14 @@ def planned_share(size: int, at_most: int | None) -> float:
     (0.5, 0.1)
     """
     return 0.5 if at_most is None else min(0.5, at_most / size)
+
+
+def summed_variances(channels: Sequence[Channel], share: float) -> list[float]:
+    """Return for each channel the variance of all items' shares from one report, summed, if each is this share."""
+    found = [channel for channel in channels if isinstance(channel, SetChannel)]
+    if len(found) < len(channels):
+        raise EpsilonError("channels must be those of sets")
+    return [channel.item_variance(share) * channel.size for channel in found]
 
 
 def build_whole_set(

@@ -3,14 +3,16 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, ClassVar, Final
 
-from pldp.budgets import compose
+from pldp.budgets import Level, compose
 from pldp.errors import SurveyError
-from pldp.mechanisms import Channel, Domain, Micro, SetChannel, build_whole_set
-from pldp.survey.labels import LabelQuestion
+from pldp.mechanisms import Channel, Domain, Micro, SetChannel, build_whole_set, planned_share, summed_variances
+from pldp.survey.labels import BUDGET_KEYS, LabelQuestion, read_labels, read_parts
 from pldp.survey.question import Budgets, Entry, Schema
 from pldp.survey.reading import check_known, fail
+from pldp.survey.sharing import Form
 
 ITEM: Final = "item"
 SET: Final = "set"
@@ -68,6 +70,46 @@ class Choices(LabelQuestion):
                 f'leave out fractions, unprotected and budgets, or set budget = "{ITEM}"'
             )
         return budgets
+
+    @classmethod
+    def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:
+        """Return the form that the file names, or both: a budget for each label, and one for the whole set.
+
+        The error is the summed variance of how many people have each label, at the shares that `auto` goes by. A budget
+        of each label costs their sum.
+        """
+        values = read_labels(entry)
+        at_most = cls.read_extras(entry, len(values))["at_most"]
+        share = planned_share(len(values), at_most)
+
+        def form(budget: str, price: Fraction, words: str) -> Form:
+            own = entry._replace(table={**entry.table, "budget": budget})
+
+            def variances(levels: tuple[Level, ...]) -> list[float]:
+                return summed_variances(cls.channels_of(own._replace(levels=levels), values), share)
+
+            return Form(variances, price, keys={"budget": budget} if several else {}, words=words)
+
+        named = entry.table.get("budget")
+        several = free and named is None and not (BUDGET_KEYS | {"mechanism"}) & entry.table.keys() and not entry.tracked
+        forms = []
+        if named != SET:
+            price = sum((part for part in read_parts(entry, values) if part is not None), Fraction(0))
+            forms.append(form(ITEM, price or Fraction(1), f"an ε for each of the {len(values)} labels"))
+        if named == SET or several:
+            forms.append(form(SET, Fraction(1), f"one ε for the whole set of {len(values)} labels"))
+        return tuple(forms)
+
+    @classmethod
+    def dearest(cls, entry: Entry) -> int:
+        """Return the ε of the whole set, or the sum over all labels."""
+        if entry.table.get("budget") == SET:
+            return super().dearest(entry)
+        values = read_labels(entry)
+        budgets = cls.read_budgets(entry, values)
+        if not budgets:
+            return super().dearest(entry) * len(values)
+        return max(sum(int(each) for each in own if each < math.inf) for own in budgets)
 
     @classmethod
     def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:
