@@ -31,6 +31,7 @@ _ROUNDS = 60
 _PRECISION = 1e-9
 _FLAT = 1e-12  #: Part of the sum of all costs that a transfer must save: less is rounding.
 _MOST_TRANSFERS = 1000
+_MOST_PAIRED = 60  #: Questions that are tried as givers and as takers, where not every transfer keeps to the total.
 _LEAST_PLACE, _PLACES = 0.02, 40  #: ε at which `tabulate` begins, and how many it computes up to the largest.
 
 
@@ -97,7 +98,7 @@ def allocate(
     >>> allocate(1_000_000, [unary_cost(8), unary_cost(64)], ask=1)
     [1000000, 1000000]
     >>> allocate(1_000_000, [unary_cost(8), unary_cost(8), unary_cost(64)], ask=2)
-    [390251, 390251, 609749]
+    [386491, 386491, 613509]
     """
     if not costs:
         raise EpsilonError("costs must name at least one question, not none")
@@ -222,10 +223,9 @@ def _transfers(
     gained = {at: now[at] - known[at](parts[at] + step) for at in places if parts[at] + step <= most[at]}
     lost = {at: known[at](parts[at] - step) - now[at] for at in places if parts[at] > step}
     least = _FLAT * math.fsum(now)
-    takers = sorted(gained, key=lambda at: -gained[at])
-    givers = sorted(lost, key=lost.__getitem__)
-    if not takers or not givers:
-        return
+    some = 2 if asked == len(parts) else _MOST_PAIRED  # then any two may trade
+    takers = sorted(gained, key=lambda at: -gained[at])[:some]
+    givers = sorted(lost, key=lost.__getitem__)[:some]
     pairs = sorted(
         ((gained[taker] - lost[giver], taker, giver) for taker in takers for giver in givers if giver != taker),
         key=lambda pair: -pair[0],

@@ -15,7 +15,7 @@ from rich.text import Text
 from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
-from pldp.survey import Question, Survey, load, make_key, name_warnings, repeat_mapping, sign
+from pldp.survey import Question, Survey, dead_ends, load, make_key, name_warnings, repeat_mapping, sign
 
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
 
@@ -49,7 +49,8 @@ def _check(args: argparse.Namespace) -> None:
         "survey": survey.document,
         "channels": rows,
         "repeat": repeat_mapping(survey),
-        "warnings": name_warnings(survey),
+        "remarks": list(survey.remarks),
+        "warnings": [*name_warnings(survey), *dead_ends(survey)],
     }
     emit(args, content, lambda console: _show(console, survey, rows))
     sys.stderr.writelines(f"pldp: warning: {line}\n" for line in content["warnings"])
@@ -97,6 +98,8 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
     if survey.ask is not None:
         console.print(f"each person is asked {survey.ask} of the {len(survey.questions)} questions, picked at random")
+    for words in survey.remarks:
+        console.print(words)
     console.print(_channels_table(survey, rows))
     show_prices(console, survey)
     for question in survey.questions:

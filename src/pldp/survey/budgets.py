@@ -23,10 +23,10 @@ from pldp.budgets import Cost, Level, allocate, exchange
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, MICRO, epsilon_text
 from pldp.survey.entries import open_entry, read_weight
-from pldp.survey.question import Entry
+from pldp.survey.question import Entry, Question
 from pldp.survey.reading import naming, read_epsilon, read_fraction
 from pldp.survey.repeat import TRACKED
-from pldp.survey.sharing import Form, least_cost, pooled
+from pldp.survey.sharing import Form, Levels, least_cost
 
 HOPELESS: Final = 50_000
 """Micro-ε of a label below which its share cannot be estimated: 10⁵ reports know it to ± 0.12."""
@@ -39,7 +39,7 @@ class Share:
     name: str
     forms: tuple[Form, ...]
     weight: float
-    fractions: Mapping[str, Fraction]
+    levels: Levels
 
     @property
     def largest(self) -> int:
@@ -48,38 +48,34 @@ class Share:
 
     def cost(self) -> Cost:
         """Return the weighted variance by ε, with the channels as they are built."""
-        return least_cost([form.cost(self.fractions, self.weight) for form in self.forms])
+        return least_cost([form.cost(self.levels, self.weight) for form in self.forms])
 
     def smooth_cost(self) -> Cost:
         """Return a smooth curve near it."""
-        return least_cost([form.smooth_cost(self.fractions, self.weight) for form in self.forms])
+        return least_cost([form.smooth_cost(self.levels, self.weight) for form in self.forms])
 
     def choose(self, part: int) -> tuple[Form, str | None]:
         """Return the best form for a part of the total, and why it was chosen where the file leaves the choice."""
-        found = sorted(
-            (
-                (pooled(form.variances(form.levels(part, self.fractions))), place)
-                for place, form in enumerate(self.forms)
-                if self._fits(form, part)
-            ),
-        )
-        if not found:
+        if not any(self._fits(form, part) for form in self.forms):
             raise EpsilonError(self._hopeless(part))
-        (least, place), *others = found
-        form = self.forms[place]
         if len(self.forms) == 1:
-            return form, None
-        why = " or ".join(f"{self.forms[other].words} has {variance / least:.3g} times the variance" for variance, other in others)
-        left_out = [each.words for each in self.forms if not self._fits(each, part)]
-        why = why or f"{left_out[0]} would leave a label less than ε = {epsilon_text(HOPELESS)}"
+            return self.forms[0], None
+        costs = [form.cost(self.levels, 1.0)(part / MICRO) for form in self.forms]
+        best = min(range(len(costs)), key=costs.__getitem__)
+        rivals = [
+            f"{form.words} would have {cost / costs[best]:.3g} times the variance"
+            for form, cost in zip(self.forms, costs, strict=True)
+            if form is not self.forms[best]
+        ]
+        form, why = self.forms[best], ", and ".join(rivals)
         return form, f"question {self.name!r}: {form.words}, as the file leaves the choice: for the same price {why}"
 
     def _fits(self, form: Form, part: int) -> bool:
         """Tell whether a form leaves every label an ε with which its share can be estimated."""
-        return form.price == 1 or form.levels(part, self.fractions)[-1].micro_epsilon >= HOPELESS
+        return form.price == 1 or form.levels(part, self.levels.fractions)[-1].micro_epsilon >= HOPELESS
 
     def _hopeless(self, part: int) -> str:
-        label = self.forms[0].levels(part, self.fractions)[-1].micro_epsilon
+        label = self.forms[0].levels(part, self.levels.fractions)[-1].micro_epsilon
         return (
             f"gives question {self.name!r} {epsilon_text(part)}, and each of its labels at most {epsilon_text(label)}: "
             f"too little to estimate any share (at least {epsilon_text(HOPELESS)}); let one ε protect the whole set "
@@ -144,7 +140,7 @@ def _spell(
         if "levels" in table:
             fixed += made.dearest(entry)
         else:
-            shares[place] = Share(entry.name, made.forms(_checked(entry), free=not hidden), weight, fractions)
+            shares[place] = Share(entry.name, made.forms(_checked(entry), free=not hidden), weight, Levels.of(fractions))
     parts = dict(zip(shares, split_total(total, list(shares.values()), asked, fixed), strict=True))
     spelled, remarks = [], []
     for place, table in enumerate(questions):
@@ -167,6 +163,17 @@ def _checked(entry: Entry) -> Entry:
                 "own, or leave this out (fractions and unprotected say how values differ)"
             )
     return entry
+
+
+def share_of(question: Question, mix: Mapping[str, float] | None = None) -> Share:
+    """Return a question of a survey as one that shares a total: its levels are fractions of its dearest one.
+
+    The mechanisms are those that `auto` takes; what a budget protects stays as it is.
+    """
+    most = question.levels[-1].micro_epsilon
+    fractions = {level.name: Fraction(level.micro_epsilon, most) for level in question.levels}
+    made, entry = open_entry(question.source(), "question", question.levels)
+    return Share(question.name, made.forms(entry, free=False), question.weight, Levels.of(fractions, mix))
 
 
 def split_total(total: int, shares: Sequence[Share], ask: int | None = None, fixed: int = 0) -> list[int]:

@@ -97,6 +97,26 @@ class LabelQuestion(Question):
             }
         return document
 
+    def source(self) -> dict[str, Any]:
+        """Return the table with the budgets of values as fractions of the level's ε: those of the dearest level."""
+        table = super().source()
+        if table.pop("budgets", None) is None:
+            return table
+        most = self.levels[-1].micro_epsilon
+        pairs = list(zip(self.values, self.budgets[-1], strict=True))
+        fractions = {value: str(Fraction(int(own), most)) for value, own in pairs if own < most}
+        return {**table, "fractions": fractions, "unprotected": [value for value, own in pairs if own == math.inf]}
+
+    @property
+    def proportional(self) -> bool:
+        """Whether every level gives each value the same part of its ε, up to rounding to whole micro-ε."""
+        most = self.levels[-1].micro_epsilon
+        return all(
+            own == top if top == math.inf else abs(own - top * level.micro_epsilon / most) <= 1
+            for level, budgets in zip(self.levels, self.budgets, strict=False)
+            for own, top in zip(budgets, self.budgets[-1], strict=True)
+        )
+
     def promises(self, level: int) -> Budgets:
         """Return the budget of each value where values are protected differently, else that of the answer."""
         return self.budgets[level] if self.budgets else super().promises(level)

@@ -300,6 +300,11 @@ class Question(ABC):
         """A hash of what can be answered: another one needs another name."""
         return hash_of([self.kind, self.scale])
 
+    def source(self) -> dict[str, Any]:
+        """Return a table to build the question from anew, with other ε: no levels, channels or weights are in it."""
+        document = self.document()
+        return {key: document[key] for key in ("name", "text", "kind", *self.answers_document()) if key in document}
+
     def document(self) -> dict[str, Any]:
         """Return the question as plain data with everything spelled out."""
         named = [(level.name, channel) for level, channel in zip(self.levels, self.channels, strict=True)]

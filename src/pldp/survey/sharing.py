@@ -33,33 +33,50 @@ class Form:
     """What the form is, where a file leaves the choice."""
 
     def levels(self, part: int, fractions: Mapping[str, Fraction]) -> tuple[Level, ...]:
-        """Return the levels of a question that may cost this much, in micro-ε."""
+        """Return the levels of a question that may cost this much, in micro-ε, strictest first."""
         return fraction_levels(min(_MOST, int(part / self.price)), fractions)
 
-    def cost(self, fractions: Mapping[str, Fraction], weight: float) -> Cost:
-        """Return the weighted variance by what the question may cost, if every level is chosen as often."""
+    def cost(self, levels: "Levels", weight: float) -> Cost:
+        """Return the weighted variance by what the question may cost, with the channels as they are built."""
 
         def cost(epsilon: float) -> float:
-            return weight * pooled(self.variances(self.levels(round(epsilon * MICRO), fractions)))
+            built = self.variances(self.levels(round(epsilon * MICRO), levels.fractions))
+            return weight * pooled(built, list(levels.mix.values()))
 
         return cost
 
-    def smooth_cost(self, fractions: Mapping[str, Fraction], weight: float) -> Cost:
+    def smooth_cost(self, levels: "Levels", weight: float) -> Cost:
         """Return a smooth curve near the same: what `allocate` needs."""
         if self.ideal is None:
-            return tabulate(self.cost(fractions, weight))
-        ideal, price = self.ideal, float(self.price)
-        parts = [float(fraction) / price for fraction in fractions.values()]
-        return tabulate(lambda epsilon: weight * pooled([ideal(part * epsilon) for part in parts]))
+            return tabulate(self.cost(levels, weight))
+        ideal, price, mix = self.ideal, float(self.price), list(levels.mix.values())
+        parts = [float(fraction) / price for fraction in levels.fractions.values()]
+        return tabulate(lambda epsilon: weight * pooled([ideal(part * epsilon) for part in parts], mix))
 
 
-def pooled(variances: Sequence[float]) -> float:
-    """Return the variance of one report whose level is any of these, each as often, with weights by precision.
+@dataclass(frozen=True)
+class Levels:
+    """The levels of a question as fractions of its budget, strictest first, and how often each is chosen."""
 
-    >>> pooled([1.0, 4.0])
+    fractions: Mapping[str, Fraction]
+    mix: Mapping[str, float]
+
+    @classmethod
+    def of(cls, fractions: Mapping[str, Fraction], mix: Mapping[str, float] | None = None) -> "Levels":
+        """Put levels in order and leave out those that nobody chooses; by default each is chosen as often."""
+        chosen = {name: 1.0 if mix is None else mix[name] for name in fractions if mix is None or mix[name] > 0}
+        ordered = sorted(chosen, key=lambda name: fractions[name])
+        return cls({name: fractions[name] for name in ordered}, {name: chosen[name] for name in ordered})
+
+
+def pooled(variances: Sequence[float], mix: Sequence[float]) -> float:
+    """Return the variance of one report whose level is drawn from a mix, the levels being weighted by precision.
+
+    >>> pooled([1.0, 4.0], [1, 1])
     1.6
     """
-    return len(variances) / math.fsum(1 / variance for variance in variances)
+    parts = zip(mix, variances, strict=True)
+    return math.fsum(mix) / math.fsum(share / variance if variance else math.inf for share, variance in parts)
 
 
 def least_cost(costs: Sequence[Cost]) -> Cost:

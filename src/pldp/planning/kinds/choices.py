@@ -15,6 +15,7 @@ from pldp.planning.kinds.kind import (
     OneReport,
     PlannedKind,
     as_numbers,
+    disproportion,
     earlier_rows,
     order_shares,
     unprotected_labels,
@@ -70,8 +71,8 @@ class PlannedChoices(PlannedKind[Choices]):
         return unprotected_labels(question)
 
     def special(self, question: Choices) -> str | None:
-        """Its budget counts for each label."""
-        return "is a choice of several labels"
+        """Budgets of labels that are other fractions at other levels are special."""
+        return disproportion(question)
 
     def rivals(self, question: Choices, channel: Channel) -> tuple[str, ...]:
         """Return all mechanisms for sets, unless labels have budgets of their own or are tracked."""
