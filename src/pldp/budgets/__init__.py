@@ -8,6 +8,7 @@
 
 from pldp.budgets.allocation import (
     LEVEL_FRACTIONS,
+    STEP,
     Cost,
     allocate,
     cube_root_rule,
@@ -31,7 +32,7 @@ from pldp.budgets.sensitivity import (
 from pldp.epsilon import MICRO, epsilon_text, micro_epsilon
 
 __all__ = [
-    "LEVEL_FRACTIONS", "MICRO", "Cost", "Level", "allocate", "compose", "cube_root_rule", "epsilon_text",
+    "LEVEL_FRACTIONS", "MICRO", "STEP", "Cost", "Level", "allocate", "compose", "cube_root_rule", "epsilon_text",
     "exchange", "fraction_levels", "level_budget", "level_weight", "micro_epsilon", "safe_channel", "scores_by_value",
     "sensitivity_levels", "split_budget", "tabulate", "true_epsilons", "unary_cost", "variance_cost", "without_outliers",
 ]  # fmt: skip

@@ -113,7 +113,8 @@ def allocate(
         return [min(total_micro_epsilon, each) for each in most]
     parts, floor = _common_gain(total_micro_epsilon / MICRO, costs, [each / MICRO for each in most], asked)
     if asked == len(costs):
-        return _exchange(_whole(parts, total_micro_epsilon), costs, most, asked, _wide_steps(total_micro_epsilon))
+        whole = _fill(_whole(parts, total_micro_epsilon), most)
+        return _exchange(whole, costs, most, asked, _wide_steps(total_micro_epsilon))
     above = [math.floor((part - floor) * MICRO) for part in parts]
     above = [each if each > _PRECISION * total_micro_epsilon * 10 else 0 for each in above]
     least = (total_micro_epsilon - sum(above)) // asked
@@ -254,6 +255,17 @@ def _whole(parts: Sequence[float], total: int) -> list[int]:
             f"epsilon {epsilon_text(total)} leaves a question less than a millionth; ask fewer questions"
         )
     return whole
+
+
+def _fill(parts: list[int], most: Sequence[int]) -> list[int]:
+    """Give what is beyond the largest part of a question to those that can still use it."""
+    filled = [min(part, limit) for part, limit in zip(parts, most, strict=True)]
+    rest = sum(parts) - sum(filled)
+    for place in sorted(range(len(parts)), key=lambda place: most[place] - filled[place]):
+        added = min(rest, most[place] - filled[place])
+        filled[place] += added
+        rest -= added
+    return filled
 
 
 def cube_root_rule(total_micro_epsilon: int, sizes: Sequence[int]) -> list[int]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
 
-from pldp.budgets import Cost, Level, allocate, exchange
+from pldp.budgets import Cost, Level, allocate, exchange, fraction_levels
 from pldp.errors import EpsilonError, SurveyError
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, MICRO, epsilon_text
 from pldp.survey.entries import open_entry, read_weight
@@ -99,8 +99,8 @@ def with_budgets(survey: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...
     if not isinstance(questions, list) or not all(isinstance(entry, dict) for entry in questions):
         return survey, ()  # the reader says what is wrong
     with naming("total_epsilon"):
-        in_all = {level.name: epsilon_text(level.micro_epsilon) for level in Form(list).levels(total, fractions)}
         spelled, remarks = _spell(survey, questions, total, fractions)
+        in_all = {level.name: epsilon_text(level.micro_epsilon) for level in fraction_levels(total, fractions)}
     named = {
         name: {key: text for key, text in entry.items() if key != "fraction"} | {"epsilon": in_all[name]}
         for name, entry in levels.items()
