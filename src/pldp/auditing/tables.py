@@ -255,6 +255,11 @@ class Sets(Bits):
         """What a report tells about the presence of one item of a set, for it and against it, the larger."""
         return larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))
 
+    def side_odds(self, item: int) -> tuple[Ratio, Ratio]:
+        """What a 1 tells for the presence of an item, and a 0 for its absence."""
+        kept, raised = self.kept[item], self.raised[item]
+        return (kept, raised, 1), (BIT - raised, BIT - kept, 1)
+
     def plain(self) -> list[Ratio]:
         """What a report tells between a set and the set of all other items."""
         return [self.item_odds(item) for item in range(self.size)]

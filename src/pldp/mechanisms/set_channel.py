@@ -43,6 +43,10 @@ class SetChannel(Channel):
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """Return how often an item is in the report of a person whose set has it, and of one whose set has not."""
 
+    def item_evidence(self, item: int) -> tuple[Micro, Micro]:
+        """Return in micro-ε how far any report speaks for an item's being in the set, and for its not being there."""
+        return self.promised(item), self.promised(item)
+
     @abstractmethod
     def item_variance(self, share: float) -> float:
         """Return the variance of the unbiased share of an item from one report: the mean over items."""

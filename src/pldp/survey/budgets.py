@@ -156,7 +156,7 @@ def _spell(
 
 def _checked(entry: Entry) -> Entry:
     """Refuse what names ε that a fraction cannot be turned into."""
-    for key in ("budgets", "weights"):
+    for key in ("budgets", "sides", "weights"):
         if key in entry.table:
             raise SurveyError(
                 f"{entry.key}.{key}: are spelled out in ε, and so must the levels be; give the question levels of its "

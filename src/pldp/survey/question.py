@@ -256,6 +256,10 @@ class Question(ABC):
         """Return in micro-ε what a level promises: the budget of each value, or one of the whole answer."""
         return (self.levels[level].micro_epsilon,)
 
+    def side_promises(self, level: int) -> tuple[tuple[Micro, Micro], ...]:  # noqa: ARG002 - sets have some
+        """Return for each label the promise for its being in an answer and for its not being there, where they differ."""
+        return ()
+
     def true_epsilons(self, level: int) -> Budgets:
         """Return what the channel really keeps, in the order of `promises`."""
         return (self.channels[level].micro_epsilon,)
