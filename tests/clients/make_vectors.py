@@ -149,7 +149,15 @@ def _random_set(rng: random.Random, mechanism: str, values: list[str]) -> dict[s
     limit = {"at_most": rng.randint(1, len(values))} if rng.random() < 0.5 else {}
     if mechanism in names("sets", per_value=False) or rng.random() < 0.2:
         return {"budget": "set", **limit}
-    return {**limit, **(_random_fractions(rng, values) if rng.random() < 0.5 else {})}
+    parts = _random_fractions(rng, values) if rng.random() < 0.5 else {}
+    if rng.random() < 0.3:  # each side of some labels has a budget of its own; such sets are not tracked
+        for side in ("ticked", "unticked"):
+            parts[side] = {
+                value: rng.choice(["1/4", "0.9", "1"])
+                for value in values
+                if value not in parts.get("unprotected", ()) and rng.random() < 0.5
+            }
+    return {**limit, **parts}
 
 
 def _random_bounds(rng: random.Random, most: int) -> dict[str, Any]:
