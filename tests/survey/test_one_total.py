@@ -235,7 +235,9 @@ def test_what_the_total_does_not_allow_is_named() -> None:
         "level 'open' of question 'basket' can never be chosen",
         "level 'open' cannot be chosen for all questions",
     ]
-    assert lines[-1].endswith("mode (4), late (4), basket (4) cost ε = 12 together, and the total is 3; it allows 0 of them")
+    assert lines[-1].endswith(
+        "mode (4), late (4), basket (4) cost ε = 12 together, and the total is 3; it allows 0 of them"
+    )
     crowded = warned("4.5", budget="set")
     assert crowded[0] == (
         "whoever chooses level 'open' (ε = 4) for question 'mode' cannot answer all others, which cost ε = 1 at their "

@@ -117,7 +117,8 @@ def _broken_sides(table: Sets, sides: Sequence[Sequence[Micro]]) -> list[str]:
     """Say for which items a report tells more for one side than claimed."""
     found = [[micro_of([odds]) for odds in table.side_odds(item)] for item in range(len(sides))]
     return [
-        f"a report tells {epsilon_text(true)} for the {side} of item number {item}, above the claimed {epsilon_text(bound)}"
+        f"a report tells {epsilon_text(true)} for the {side} of item number {item}, above the claimed "
+        f"{epsilon_text(bound)}"
         for item, (own, bounds) in enumerate(zip(found, sides, strict=True))
         for side, true, bound in zip(("presence", "absence"), own, bounds, strict=True)
         if true > bound

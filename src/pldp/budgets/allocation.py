@@ -136,9 +136,7 @@ def exchange(
     return _exchange(list(parts), costs, most, len(costs) if ask is None else min(ask, len(costs)), [STEP])
 
 
-def _common_gain(
-    total: float, costs: Sequence[Cost], most: Sequence[float], asked: int
-) -> tuple[list[float], float]:
+def _common_gain(total: float, costs: Sequence[Cost], most: Sequence[float], asked: int) -> tuple[list[float], float]:
     """Return the parts at which every question gains the same, and the least part that is had for free."""
     largest = [min(total, each) for each in most]
     ends = list(zip(costs, largest, strict=True))
@@ -196,7 +194,9 @@ def _wide_steps(total: int) -> list[int]:
     return [step for step in (total >> shift for shift in range(2, 10)) if step >= 1]
 
 
-def _exchange(parts: list[int], costs: Sequence[Cost], most: Sequence[int], asked: int, steps: Sequence[int]) -> list[int]:
+def _exchange(
+    parts: list[int], costs: Sequence[Cost], most: Sequence[int], asked: int, steps: Sequence[int]
+) -> list[int]:
     known = [lru_cache(maxsize=None)(lambda micro, cost=cost: _cost_at(cost, micro)) for cost in costs]
     allowed = sum(sorted(parts)[-asked:])
     for step in steps:

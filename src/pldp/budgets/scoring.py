@@ -78,17 +78,11 @@ class Scoring:
         """
         kind = {"kind": "choices"} if self.several else {}
         values = [row.value for row in self.rows]
-        parts = self._safe_parts() if allocation == ALLOCATIONS[0] else self._paper_parts()
-        table, most = parts
-        if most > LARGEST_EPSILON * MICRO:
-            rule = f"the largest budget must be at most {LARGEST_EPSILON}, not {epsilon_text(most)}"
-            raise EpsilonError(f"{rule}: choose a smaller epsilon")
+        table, most = self._safe_parts() if allocation == ALLOCATIONS[0] else self._paper_parts()
         return {"name": name, **kind, "values": values, **table}, epsilon_text(most)
 
     def _safe_parts(self) -> tuple[dict[str, Any], int]:
         finite = {row.value: row.budgets for row in self.rows if max(row.budgets) < math.inf}
-        if not finite:
-            raise EpsilonError(f"every value is at level 0 of {self.levels}, which is open: there is nothing to protect")
         most = int(max(map(max, finite.values())))
 
         def fractions(side: int) -> dict[str, str]:
@@ -141,6 +135,13 @@ def score_values(
     found = sensitivity_levels(scores, levels=levels, scale=scale)
     kept = {value: without_outliers(given) for value, given in scores.items()}
     whole = {value: level_budget(total_micro_epsilon, level, levels) for value, level in found.items()}
+    most = max((own for own in whole.values() if own < math.inf), default=0)
+    if not 0 < most <= LARGEST_EPSILON * MICRO:
+        wrong = (
+            f"the largest budget must be at most {LARGEST_EPSILON}, not {epsilon_text(most)}: choose a smaller epsilon"
+        )
+        none = f"every value is at level 0 of {levels}, which is open: there is nothing to protect"
+        raise EpsilonError(wrong if most else none)
     budgets = {
         # The paper counts the least sensitive first, and that is "not ticked".
         value: tuple(reversed(split_budget(own))) if several else (own,)

@@ -56,7 +56,14 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
     add("scores", help="CSV or Parquet: a row per person and a column per value, or the columns person, value, score")
-    add("--scale", type=float, nargs=2, default=(0.0, 10.0), metavar=("LOW", "HIGH"), help="of the scores (default 0 10)")
+    add(
+        "--scale",
+        type=float,
+        nargs=2,
+        default=(0.0, 10.0),
+        metavar=("LOW", "HIGH"),
+        help="of the scores (default 0 10)",
+    )
     add("--levels", type=int, default=5, metavar="L", help="levels that the scale is cut into (default 5); 0 is open")
     add("--epsilon", required=True, metavar="E", help="the budget that is split over the levels")
     add("--question", required=True, metavar="NAME", help="name of the question")
@@ -155,12 +162,12 @@ def _skipped(read: Read) -> str:
     return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count) or "none"
 
 
-def _columns(several: bool) -> tuple[str, ...]:
-    return ("ticked", "not ticked") if several else ("",)
+def _columns(scored: Scoring) -> tuple[str, ...]:
+    return ("ticked", "not ticked") if scored.several else ("",)
 
 
 def _mapping(args: argparse.Namespace, scored: Scoring, read: Read) -> dict[str, Any]:
-    sides = [name.replace(" ", "_") or "value" for name in _columns(scored.several)]
+    sides = [name.replace(" ", "_") or "value" for name in _columns(scored)]
 
     def epsilons(micros: tuple[Micro, ...]) -> dict[str, str]:
         return dict(zip(sides, map(epsilon_text, micros), strict=True))
@@ -223,7 +230,7 @@ def _show(console: Console, args: argparse.Namespace, scored: Scoring, read: Rea
 
 
 def _budgets_table(scored: Scoring) -> Table:
-    sides = _columns(scored.several)
+    sides = _columns(scored)
     heads = ["value"]
     for what in ("budget ε", "paper: true ε", "safe: true ε"):
         heads += [f"{what} {side}".strip() for side in sides]

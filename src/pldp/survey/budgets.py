@@ -140,7 +140,9 @@ def _spell(
         if "levels" in table:
             fixed += made.dearest(entry)
         else:
-            shares[place] = Share(entry.name, made.forms(_checked(entry), free=not hidden), weight, Levels.of(fractions))
+            shares[place] = Share(
+                entry.name, made.forms(_checked(entry), free=not hidden), weight, Levels.of(fractions)
+            )
     parts = dict(zip(shares, split_total(total, list(shares.values()), asked, fixed), strict=True))
     spelled, remarks = [], []
     for place, table in enumerate(questions):

@@ -66,8 +66,8 @@ def _with_others(survey: "Survey", total: int) -> Iterator[str]:
             if own <= total < own + rest:
                 yield (
                     f"whoever chooses level {level.name!r} (ε = {epsilon_text(own)}) for question {question.name!r} "
-                    f"cannot answer all others, which cost ε = {epsilon_text(rest)} at their strictest level: the total "
-                    f"is {epsilon_text(total)}"
+                    f"cannot answer all others, which cost ε = {epsilon_text(rest)} at their strictest level: the "
+                    f"total is {epsilon_text(total)}"
                 )
 
 

@@ -198,9 +198,7 @@ def _read_question(
     tracked: bool,
     answer_bytes: int,
 ) -> Question:
-    made, opened = open_entry(
-        entry, key, survey_levels, hiding=hiding, tracked=tracked, answer_bytes=answer_bytes
-    )
+    made, opened = open_entry(entry, key, survey_levels, hiding=hiding, tracked=tracked, answer_bytes=answer_bytes)
     names = [level.name for level in opened.levels]
     if hiding is not None and names != [level.name for level in survey_levels]:  # what it offers would tell the level
         fail(f"hide_level: {opened.key}.levels", "must offer every level in the survey's order", names)

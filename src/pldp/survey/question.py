@@ -257,7 +257,7 @@ class Question(ABC):
         return (self.levels[level].micro_epsilon,)
 
     def side_promises(self, level: int) -> tuple[tuple[Micro, Micro], ...]:  # noqa: ARG002 - sets have some
-        """Return for each label the promise for its being in an answer and for its not being there, where they differ."""
+        """Return for each label what is promised for its being in an answer and for its absence, where these differ."""
         return ()
 
     def true_epsilons(self, level: int) -> Budgets:

@@ -52,7 +52,9 @@ def read_sides(entry: Entry, values: tuple[str, ...]) -> tuple[Sides, ...]:
     if not present:
         return ()
     if "budgets" in table:
-        fail(f"{key}.{present[0]}", "must come with fractions, not with budgets that are spelled out", table[present[0]])
+        fail(
+            f"{key}.{present[0]}", "must come with fractions, not with budgets that are spelled out", table[present[0]]
+        )
     parts = read_side_parts(entry, values)
 
     def micro(level: int, part: Fraction, name: str) -> int:
@@ -78,11 +80,14 @@ def _spelled(entry: Entry, values: tuple[str, ...]) -> tuple[Sides, ...]:
     found = []
     for level in entry.levels:
         lines = table[level.name]
-        pairs = isinstance(lines, list) and all(isinstance(line, list) and len(line) == len(SIDE_KEYS) for line in lines)
+        pairs = isinstance(lines, list) and all(
+            isinstance(line, list) and len(line) == len(SIDE_KEYS) for line in lines
+        )
         if not pairs or len(lines) != len(values):
             fail(f"{key}.{level.name}", f"must be a list with two epsilons per label ({len(values)})", lines)
         sides = tuple(
-            (_micro(ticked, f"{key}.{level.name}"), _micro(unticked, f"{key}.{level.name}")) for ticked, unticked in lines
+            (_micro(ticked, f"{key}.{level.name}"), _micro(unticked, f"{key}.{level.name}"))
+            for ticked, unticked in lines
         )
         if any(min(pair) < max(pair) == math.inf for pair in sides):
             fail(f"{key}.{level.name}", "must give both sides of a label an epsilon, or none", lines)

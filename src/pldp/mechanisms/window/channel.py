@@ -131,9 +131,9 @@ class SquareWave(WindowChannel):
 def even_square(size: int, width: int, inside: int, outside: int) -> float:
     """Return the mean square of the unbiased number if all values are as frequent; the weights may have any sum.
 
-    Around the middle of all count = size + width − 1 outputs, Σ(2y+1−count)² is count·(count²−1)/3. Every output has the
-    weight `outside`; the windows of the values add inside − outside, and a value's place and its place in the window are
-    independent there: (size² − 1 + width² − 1)/3.
+    Around the middle of all count = size + width − 1 outputs, Σ(2y+1−count)² is count·(count²−1)/3. Every output has
+    the weight `outside`; the windows of the values add inside − outside, and a value's place and its place in the
+    window are independent there: (size² − 1 + width² − 1)/3.
     """
     count = size + width - 1
     window = width * (inside - outside)

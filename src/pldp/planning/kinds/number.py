@@ -26,7 +26,9 @@ class PlannedNumber(PlannedKind[Number]):
         grid: Grid = question.grid
         if given is None or isinstance(given, str):
             shares = np.full(grid.size, 1.0)
-            if question.for_mean:  # numbers between the bounds are rounded to points, and both bounds have one side only
+            if (
+                question.for_mean
+            ):  # numbers between the bounds are rounded to points, and both bounds have one side only
                 shares[[0, -1]] = 0.5
             return np.asarray(shares / shares.sum())
         if not isinstance(given, Mapping):

@@ -8,7 +8,16 @@ from typing import Any, ClassVar, Final
 
 from pldp.budgets import Level, compose
 from pldp.errors import SurveyError
-from pldp.mechanisms import Channel, Domain, Micro, SetChannel, build_whole_set, epsilon_text, planned_share, summed_variances
+from pldp.mechanisms import (
+    Channel,
+    Domain,
+    Micro,
+    SetChannel,
+    build_whole_set,
+    epsilon_text,
+    planned_share,
+    summed_variances,
+)
 from pldp.survey.labels import BUDGET_KEYS, LabelQuestion, read_labels
 from pldp.survey.question import Budgets, Entry, Schema, ref, table_of
 from pldp.survey.reading import check_known, fail
