@@ -264,8 +264,15 @@ def test_planned_errors_of_budgets_per_value_are_those_of_simulation() -> None:
     ]
     assert mean_is(ratios, 1.0)
     assert plan(survey, people).designs[0].split == "given"  # of one question with one total there is no better
-    with pytest.raises(PlanError, match="there is no best design: .*q.* has a budget for each label"):
-        plan(survey, people).best_survey()
+
+
+def test_labels_with_other_fractions_at_other_levels_have_no_designs() -> None:
+    budgets = {"budgets": {"a": ["0.5", "0.5"], "b": ["1", "2"]}, "levels": {"a": 0.5, "b": 2}}
+    survey = survey_of({"name": "q", "values": ["x", "y"], **budgets}, levels={"a": 0.5, "b": 2})
+    with pytest.raises(
+        PlanError, match="there is no best design: .*q.* gives its labels other fractions of ε at other"
+    ):
+        plan(survey, 100).best_survey()
 
 
 def test_sets_are_found_from_a_tally(tmp_path) -> None:

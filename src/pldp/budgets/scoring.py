@@ -174,9 +174,11 @@ def _choices(budgets: Sequence[tuple[Micro, ...]]) -> tuple[Kept, Kept]:
     from pldp.mechanisms import ValueResponse  # noqa: PLC0415 - devices, which import this package, need none
 
     each = [own for (own,) in budgets]
-    channels: tuple[Channel, Channel] = (ValueResponse.of(each), safe_channel(each))
-    paper, safe = ((channel, [(micro,) for micro in true_epsilons(channel)]) for channel in channels)
-    return paper, safe
+
+    def kept(channel: Channel) -> Kept:
+        return channel, [(micro,) for micro in true_epsilons(channel)]
+
+    return kept(ValueResponse.of(each)), kept(safe_channel(each))
 
 
 def _sets(budgets: Sequence[tuple[Micro, ...]]) -> tuple[Kept, Kept]:
@@ -190,5 +192,8 @@ def _sets(budgets: Sequence[tuple[Micro, ...]]) -> tuple[Kept, Kept]:
         kept.append(open_ if own is None else [own.probability(side, side) for side in (TICKED, UNTICKED)])
     paper = ItemSet.of_probabilities([one for one, _ in kept], [zero for _, zero in kept])
     safe = ItemSet.of_pairs([(ticked, unticked) for ticked, unticked in budgets])
-    first, second = ((each, [each.item_evidence(item) for item in range(each.size)]) for each in (paper, safe))
-    return first, second
+
+    def told(channel: ItemSet) -> Kept:
+        return channel, [channel.item_evidence(item) for item in range(channel.size)]
+
+    return told(paper), told(safe)

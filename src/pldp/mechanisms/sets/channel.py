@@ -126,7 +126,8 @@ class ItemSet(SetChannel):
 
     def item_evidence(self, item: int) -> tuple[Micro, Micro]:
         """The same as a plain pair."""
-        return tuple(self.item_micro_epsilon(item))
+        present, absent = self.item_micro_epsilon(item)
+        return present, absent
 
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """p and q of the item."""

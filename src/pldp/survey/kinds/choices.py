@@ -110,7 +110,8 @@ class Choices(LabelQuestion):
     @classmethod
     def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Channel, ...]:
         """Build the channels, with a budget for each side of a label where the file has them."""
-        return super().read_channels(entry, size, read_sides(entry, read_labels(entry)) or budgets)
+        sides: Sequence[Any] = read_sides(entry, read_labels(entry))  # of each label two, where others have one
+        return super().read_channels(entry, size, sides or budgets)
 
     @classmethod
     def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:
