@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from pldp.errors import EstimateError
 from pldp.mechanisms.rows import FloatArray
 
 LARGEST_PATTERNS: Final = 1 << 25
@@ -34,6 +36,35 @@ class Pieces:
         """Return pieces of outputs that say nothing, to be filled."""
         pattern, start, stop = np.zeros((3, count + 1), np.intp)
         return cls(np.ones(count + 1), np.ones((1, size)), pattern, start, stop, np.zeros(count + 1))
+
+    @classmethod
+    def mix(cls, parts: Sequence[Pieces], weights: FloatArray) -> Pieces:
+        """Return Σ w Q of channels of one form: windows at the same places, or none.
+
+        Where an output has no window in any channel, the mixture of its patterns is a pattern of its own.
+        """
+        first = parts[0]
+        windowed = np.any([part.lift[:-1] != 0 for part in parts], axis=0)
+        for part in parts:
+            same = [np.array_equal(own[:-1][windowed], others[:-1][windowed])
+                    for own, others in ((part.start, first.start), (part.stop, first.stop))]
+            if not all(same) or (part.patterns[part.pattern[:-1][windowed]] != 1).any():
+                raise EstimateError("channels can only be mixed whose windows are the same")
+        found = cls.none(first.patterns.shape[1], len(windowed))
+        base = np.array([part.base[:-1] for part in parts])
+        found.base[:-1] = np.where(windowed, weights @ base, 1.0)
+        raised = weights @ (base * np.array([part.lift[:-1] for part in parts]))
+        found.lift[:-1] = np.where(windowed, raised / found.base[:-1], 0.0)
+        found.start[:-1], found.stop[:-1] = (np.where(windowed, each[:-1], 0) for each in (first.start, first.stop))
+        others = np.flatnonzero(~windowed)
+        if not len(others):
+            return found
+        rows = sum(
+            weight * part.base[others, None] * part.patterns[part.pattern[others]]
+            for weight, part in zip(weights, parts, strict=True)
+        )
+        found.pattern[others] = np.arange(1, len(others) + 1)
+        return replace(found, patterns=np.concatenate([found.patterns, np.asarray(rows)]))
 
     def table(self) -> FloatArray:
         """Q as a matrix, outputs × values; the last row, no report, is 1."""

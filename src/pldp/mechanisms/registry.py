@@ -53,6 +53,9 @@ ANSWER_BYTES: Final = 512
 ALIKE: Final = 1.005
 """Ratio of two variances from which on the smaller one is worth a longer report."""
 
+FOR_DISTRIBUTIONS: Final = "sw"
+"""What `auto` stands for where the distribution of a number is wanted."""
+
 FOR_MEANS: Final = "minimax"
 """What `auto` stands for where only the mean of a number is wanted."""
 
@@ -128,7 +131,7 @@ def build(
     >>> build("auto", 3, 1_000_000).mechanism, build("auto", 10, 1_000_000).mechanism
     ('krr', 'subset')
     """
-    fixed = {"sets": "item_set", "numbers": "sw"}.get(domain)
+    fixed = {"sets": "item_set", "numbers": FOR_DISTRIBUTIONS}.get(domain)
     if name != AUTO or fixed is not None:
         return family(fixed if name == AUTO and fixed else name).build(size, budgets)
     families = suitable(size, per_value=isinstance(budgets, Sequence))

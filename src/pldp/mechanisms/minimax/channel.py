@@ -11,7 +11,7 @@ solved once, when a survey without weights is built; reading the built survey ne
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -20,6 +20,7 @@ from typing import ClassVar, Final, Self
 
 from pldp.epsilon import MICRO, Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import Channel
 from pldp.mechanisms.number import NumberChannel
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 
@@ -104,6 +105,14 @@ class Minimax(NumberChannel):
         odds = exp_micro(micro_epsilon)
         least = int(2**52 / odds)
         return cls(size, **least_variance(size, min(micro_epsilon / MICRO, STIFF), (int(least * odds), least)))
+
+    @classmethod
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+        """Refuse: every ε has intervals of its own, so that hardly any output of one level can be one of another."""
+        raise EpsilonError(
+            "minimax has other outputs at every level, so that they would show it; name hm, pm or sr, or leave the "
+            "mechanism to auto"
+        )
 
     @cached_property
     def outside(self) -> tuple[int, ...]:
