@@ -72,6 +72,28 @@ class Pieces:
         inside = (values >= self.start[:, None]) & (values < self.stop[:, None])
         return np.asarray(self.base[:, None] * self.patterns[self.pattern] * (1 + self.lift[:, None] * inside))
 
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return Σ_t Q(y|t) f_t of every output y; of several rows of shares, a row each."""
+        if shares.ndim == 1:
+            sums = np.zeros((1, len(self.patterns), len(shares) + 1))
+            np.cumsum(self.patterns * shares, axis=1, out=sums[0, :, 1:])
+            return self._from_sums(sums, sums[..., -1], self.pattern[:-1])[0]
+        # Windows have few patterns, whatever other outputs have: for many rows only theirs are summed up.
+        used, pattern = np.unique(np.where(self.lift[:-1] != 0, self.pattern[:-1], -1), return_inverse=True)
+        sums = np.zeros((len(shares), len(used), shares.shape[1] + 1))
+        np.cumsum(self.patterns[used] * shares[:, None, :], axis=2, out=sums[:, :, 1:])
+        return self._from_sums(sums, shares @ self.patterns.T, pattern)
+
+    def _from_sums(self, sums: FloatArray, totals: FloatArray, pattern: npt.NDArray[np.intp]) -> FloatArray:
+        """Return what `forward` does, from prefix sums of the patterns that windows have, and sums of all."""
+        inside = sums[:, pattern, self.stop[:-1]] - sums[:, pattern, self.start[:-1]]
+        return np.asarray(self.base[:-1] * (totals[:, self.pattern[:-1]] + self.lift[:-1] * inside))
+
+    def column(self, value: int) -> FloatArray:
+        """Return Q(y|t) of every output y for one value t."""
+        inside = (self.start[:-1] <= value) & (value < self.stop[:-1])
+        return np.asarray(self.base[:-1] * self.patterns[self.pattern[:-1], value] * (1 + self.lift[:-1] * inside))
+
     def expectation(self, numbers: FloatArray) -> FloatArray:
         """Return Σ_y numbers_y Q(y|t) of every value t."""
         weights = self.base[:-1] * numbers
