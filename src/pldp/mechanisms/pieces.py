@@ -46,8 +46,10 @@ class Pieces:
         first = parts[0]
         windowed = np.any([part.lift[:-1] != 0 for part in parts], axis=0)
         for part in parts:
-            same = [np.array_equal(own[:-1][windowed], others[:-1][windowed])
-                    for own, others in ((part.start, first.start), (part.stop, first.stop))]
+            same = [
+                np.array_equal(own[:-1][windowed], others[:-1][windowed])
+                for own, others in ((part.start, first.start), (part.stop, first.stop))
+            ]
             if not all(same) or (part.patterns[part.pattern[:-1][windowed]] != 1).any():
                 raise EstimateError("channels can only be mixed whose windows are the same")
         found = cls.none(first.patterns.shape[1], len(windowed))

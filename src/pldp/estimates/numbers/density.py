@@ -300,9 +300,7 @@ def pool_densities(parts: Sequence[Density], weights: FloatArray) -> Density:
 class _Search:
     """The fits that are tried, and the choice among them."""
 
-    def __init__(
-        self, model: Likelihood, progress: DensityProgress | None, start: FloatArray | None = None
-    ) -> None:
+    def __init__(self, model: Likelihood, progress: DensityProgress | None, start: FloatArray | None = None) -> None:
         self.model, self.progress = model, progress
         self.start = em(model.sampled, smoothing=True, most_steps=_START_STEPS).shares if start is None else start
         self.smooth: list[LogDensity] = []

@@ -10,12 +10,13 @@ The mix ρ comes from the labels alone, ρ̂ = G⁻¹·(share of each label), so
 labels do not depend on ρ̂, so both parts add up, and m̂ = Σ W_s m̂_s has the weights of least variance, C⁻¹1/(1ᵀC⁻¹1).
 
 **Whatever the choice of a level depends on**, every report counts for h(s, y) = Σ_τ (G⁻¹)_τs z_τ(y), z_τ the unbiased
-number of level τ: of the people of level τ' only the term of their own level has a mean, Σ_s (G⁻¹)_τs G(s|τ') = [τ = τ'].
-The mean of h is that of the numbers, exactly, and nothing is estimated beside it.
+number of level τ: of the people of level τ' only the term of their own level has a mean, as Σ_s (G⁻¹)_τs G(s|τ') is 1
+for τ = τ' and 0 for others. The mean of h is that of the numbers, exactly, and nothing is estimated beside it.
 
 **The test** of the first against the second takes the moments E P_j(v) of `dependence` in place of z: the sums
-a_τj = mean of (G⁻¹)_τs W_τj(y) estimate ρ_τ μ_τj without bias, and θ_τj = a_τj − ρ̂_τ Σ_τ a_τj is 0 if all levels have the
-same moments. Wald's test has (levels − 1) × (moments) degrees of freedom, with the covariance of the reports themselves.
+a_τj = mean of (G⁻¹)_τs W_τj(y) estimate ρ_τ μ_τj without bias, and θ_τj = a_τj − ρ̂_τ Σ_τ a_τj is 0 if all levels have
+the same moments. Wald's test has (levels − 1) × (moments) degrees of freedom, with the covariance of the reports
+themselves.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ class HiddenMoments:
         d = self.decoders[self.seen]
         means = (counts * d).sum(axis=1) / n
         # One report more, of evenly spread numbers: few equal reports have an error, too.
-        even = np.array([pieces.forward(np.full(self.hidden.size, 1 / self.hidden.size)) for pieces in self.hidden.pieces])
+        equal = np.full(self.hidden.size, 1 / self.hidden.size)
+        even = np.array([pieces.forward(equal) for pieces in self.hidden.pieces])
         shares = (counts + self.mix.posterior[self.seen] @ even) / (n + 1)[:, None]
         noise = (shares * d**2).sum(axis=1) - (shares * d).sum(axis=1) ** 2
         precision = n / noise
@@ -180,5 +182,3 @@ def choice_test(hidden: HiddenNumbers) -> Homogeneity | None:
         unit = float(moves @ np.linalg.solve(covariance[np.ix_(means, means)], moves))
         least = noticed(unit, len(values)) * (hidden.bounds[1] - hidden.bounds[0]) / 2
     return Homogeneity.of(statistic, len(values), noticed=least)
-
-

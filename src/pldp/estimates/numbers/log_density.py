@@ -125,9 +125,7 @@ class Likelihood(Protocol):
 class LogDensity:
     """One number of splines, with or without roughness: the climb to the best β (`curve`), r (`rough`), λ and v."""
 
-    def __init__(
-        self, model: Likelihood, splines: int, order: int, start: FloatArray, like: LogDensity | None
-    ) -> None:
+    def __init__(self, model: Likelihood, splines: int, order: int, start: FloatArray, like: LogDensity | None) -> None:
         """Start at these shares; or at those of another fit of this order, and about as smooth as that."""
         self.model, self.splines, self.order = model, splines, order
         self.basis = np.kron(np.eye(model.copies), spline_basis(model.size // model.copies, splines))

@@ -296,9 +296,7 @@ def _unknown(levels: Sequence[Counted], pilot: FloatArray) -> tuple[FloatArray, 
         return np.zeros((len(pilot), 0)), np.zeros(0)
     inner = sum(table.T @ (level.scale[:, None] * table) for level, table in pairs)
     along = sum(table.T @ (level.scale * level.shares) for level, table in pairs)
-    outer = sum(
-        np.array([level.backward(level.scale * column) for column in table.T]) for level, table in pairs
-    )
+    outer = sum(np.array([level.backward(level.scale * column) for column in table.T]) for level, table in pairs)
     root = np.linalg.cholesky(np.asarray(inner))
     return solve_triangular(root, outer, lower=True).T, solve_triangular(root, along, lower=True)
 

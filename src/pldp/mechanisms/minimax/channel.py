@@ -107,7 +107,7 @@ class Minimax(NumberChannel):
         return cls(size, **least_variance(size, min(micro_epsilon / MICRO, STIFF), (int(least * odds), least)))
 
     @classmethod
-    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:  # noqa: ARG003
         """Refuse: every ε has intervals of its own, so that hardly any output of one level can be one of another."""
         raise EpsilonError(
             "minimax has other outputs at every level, so that they would show it; name hm, pm or sr, or leave the "
