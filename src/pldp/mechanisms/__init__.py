@@ -58,7 +58,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_DISTRIBUTIONS", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON",
-    "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form",
+    "LARGEST_TOTAL", "MICRO",
+    "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form",
     "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemSubset",
     "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax", "NumberChannel", "OptimisedUnaryEncoding",
     "Output", "PiecewiseMechanism", "Places", "PrivSet", "ProjectiveResponse", "PureChannel", "RandomBytes",

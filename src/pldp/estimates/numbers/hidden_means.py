@@ -21,6 +21,7 @@ themselves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -28,12 +29,14 @@ from typing import Final
 import numpy as np
 
 from pldp.estimates.agreement import stricter_half
+from pldp.estimates.mix import LevelMix
 from pldp.estimates.numbers.dependence import ENOUGH, moment_weights, piece_moments
 from pldp.estimates.numbers.fusion import centres
 from pldp.estimates.numbers.hidden import HiddenNumbers
 from pldp.estimates.power import noticed
 from pldp.estimates.result import Homogeneity
-from pldp.mechanisms.arrays import FloatArray, Pieces, piecewise_arrays
+from pldp.mechanisms import CategoricalChannel, Channel
+from pldp.mechanisms.arrays import FloatArray, Pieces, label_arrays, piecewise_arrays
 
 PER_KURTOSIS: Final = 30
 """Reports that a moment must have, times the kurtosis of what a report counts for: with fewer it is not normal."""
@@ -43,6 +46,7 @@ UNSURE: Final = 0.25
 
 _SAME: Final = 1e-9
 _SINGULAR: Final = 1e10
+_MANY: Final = 1e9
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,20 @@ class HiddenMoments:
             return 0.0
         square = (2 * float(self.chances.sum(axis=0) @ table[:, 1]) + 1) / 3
         return float(np.clip(square - value**2, 0.0, 1 - min(1.0, value**2)))
+
+
+def expected_mean_variance(
+    channels: Sequence[Channel], label_channel: CategoricalChannel, mix: FloatArray, shares: FloatArray
+) -> float:
+    """Return the variance of a mean on [−1, 1] from hidden levels, times the people, if this mix and shares are true.
+
+    It is that of reports that came as often as they do on average, so many that single ones do not count.
+    """
+    matrix = label_arrays(label_channel).matrix()
+    outputs = np.array([piecewise_arrays(channel).pieces().forward(shares) for channel in channels])
+    cells = _MANY * (matrix @ (mix[:, None] * outputs))
+    hidden = HiddenNumbers(tuple(channels), LevelMix(matrix, cells.sum(axis=1)), cells, (-1.0, 1.0))
+    return HiddenMoments(hidden).pooled().variance * _MANY
 
 
 def choice_test(hidden: HiddenNumbers) -> Homogeneity | None:
