@@ -36,7 +36,7 @@ from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Fused, Tally, fused_of
 
-OPTIONS: Final = (*SHARED, "method")
+OPTIONS: Final = (*SHARED, "method", "mix")
 
 METHODS: Final = {
     "weights": "unbiased, pooled by {pool}",

@@ -30,20 +30,16 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.mix import LevelMix, level_mix
-from pldp.estimates.numbers.misfit import LevelCounts, Misfit, Part
-from pldp.estimates.solver.likelihood import interior, minus_log, ratio
+from pldp.estimates.mix_bounds import Mix
+from pldp.estimates.numbers.hidden_mix import PossibleMixes
+from pldp.estimates.numbers.misfit import Counted, LevelCounts, Misfit, Part
+from pldp.estimates.solver.likelihood import minus_log, ratio
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, IntArray, Pieces, piecewise_arrays
 from pldp.records import Record
 from pldp.survey import Number
 from pldp.tallies import OutputCounts, Tally
 
-HALF: Final = 0.5
-"""Reports of each level that a fitted mix has in advance: it keeps every level possible."""
-
-_SETTLED: Final = 1e-9
-"""Log-likelihood of all people together that a fitted mix may lack."""
-_MOST_STEPS: Final = 60
 _LARGEST_ROOT: Final = 1024
 """Most buckets for which the information is built as a matrix."""
 _UNSEEN: Final = 1e-14
@@ -61,9 +57,9 @@ class HiddenNumbers(Record):
     mean_only: bool = False
 
     @classmethod
-    def of(cls, tally: Tally, question: Number) -> HiddenNumbers:
-        """Take the reports of a question."""
-        mix = level_mix(tally, question.name)
+    def of(cls, tally: Tally, question: Number, known: Mix | None = None) -> HiddenNumbers:
+        """Take the reports of a question, and what is known of the mix of levels."""
+        mix = level_mix(tally, question.name, known)
         if mix is None:
             raise EstimateError(f"question {question.name!r} has levels that are shown")
         if not mix.reports:
@@ -117,7 +113,7 @@ class FreeLikelihood:
         """Return Σ_x Q_τ(y|x) π_τx, level × output, of shares level × bucket; of many, each."""
         rows = np.moveaxis(shares.reshape(-1, self.copies, shares.shape[-1]), 1, 0)
         found = [pieces.forward(own) for pieces, own in zip(self.pieces, rows, strict=True)]
-        return np.moveaxis(np.array(found), 0, 1).reshape(*shares.shape[:-1], -1)
+        return np.moveaxis(np.array(found), 0, 1).reshape(*shares.shape[:-1], self.weights.shape[1])
 
     def forward(self, point: FloatArray) -> FloatArray:
         """Return P(s, y), label × output."""
@@ -148,7 +144,7 @@ class FreeLikelihood:
     def changes(self, shares: FloatArray, cells: FloatArray) -> FloatArray:
         """Return how cells change along shares (directions × level × bucket), each over the error of its count."""
         moved = self.labels @ self.outputs(shares)
-        return np.asarray((moved * (np.sqrt(self.weights) / cells)).reshape(len(shares), -1))
+        return np.asarray((moved * (np.sqrt(self.weights) / cells)).reshape(len(shares), self.weights.size))
 
 
 class HiddenLikelihood:
@@ -160,9 +156,11 @@ class HiddenLikelihood:
         self.free, self.hidden = FreeLikelihood(hidden), hidden
         self.size, self.people, self.bounds = hidden.size, hidden.people, hidden.bounds
         self.weights = self.free.weights
+        self.mixes = PossibleMixes(hidden.mix)
         self._at: FloatArray | None = None
-        self._levels: FloatArray = interior(hidden.mix.shares)
+        self._levels: FloatArray = np.zeros(0)
         self._cells: FloatArray = np.zeros(0)
+        self._value = 0.0
 
     @property
     def sampled(self) -> HiddenLikelihood:
@@ -179,7 +177,7 @@ class HiddenLikelihood:
         if self._at is not shares:
             outputs = self.free.outputs(np.tile(shares, (self.free.copies, 1)))
             table = np.einsum("st,ty->syt", self.free.labels, outputs).reshape(-1, self.free.copies)
-            self._levels = fit_mix(table, self.weights.ravel(), self._levels, self.people)
+            self._levels, self._value = self.mixes.fit(table, self.weights.ravel())
             self._cells = (table @ self._levels).reshape(self.weights.shape)
             self._at = shares
         return self._levels
@@ -190,9 +188,9 @@ class HiddenLikelihood:
         return self._cells
 
     def objective(self, point: FloatArray) -> float:
-        """Minus the log-likelihood per person, with that of half a report of every level."""
-        prior = float(np.log(self.levels(point)).sum()) * HALF / self.people
-        return minus_log(self.weights.ravel(), self._cells.ravel()) - prior
+        """Minus the log-likelihood per person, with that of what is known of the mix."""
+        self.levels(point)
+        return self._value
 
     def scores(self, point: FloatArray) -> FloatArray:
         """Mean likelihood ratio of each bucket; the mix is the best one, so that its change counts for nothing."""
@@ -201,11 +199,10 @@ class HiddenLikelihood:
 
     def information(self, shares: FloatArray, columns: FloatArray) -> FloatArray:
         """Return the observed information per person along the columns, less what the mix is unsure of."""
-        levels, cells, copies = self.levels(shares), self._cells, self.free.copies
+        levels, cells = self.levels(shares), self._cells
         moved = self.free.changes(levels[:, None] * columns.T[:, None, :], cells)
-        mixes = differences(copies)
-        unknown = self.free.changes(mixes.T[:, :, None] * shares, cells)
-        own = unknown @ unknown.T + mixes.T @ (HALF / self.people / levels[:, None] ** 2 * mixes)
+        unknown = self.free.changes(self.mixes.directions.T[:, :, None] * shares, cells)
+        own = unknown @ unknown.T + self.mixes.prior(levels)
         both = moved @ unknown.T
         return np.asarray(moved @ moved.T - both @ np.linalg.solve(own, both.T))
 
@@ -216,41 +213,6 @@ class HiddenLikelihood:
         values, vectors = np.linalg.eigh(self.information(shares, np.eye(self.size)))
         seen = values > _UNSEEN * values[-1]
         return np.asarray((vectors[:, seen] * np.sqrt(values[seen])).T)
-
-
-def differences(count: int) -> FloatArray:
-    """Return directions in which so many shares can change while they sum to 1, orthonormal, count × (count − 1)."""
-    start = np.column_stack([np.ones(count), np.eye(count)[:, 1:]])
-    return np.asarray(np.linalg.qr(start)[0][:, 1:])
-
-
-def fit_mix(table: FloatArray, weights: FloatArray, start: FloatArray, people: int) -> FloatArray:
-    """Return the mix ρ that maximises Σ_c w_c log (table·ρ)_c, with half a report of every level in advance.
-
-    Newton's method: the logarithms of the half reports keep every share above 0.
-    """
-    prior, mixes, mix = HALF / people, differences(len(start)), start
-
-    def lacking(tried: FloatArray) -> float:
-        return minus_log(weights, table @ tried) - prior * float(np.log(tried).sum())
-
-    value = lacking(mix)
-    for _ in range(_MOST_STEPS):
-        cells = table @ mix
-        slope = mixes.T @ (table.T @ ratio(weights, cells) + prior / mix)
-        moved = (table @ mixes) * (np.sqrt(weights) / cells)[:, None]
-        step = mixes @ np.linalg.solve(moved.T @ moved + mixes.T @ (prior / mix[:, None] ** 2 * mixes), slope)
-        gain = float(step @ mixes @ slope)
-        if gain * people < _SETTLED:
-            break
-        falls = step < 0
-        length = min(1.0, 0.95 * float((mix[falls] / -step[falls]).min(initial=np.inf)))
-        while length > 1e-9 and (tried := lacking(mix + length * step)) > value - 1e-4 * length * gain:
-            length /= 3
-        if length <= 1e-9:
-            break
-        mix, value = mix + length * step, tried
-    return mix
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -273,33 +235,71 @@ class HiddenMisfit(Record):
 
     def misfit(self, *, apart: bool) -> Misfit:
         """Return X² of one histogram and any mix, or with `apart` of any histogram over levels and buckets."""
-        labels = self.hidden.mix.matrix @ self.levels
-        kind = _FreeCounts if apart else _MixedCounts
-        counted = [kind(self.hidden, self.levels, label, float(chance)) for label, chance in enumerate(labels)]
-        pilot = np.outer(self.levels, self.shares).ravel() if apart else self.shares
-        return Misfit(self.size, [Part(1.0, counted, pilot)])
+        labels = enumerate((self.hidden.mix.matrix @ self.levels).tolist())
+        if apart:
+            free = [_FreeCounts(self.hidden, label, chance) for label, chance in labels]
+            return Misfit(self.size, [Part(1.0, free, np.outer(self.levels, self.shares).ravel())])
+        mixes = PossibleMixes(self.hidden.mix)
+        counted: list[Counted] = [
+            _MixedCounts(self.hidden, self.levels, mixes.directions, label, chance) for label, chance in labels
+        ]
+        return Misfit(self.size, [Part(1.0, [*counted, _KnownMix(mixes, self.levels)], self.shares)])
 
 
 class _MixedCounts(LevelCounts):
     """The reports of one label, whose channel is the mixture of those of all levels that shows this label."""
 
-    def __init__(self, hidden: HiddenNumbers, levels: FloatArray, label: int, chance: float) -> None:
+    def __init__(
+        self, hidden: HiddenNumbers, levels: FloatArray, directions: FloatArray, label: int, chance: float
+    ) -> None:
         self._chances = hidden.mix.matrix[label] / chance  # of the label given each level, over its own
         self._levels: Sequence[Pieces] = hidden.pieces
+        self._directions = directions
         mixed = Pieces.mix(hidden.pieces, levels * self._chances)
         super().__init__(mixed, hidden.counts[label].astype(float), hidden.people * chance)
 
     def unknown(self, shares: FloatArray) -> FloatArray:
         """Return how chances of outputs change with the mix."""
         outputs = np.array([pieces.forward(shares) for pieces in self._levels])
-        return np.asarray((self._chances[:, None] * outputs).T @ differences(len(outputs)))
+        return np.asarray((self._chances[:, None] * outputs).T @ self._directions)
+
+
+class _KnownMix:
+    """What is known of the mix, as observations of its place in every direction: they do not depend on shares."""
+
+    reports = 1.0
+
+    def __init__(self, mixes: PossibleMixes, levels: FloatArray) -> None:
+        values, vectors = np.linalg.eigh(mixes.known)
+        self._table = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        self.shares: FloatArray = self._table @ (mixes.directions.T @ (mixes.mix.bounds.middle - levels))
+        self.scale: FloatArray = np.ones(len(values))
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return one variance for all."""
+        del shares
+        return np.ones(len(self._table))
+
+    def backward(self, numbers: FloatArray) -> FloatArray:
+        """Return nothing for any bucket."""
+        del numbers
+        return np.zeros(1)
+
+    def column(self, place: int) -> FloatArray:
+        """Return nothing of any bucket."""
+        del place
+        return np.zeros(len(self._table))
+
+    def unknown(self, shares: FloatArray) -> FloatArray:
+        """Return how the observations change with the mix."""
+        del shares
+        return self._table
 
 
 class _FreeCounts:
     """The reports of one label, for shares of all levels and buckets."""
 
-    def __init__(self, hidden: HiddenNumbers, levels: FloatArray, label: int, chance: float) -> None:
-        del levels
+    def __init__(self, hidden: HiddenNumbers, label: int, chance: float) -> None:
         self._chances, self._levels = hidden.mix.matrix[label] / chance, hidden.pieces
         self.reports = hidden.people * chance
         self.shares: FloatArray = hidden.counts[label] / self.reports

@@ -12,10 +12,13 @@ from pldp.estimates.notes import (
     CURVE_POOLS,
     FREE_CHOICE,
     LABELS_SAY_LITTLE,
+    MIX_NOT_USED,
     TESTED_CHOICE,
     UNTESTED_CHOICE,
     assume,
+    given_mix,
     levels_disagree,
+    mix_contradicted,
     weak_test,
 )
 from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, fit_density, sum_densities
@@ -58,7 +61,7 @@ class Estimated(NamedTuple):
 
 def estimate_hidden(tally: Tally, question: Number, options: Options) -> Estimated:
     """Estimate a number from reports that hide their level."""
-    hidden, method = HiddenNumbers.of(tally, question), options.method or "weights"
+    hidden, method = HiddenNumbers.of(tally, question, options.mix), options.method or "weights"
     _check_options(hidden, method, options)
     test, moments = choice_test(hidden), HiddenMoments(hidden)
     curves, levels, found = None, hidden.mix.shares, moments.pooled()
@@ -78,11 +81,14 @@ def estimate_hidden(tally: Tally, question: Number, options: Options) -> Estimat
     low, high = question.limits
     shared["notes"] = (
         *levels_disagree(test, "precision"),
+        *mix_contradicted(hidden.mix),
         *((LABELS_SAY_LITTLE,) if moments.unsure else ()),
         *weak_test(test, high - low, question.unit),
     )
-    shared["assumptions"] = assume(options.target, UNTESTED_CHOICE if test is None else TESTED_CHOICE)
-    free |= {"assumptions": assume(options.target, FREE_CHOICE), "notes": levels_disagree(test, "free")}
+    chosen, names = UNTESTED_CHOICE if test is None else TESTED_CHOICE, [level.name for level in question.levels]
+    shared["assumptions"] = assume(options.target, chosen, *given_mix(names, hidden.mix))
+    unused = () if hidden.mix.bounds.nothing else (MIX_NOT_USED,)
+    free |= {"assumptions": assume(options.target, FREE_CHOICE, *unused), "notes": levels_disagree(test, "free")}
     if curves is not None:
         shared["assumptions"] += (CURVE_ASSUMES,)
         shared["notes"] += (CURVE_POOLS,) if test is not None and test.rejected else ()

@@ -29,7 +29,9 @@ from typing import Final
 import numpy as np
 
 from pldp.estimates.agreement import stricter_half
+from pldp.estimates.consistency import norm_sub
 from pldp.estimates.mix import LevelMix
+from pldp.estimates.mix_bounds import MixBounds
 from pldp.estimates.numbers.dependence import ENOUGH, moment_weights, piece_moments
 from pldp.estimates.numbers.fusion import centres
 from pldp.estimates.numbers.hidden import HiddenNumbers
@@ -118,7 +120,7 @@ class HiddenMoments:
         weights = inverse.sum(axis=1) * variance
         value = float(weights @ means)
         own = (weights / n * self.hidden.people)[:, None] * (d - means[:, None])
-        counted = own + (weights @ slopes @ self.mix.inverse)[self.seen, None]
+        counted = own + (weights @ slopes @ self.mix.report_weights)[self.seen, None]
         return HiddenMean(value, variance, float(np.ptp(counted)) / self.hidden.people)
 
     def _mix_slopes(self, decoders: FloatArray, value: float) -> FloatArray:
@@ -154,7 +156,9 @@ def expected_mean_variance(
     matrix = label_arrays(label_channel).matrix()
     outputs = np.array([piecewise_arrays(channel).pieces().forward(shares) for channel in channels])
     cells = _MANY * (matrix @ (mix[:, None] * outputs))
-    hidden = HiddenNumbers(tuple(channels), LevelMix(matrix, cells.sum(axis=1)), cells, (-1.0, 1.0))
+    hidden = HiddenNumbers(
+        tuple(channels), LevelMix(matrix, cells.sum(axis=1), MixBounds.free(len(mix))), cells, (-1.0, 1.0)
+    )
     return HiddenMoments(hidden).pooled().variance * _MANY
 
 
@@ -169,7 +173,8 @@ def choice_test(hidden: HiddenNumbers) -> Homogeneity | None:
         return None
     found = [moment_weights(channel) for channel in hidden.channels]
     known = np.all([each for _, each in found], axis=0)
-    chances, rho = hidden.counts / people, mix.shares
+    # A mix that was given may be wrong; the test must not blame that on levels that depend on numbers.
+    chances, rho = hidden.counts / people, norm_sub(mix.unbiased)
     # What a report counts for: level × moment × label × output.
     counted = np.einsum("ts,tyj->tjsy", mix.inverse, np.array([table for table, _ in found]))
     total = counted.sum(axis=0)

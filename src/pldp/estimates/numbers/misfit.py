@@ -292,11 +292,13 @@ def _unknown(levels: Sequence[Counted], pilot: FloatArray) -> tuple[FloatArray, 
     """Return what free numbers δ take from K and b: T with TTᵀ taken from K, and u with Tu taken from b."""
     tables = [level.unknown(pilot) for level in levels]
     pairs = [(level, table) for level, table in zip(levels, tables, strict=True) if table is not None]
-    if not pairs:
+    if not pairs or not pairs[0][1].size:
         return np.zeros((len(pilot), 0)), np.zeros(0)
     inner = sum(table.T @ (level.scale[:, None] * table) for level, table in pairs)
     along = sum(table.T @ (level.scale * level.shares) for level, table in pairs)
-    outer = sum(np.array([level.backward(level.scale * column) for column in table.T]) for level, table in pairs)
+    outer = np.zeros((len(along), len(pilot)))
+    for level, table in pairs:
+        outer += np.array([level.backward(level.scale * column) for column in table.T])
     root = np.linalg.cholesky(np.asarray(inner))
     return solve_triangular(root, outer, lower=True).T, solve_triangular(root, along, lower=True)
 
