@@ -29,11 +29,12 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.errors import EstimateError
+from pldp.estimates.consistency import norm_sub
 from pldp.estimates.mix import LevelMix, level_mix
 from pldp.estimates.mix_bounds import Mix
 from pldp.estimates.numbers.hidden_mix import PossibleMixes
 from pldp.estimates.numbers.misfit import Counted, LevelCounts, Misfit, Part
-from pldp.estimates.solver.likelihood import minus_log, ratio
+from pldp.estimates.solver.likelihood import interior, minus_log, ratio
 from pldp.mechanisms import Channel
 from pldp.mechanisms.arrays import FloatArray, IntArray, Pieces, piecewise_arrays
 from pldp.records import Record
@@ -82,6 +83,15 @@ class HiddenNumbers(Record):
     def size(self) -> int:
         """Number of buckets."""
         return self.channels[0].size
+
+    @property
+    def label_mix(self) -> FloatArray:
+        """The mix of levels that labels show, whatever else is known of it."""
+        return norm_sub(self.mix.unbiased)
+
+    def start(self, shares: FloatArray) -> FloatArray:
+        """Return shares of all levels and buckets from which free ones are fitted, end to end."""
+        return np.asarray(np.outer(interior(self.label_mix), shares).ravel())
 
     @cached_property
     def pieces(self) -> tuple[Pieces, ...]:
@@ -235,10 +245,11 @@ class HiddenMisfit(Record):
 
     def misfit(self, *, apart: bool) -> Misfit:
         """Return X² of one histogram and any mix, or with `apart` of any histogram over levels and buckets."""
-        labels = enumerate((self.hidden.mix.matrix @ self.levels).tolist())
+        levels = self.hidden.label_mix if apart else self.levels
+        labels = enumerate((self.hidden.mix.matrix @ levels).tolist())
         if apart:
             free = [_FreeCounts(self.hidden, label, chance) for label, chance in labels]
-            return Misfit(self.size, [Part(1.0, free, np.outer(self.levels, self.shares).ravel())])
+            return Misfit(self.size, [Part(1.0, free, self.hidden.start(self.shares))])
         mixes = PossibleMixes(self.hidden.mix)
         counted: list[Counted] = [
             _MixedCounts(self.hidden, self.levels, mixes.directions, label, chance) for label, chance in labels

@@ -75,9 +75,9 @@ def estimate_hidden(tally: Tally, question: Number, options: Options) -> Estimat
         if method == "fitted":
             error = (fitted.mean_standard_error * scale) ** 2 + spread / hidden.people
             found = HiddenMean((fitted.mean - fitted.bounds[0]) * scale - 1, error, found.moves)
-    circumstances = _Circumstances(hidden, question, options, levels, spread, test)
-    shared = circumstances.describe(found, method, METHODS[method])
-    free = circumstances.describe(moments.free(), "weights", FREE)
+    circumstances = _Circumstances(hidden, question, options, spread, test)
+    shared = circumstances.describe(found, method, METHODS[method], levels)
+    free = circumstances.describe(moments.free(), "weights", FREE, hidden.label_mix)
     low, high = question.limits
     shared["notes"] = (
         *levels_disagree(test, "precision"),
@@ -116,7 +116,7 @@ def _fit_curves(hidden: HiddenNumbers, options: Options) -> Curves:
     model, progress = HiddenLikelihood(hidden), options.progress
     fitted = fit_density(model, progress=None if progress is None else lambda _, steps: progress(steps))
     levels = model.levels(fitted.shares)
-    free = sum_densities(FreeLikelihood(hidden), np.outer(levels, fitted.shares).ravel(), _SPLINES)
+    free = sum_densities(FreeLikelihood(hidden), hidden.start(fitted.shares), _SPLINES)
     return Curves(fitted, free, HiddenMisfit(hidden, levels, fitted.shares))
 
 
@@ -126,11 +126,10 @@ class _Circumstances(NamedTuple):
     hidden: HiddenNumbers
     question: Number
     options: Options
-    levels: FloatArray
     spread: float  # between people, on [−1, 1]
     test: Homogeneity | None
 
-    def describe(self, found: HiddenMean, method: str, words: str) -> dict[str, Any]:
+    def describe(self, found: HiddenMean, method: str, words: str, levels: FloatArray) -> dict[str, Any]:
         """Return what a result says of a mean; notes and assumptions are left to the caller."""
         target, people, (low, high) = self.options.target, self.hidden.people, self.hidden.bounds
         # A report has the mean of its person's number, so that of the respondents only noise is left.
@@ -138,7 +137,7 @@ class _Circumstances(NamedTuple):
         scale = (high - low) / 2
         error = float(np.sqrt(max(found.variance - own, 0.0))) * scale
         mean = Mean(low + (found.value + 1) * scale, error, people, method, target, {}, {}, self.test, None, ())
-        named = zip(self.question.levels, self.question.channels, self.levels.tolist(), strict=True)
+        named = zip(self.question.levels, self.question.channels, levels.tolist(), strict=True)
         return {
             "question": self.question.name,
             "text": self.question.text,
