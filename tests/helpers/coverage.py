@@ -161,6 +161,14 @@ def cells(case: Case, shape: str) -> list[Cell]:
     return [Cell(case, shape, people, epsilon) for people, epsilon in product(PEOPLE, EPSILONS)]
 
 
+CELL_RUNS = 170
+"""Runs of a cell in the long form: 2,040 for each case and shape."""
+
+ROWS = 8  # of a result, about
+TESTS = len(CASES) * len(SHAPES) * (len(PEOPLE) * len(EPSILONS) + 1) * ROWS * 2
+"""Tests in the family of the whole table."""
+
+
 @cache
 def _survey(case: Case, epsilon: float) -> pldp.Survey:
     return case.survey(epsilon)
