@@ -29,7 +29,9 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 	const names = namesOf(levels);
 	for (const question of questions) {
 		check(canonical(namesOf(question.levels)) === canonical(names), key);
-		check(channelsOf(question).every(({ form, truth }, _, [first]) => truth && canonical(form) === canonical(first.form)), key);
+		const alike = ({ form, truth, family }, _, [first]) =>
+			(truth || family) && family === first.family && canonical(form) === canonical(first.form);
+		check(channelsOf(question).every(alike), key);
 	}
 	const outputs = sumOfLargest(questions.map((question) => levelLeak(channelsOf(question))), ask);
 	const label = microOf(epsilon, key);

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.registry import (
         ANSWER_BYTES,
         AUTO,
+        FOR_DISTRIBUTIONS,
         FOR_MEANS,
         REGISTRY,
         build,
@@ -56,7 +57,8 @@ if TYPE_CHECKING:
     from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave, WindowChannel
 
 __all__ = [
-    "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO",
+    "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_DISTRIBUTIONS", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON",
+    "LARGEST_TOTAL", "MICRO",
     "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form",
     "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemSubset",
     "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax", "NumberChannel", "OptimisedUnaryEncoding",
@@ -108,6 +110,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.registry": (
             "ANSWER_BYTES",
             "AUTO",
+            "FOR_DISTRIBUTIONS",
             "FOR_MEANS",
             "REGISTRY",
             "build",

@@ -53,7 +53,10 @@ ANSWER_BYTES: Final = 512
 ALIKE: Final = 1.005
 """Ratio of two variances from which on the smaller one is worth a longer report."""
 
-FIXED: Final[Mapping[Domain, str]] = {"sets": "item_set", "numbers": "sw"}
+FOR_DISTRIBUTIONS: Final = "sw"
+"""What `auto` stands for where the distribution of a number is wanted."""
+
+FIXED: Final[Mapping[Domain, str]] = {"sets": "item_set", "numbers": FOR_DISTRIBUTIONS}
 """What `auto` stands for where it has nothing to choose: a bit for each item, and the square wave."""
 
 FOR_MEANS: Final = "minimax"
