@@ -31,9 +31,10 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 	const names = namesOf(levels);
 	for (const question of questions) {
 		check(canonical(namesOf(question.levels)) === canonical(names), key);
-		const [first, ...others] = channelsOf(question).map(({ form, picked = "" }) => canonical([form, picked]));
-		const known = channelsOf(question).every(({ truth, levelOdds }) => truth || levelOdds);
-		check(known && others.every((each) => each === first), key);
+		const shape = ({ form, picked = "" }) => canonical([form, picked]);
+		const alike = (channel, _, [first]) =>
+			(channel.truth || channel.family || channel.levelOdds) && channel.family === first.family && shape(channel) === shape(first);
+		check(channelsOf(question).every(alike), key);
 	}
 	const outputs = sumOfLargest(questions.map((question) => levelLeak(channelsOf(question))), ask);
 	const label = read(epsilon, key);

@@ -277,6 +277,11 @@ class Sets(Bits):
         """2³² times the probability that the bit of each item is 1, where a set lacks it and where it has it."""
         return list(zip(self.raised, self.kept, strict=True))
 
+    def side_odds(self, item: int) -> tuple[Ratio, Ratio]:
+        """What a 1 tells for the presence of an item, and a 0 for its absence."""
+        kept, raised = self.kept[item], self.raised[item]
+        return (kept, raised, 1), (BIT - raised, BIT - kept, 1)
+
     def plain(self) -> list[Ratio]:
         """What a report tells between a set and the set of all other items."""
         return [self.item_odds(item) for item in range(self.size)]

@@ -11,6 +11,7 @@ from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult
 from pldp.estimates.margins import check_known, correct_shares
 from pldp.estimates.numbers.density import Density, density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres, em, likelihood_fit
+from pldp.estimates.numbers.hidden_means import expected_mean_variance
 from pldp.estimates.numbers.means import Mean, mean, mean_bound, posterior_weights
 from pldp.estimates.options import Options
 from pldp.estimates.result import GroupReports, Homogeneity, Interval, LevelShare, Note, Result, Row
@@ -38,7 +39,8 @@ __all__ = [
     "Rates", "Result", "Results",
     "Row", "Rule", "SetSupports", "Sets", "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of",
     "centres", "change", "check_known", "combine", "correct_shares", "density", "em", "estimate",
-    "expected_covariance", "forgery_of", "frequencies", "group", "hidden_item_variance", "itemsets",
+    "expected_covariance", "expected_mean_variance", "forgery_of", "frequencies", "group", "hidden_item_variance",
+    "itemsets",
     "joint_likelihood", "likelihood_fit",
     "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub", "personal_frequencies",
     "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights", "supports", "trend",

@@ -204,14 +204,15 @@ def mix_contradicted(mix: LevelMix) -> tuple[Note, ...]:
     return (Note("mix-contradicted", text),)
 
 
-def weak_test(test: Homogeneity | None) -> tuple[Note, ...]:
-    """Say that a test which did not reject says little, where it does."""
-    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK:
+def weak_test(test: Homogeneity | None, whole: float = 1.0, unit: str | None = None) -> tuple[Note, ...]:
+    """Say that a test which did not reject says little, where it does; of numbers with this range, in their unit."""
+    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK * whole:
         return ()
+    amount = f"{100 * test.noticed:.0f} percentage points" if unit is None else f"{test.noticed:.3g} {unit}".rstrip()
     least = (
         "no difference between levels would be noticed reliably"
-        if test.noticed >= 1
-        else f"only differences between levels from {100 * test.noticed:.0f} percentage points on are noticed reliably"
+        if test.noticed >= whole
+        else f"only differences between levels from {amount} on are noticed reliably"
     )
     text = f"labels and reports say little about whether levels depend on answers: {least}"
     return (Note("weak-test", text, "info"),)

@@ -179,12 +179,13 @@ class NumberArrays(PieceArrays):
             outputs[start : start + CHUNK] = self.outputs_of(own, drawn)
         return outputs
 
-    def coarse(self) -> Coarse | None:
+    def coarse(self, group: npt.NDArray[np.intp] | None = None) -> Coarse | None:
         """Group neighbouring outputs; `None` where there are too many to list."""
         if (self.channel.form.count + 1) * self.channel.size > LARGEST_PATTERNS:
             return None
         chances = self.pieces().table()[:-1]
-        group = group_outputs(chances.mean(axis=1))
+        if group is None:
+            group = group_outputs(chances.mean(axis=1))
         return Coarse(group, np.add.reduceat(chances, np.flatnonzero(np.diff(group, prepend=-1))))
 
     def unbiased(self) -> FloatArray:

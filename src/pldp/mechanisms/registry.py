@@ -54,6 +54,12 @@ ANSWER_BYTES: Final = 512
 ALIKE: Final = 1.005
 """Ratio of two variances from which on the smaller one is worth a longer report."""
 
+FOR_DISTRIBUTIONS: Final = "sw"
+"""What `auto` stands for where the distribution of a number is wanted."""
+
+FIXED: Final[Mapping[Domain, str]] = {"sets": "item_set", "numbers": FOR_DISTRIBUTIONS}
+"""What `auto` stands for where it has nothing to choose: a bit for each item, and the square wave."""
+
 FOR_MEANS: Final = "minimax"
 """What `auto` stands for where only the mean of a number is wanted."""
 
@@ -129,7 +135,7 @@ def build(
     >>> build("auto", 3, 1_000_000).mechanism, build("auto", 10, 1_000_000).mechanism
     ('krr', 'subset')
     """
-    fixed = {"sets": "item_set", "numbers": "sw"}.get(domain)
+    fixed = FIXED.get(domain)
     if name != AUTO or fixed is not None:
         return family(fixed if name == AUTO and fixed else name).build(size, budgets)
     families = suitable(size, per_value=isinstance(budgets, Sequence))

@@ -60,6 +60,10 @@ class SetChannel(Channel):
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """Return how often an item is in the report of a person whose set has it, and of one whose set has not."""
 
+    def item_evidence(self, item: int) -> tuple[Micro, Micro]:
+        """Return in micro-ε how far any report speaks for an item's being in the set, and for its not being there."""
+        return self.promised(item), self.promised(item)
+
     @abstractmethod
     def item_variance(self, share: float) -> float:
         """Return the variance of the unbiased share of an item from one report: the mean over items."""
@@ -76,6 +80,14 @@ def planned_share(size: int, at_most: int | None) -> float:
     (0.5, 0.1)
     """
     return 0.5 if at_most is None else min(0.5, at_most / size)
+
+
+def summed_variances(channels: Sequence[Channel], share: float) -> list[float]:
+    """Return for each channel the variance of all items' shares from one report, summed, if each is this share."""
+    found = [channel for channel in channels if isinstance(channel, SetChannel)]
+    if len(found) < len(channels):
+        raise EpsilonError("channels must be those of sets")
+    return [channel.item_variance(share) * channel.size for channel in found]
 
 
 def build_whole_set(

@@ -1,4 +1,5 @@
 /** The value and noise that decays on both sides, kept in the bounds. */
+import { largest } from "../epsilon.js";
 import { integers, promise, TOTAL } from "./draws.js";
 
 export const laplace = (sure, size, decay, peak) => {
@@ -15,5 +16,14 @@ export const laplace = (sure, size, decay, peak) => {
 		return moved < 0n ? 0n : moved < size ? moved : size - 1n;
 	};
 	const promised = promise([TOTAL - tails.at(-1), last], [peak, noise.at(-1)]);
-	return { ...integers(size, pick), width: 1, promised };
+	// By distance from the value: outputs inside the bounds, and at one of them.
+	const told = [size > 2n ? noise : [], [TOTAL - tails.at(-1), ...tails.toReversed()]];
+	const levelOdds = ({ told: others }, same) => {
+		const pairs = told.flatMap((weights, part) => {
+			const ratios = weights.map((weight, distance) => [weight, others[part][distance], 1n]);
+			return same || !weights.length ? ratios : [...ratios, [weights[0], others[part].at(-1), 1n]];
+		});
+		return [largest(...pairs)];
+	};
+	return { ...integers(size, pick), family: "laplace", told, levelOdds, width: 1, promised };
 };

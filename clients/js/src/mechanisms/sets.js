@@ -1,7 +1,7 @@
 /** Any number of values, each a bit of its own. */
 import { BIT_TOTAL, bits, drawBits } from "./bits.js";
 import { chancesOf, promise } from "./draws.js";
-import { largest, microOfPowers } from "../epsilon.js";
+import { largest, microOfPowers, microOfRatio } from "../epsilon.js";
 
 export const item_set = (sure, size, kept, raised) => {
 	const total = BIT_TOTAL;
@@ -35,6 +35,7 @@ export const item_set = (sure, size, kept, raised) => {
 			const odds = kept.map((weight, place) => largest([weight, raised[place], 1n], [total - raised[place], total - weight, 1n]));
 			return odds.every(([, less]) => less) ? microOfPowers(odds) : Infinity;
 		},
+		sides: (place) => [[kept[place], raised[place]], [total - raised[place], total - kept[place]]].map((ratio) => microOfRatio(...ratio)),
 		promised: (place) => promise([kept[place], raised[place]], [total - raised[place], total - kept[place]])(),
 		chances: (place) => chancesOf(total, kept[place], raised[place])(),
 	};

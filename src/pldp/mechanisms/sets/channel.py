@@ -80,9 +80,12 @@ class ItemSet(SetChannel):
         return zip(self.kept, self.raised, strict=True)
 
     @classmethod
-    def of(cls, micro_epsilons: Sequence[Micro]) -> Self:
-        """Build symmetric randomized response with a budget per item; `math.inf` leaves an item as it is."""
-        return cls.of_pairs([(micro, micro) for micro in micro_epsilons])
+    def of(cls, micro_epsilons: Sequence[Micro | Pair]) -> Self:
+        """Build the most accurate channel with a budget per item, or one for each of its sides (`of_pairs`).
+
+        One for both sides makes symmetric randomized response; `math.inf` leaves an item as it is.
+        """
+        return cls.of_pairs([each if isinstance(each, tuple) else (each, each) for each in micro_epsilons])
 
     @classmethod
     def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:  # noqa: ARG003
@@ -126,6 +129,11 @@ class ItemSet(SetChannel):
     def item_micro_epsilon(self, item: int) -> ItemEpsilon:
         """Return what a report tells about one item, exactly."""
         return ItemEpsilon(*(micro_epsilon_of_ratio(*self._odds(item, one)) for one in (1, 0)))
+
+    def item_evidence(self, item: int) -> tuple[Micro, Micro]:
+        """The same as a plain pair."""
+        present, absent = self.item_micro_epsilon(item)
+        return present, absent
 
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """p and q of the item."""
