@@ -303,7 +303,7 @@ class ItemSetArrays(SetArrays):
             self._squares(np.ones(self.channel.size))[sets],
             self._squares(np.zeros(self.channel.size))[sets],
         )
-        return np.minimum(present.prod(axis=1) - 1, np.minimum(present, absent).prod(axis=1))
+        return np.asarray(np.minimum(present.prod(axis=1) - 1, np.minimum(present, absent).prod(axis=1)))
 
     def showing_all(self, sets: IntArray) -> FloatArray:
         """Multiply over items: p of those that a person has, q of others."""
