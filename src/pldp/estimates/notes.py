@@ -176,6 +176,20 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
+def bent(question: str, p_value: float) -> Note:
+    """Say that other answers do not change in straight lines along a number, as its ranges assume."""
+    text = (
+        f"shares of other answers do not change in straight lines along {question!r} (p = {p_value:.2g} < {TEST_LEVEL}): "
+        "those of its ranges are biased, by more than their errors say"
+    )
+    return Note("bent-ranges", text)
+
+
+def no_association(cells: int) -> Note:
+    """Say that there is no association measure."""
+    return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
+
+
 def weak_test(test: Homogeneity | None) -> tuple[Note, ...]:
     """Say that a test which did not reject says little, where it does."""
     if test is None or test.rejected or test.noticed is None or test.noticed < WEAK:

@@ -1,11 +1,14 @@
 """A choice of one label: the share of each value."""
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 from pldp.estimates.margins import correct_shares
 from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.tables import LabelAxis, Margin, PlainSide, Side, refuse_ranges
+from pldp.mechanisms.arrays import label_arrays
 from pldp.survey import Choice
 from pldp.tallies import Tally
 
@@ -34,3 +37,11 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
         target=options.target,
         progress=None if progress is None else lambda steps, _: progress(steps),
     )
+
+
+def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: its labels."""
+    refuse_ranges(question.name, question.kind, edges)
+    own = frequencies(tally, question.name, pool=options.pool, target=options.target)
+    margin = Margin(question.name, own.values, own.shares, own.consistent(), own.reports, notes=own.notes)
+    return PlainSide(margin, [LabelAxis(label_arrays(channel)) for channel in question.channels])

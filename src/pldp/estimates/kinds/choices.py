@@ -1,5 +1,6 @@
 """A choice of several labels: the share of people who have each item, and the frequent sets."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -11,7 +12,8 @@ from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result,
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
 from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports
-from pldp.mechanisms.arrays import FloatArray
+from pldp.estimates.tables import ItemAxis, Margin, PlainSide, Side, possible_shares, refuse_ranges
+from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Choices
 from pldp.tallies import Tally
 
@@ -102,3 +104,14 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
         manipulation=found.manipulation,
         confidence=options.confidence,
     )
+
+
+def side(tally: Tally, question: Choices, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: its items."""
+    refuse_ranges(question.name, question.kind, edges)
+    own = estimate(tally, question, replace(options, largest=1))
+    shares = own.estimates
+    margin = Margin(
+        question.name, question.values, shares, possible_shares(shares), own.reports, exclusive=False, notes=own.notes
+    )
+    return PlainSide(margin, [ItemAxis(arrays(channel)) for channel in question.channels])

@@ -97,6 +97,11 @@ class Number(Question):
         extras = {"unit": self.unit, "purpose": self.purpose if self.for_mean else ""}
         return document | {name: text for name, text in extras.items() if text}
 
+    def no_table(self) -> str | None:
+        """Reports for the mean alone show no distribution."""
+        reason = 'it is asked for its mean only (purpose = "mean"); ask with purpose = "distribution"'
+        return reason if self.for_mean else None
+
     def hideable(self) -> str | None:
         """Means and densities are not estimated from hidden levels yet."""
         return (
