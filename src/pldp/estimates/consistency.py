@@ -117,7 +117,9 @@ def nearest_tables(tables: npt.ArrayLike, margins: Sequence[npt.ArrayLike]) -> F
     given = np.asarray(tables, np.float64)
     wanted = [np.asarray(own, np.float64) for own in margins]
     sizes = given.shape[1:]
-    if [own.shape for own in wanted] != [(len(given), size) for size in sizes] or any((own < 0).any() for own in wanted):
+    if [own.shape for own in wanted] != [(len(given), size) for size in sizes] or any(
+        (own < 0).any() for own in wanted
+    ):
         raise EstimateError("margins must be the sums along each axis of every table, none negative")
     if any(np.abs(own.sum(axis=1) - wanted[0].sum(axis=1)).max(initial=0) > 1e-9 for own in wanted):
         raise EstimateError("margins must be the sums along each axis of every table: their totals differ")

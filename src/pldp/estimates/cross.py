@@ -37,6 +37,7 @@ from pldp.estimates.notes import (
 from pldp.estimates.options import Edges, Options, Pool, Target, check_pooling
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import Note
+from pldp.estimates.shares.pooling import add_reports
 from pldp.estimates.tables import (
     LARGEST,
     Axis,
@@ -52,7 +53,6 @@ from pldp.estimates.tables import (
     bend_test,
     inner,
 )
-from pldp.estimates.shares.pooling import add_reports
 from pldp.tallies import Pair, TableCounts, Tally
 from pldp.usage import require
 
@@ -300,9 +300,7 @@ def _spreads(pooled: PooledTable, sides: Sequence[Side]) -> dict[tuple[str, ...]
             return {}
         own = inner(table)
         likely = add_reports(own.ravel(), pooled.reports).reshape(own.shape)
-        label = tuple(
-            side.margin.values[place] for side, place in zip(sides, places, strict=True) if place is not None
-        )
+        label = tuple(side.margin.values[place] for side, place in zip(sides, places, strict=True) if place is not None)
         covariance = pooled.covariance(likely, lambda axes, at=places: _single(axes, at))
         found[label] = Spread.of(own, covariance, pooled.reports)
     return found

@@ -179,8 +179,8 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
 def bent(question: str, p_value: float) -> Note:
     """Say that other answers do not change in straight lines along a number, as its ranges assume."""
     text = (
-        f"shares of other answers do not change in straight lines along {question!r} (p = {p_value:.2g} < {TEST_LEVEL}): "
-        "those of its ranges are biased, by more than their errors say"
+        f"shares of other answers do not change in straight lines along {question!r} "
+        f"(p = {p_value:.2g} < {TEST_LEVEL}): those of its ranges are biased, by more than their errors say"
     )
     return Note("bent-ranges", text)
 

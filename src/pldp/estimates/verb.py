@@ -66,7 +66,9 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
             raise CallError(f"pldp.estimate(tally, question) {one}; without a name it gives every question")
         asked = tally.survey.question(question)
         if "ranges" in options:
-            raise EstimateError("ranges are those of numbers in tables: use two_way or three_way, or estimate without a name")
+            raise EstimateError(
+                "ranges are those of numbers in tables: use two_way or three_way, or estimate without a name"
+            )
         _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
         return _estimate(tally, asked, options)
     kinds = {asked.kind for asked in tally.survey.questions}

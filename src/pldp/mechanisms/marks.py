@@ -25,7 +25,7 @@ class Marked:
         """Number of marks, without the whole."""
         raise NotImplementedError
 
-    def mark_codes(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp] | None:
+    def mark_codes(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp] | None:  # noqa: ARG002 - others need it
         """Return the only mark of every output; `None` where an output can have none or several."""
         return None
 

@@ -9,7 +9,7 @@ from pldp.tallies.tally import Tally, unreadable_reports
 from pldp.tallies.together import MOST_QUESTIONS, Pair, TableCounts
 
 __all__ = [
-    "ABSENT", "LARGEST_SET", "MOST_QUESTIONS", "BitCounts", "Columns", "Counts", "Fused", "ItemColumns", "OutputColumns", "OutputCounts",
-    "Pair", "Service", "Source", "TableCounts", "Tally", "columns_of", "fuse", "fused_of", "joint_counts",
-    "tally", "unreadable_reports",
+    "ABSENT", "LARGEST_SET", "MOST_QUESTIONS", "BitCounts", "Columns", "Counts", "Fused", "ItemColumns",
+    "OutputColumns", "OutputCounts", "Pair", "Service", "Source", "TableCounts", "Tally", "columns_of", "fuse",
+    "fused_of", "joint_counts", "tally", "unreadable_reports",
 ]  # fmt: skip

@@ -43,5 +43,6 @@ def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float
     """Return what the question brings to a table: its labels."""
     refuse_ranges(question.name, question.kind, edges)
     own = frequencies(tally, question.name, pool=options.pool, target=options.target)
-    margin = Margin(question.name, own.values, own.shares, own.consistent(), own.reports, notes=own.notes)
+    possible, about = own.consistent(), {"notes": own.notes, "homogeneity": own.homogeneity}
+    margin = Margin(question.name, own.values, own.shares, possible, own.reports, **about)
     return PlainSide(margin, [LabelAxis(label_arrays(channel)) for channel in question.channels])

@@ -110,8 +110,6 @@ def side(tally: Tally, question: Choices, options: Options, edges: Sequence[floa
     """Return what the question brings to a table: its items."""
     refuse_ranges(question.name, question.kind, edges)
     own = estimate(tally, question, replace(options, largest=1))
-    shares = own.estimates
-    margin = Margin(
-        question.name, question.values, shares, possible_shares(shares), own.reports, exclusive=False, notes=own.notes
-    )
+    about = {"exclusive": False, "notes": own.notes, "homogeneity": own.homogeneity}
+    margin = Margin(question.name, question.values, own.estimates, possible_shares(own.estimates), own.reports, **about)
     return PlainSide(margin, [ItemAxis(arrays(channel)) for channel in question.channels])

@@ -1,6 +1,6 @@
 """One question at one level as an axis of a table: from marks of reports to shares of people.
 
-An axis has *indicators*: the labels of a choice, the items of a set, the ranges of a number. Every report counts w_i for
+An axis has *indicators*: the labels of a choice, the items of a set, the ranges of a number. A report counts w_i for
 indicator i, a linear function of its marks with the mean 1 for people of whom i is true and 0 for all others. Answers
 to different questions are perturbed independently, so the product of the weights of several questions is unbiased for
 the share of people of whom all are true, and the mean of its square, which gives the variance, is a product of what

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.result import Note
+from pldp.estimates.result import Homogeneity, Note
 from pldp.estimates.tables.axes import Axis
 from pldp.estimates.tables.ranges import RangeAxis, Ranges, range_axes
 from pldp.mechanisms.arrays import FloatArray, NumberArrays
@@ -18,7 +18,7 @@ from pldp.records import Record
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Margin(Record):
-    """A question on its own: `shares` of its `values`, those that could be true (`possible`), and its reports.
+    """A question on its own: `shares` of its `values`, those that could be true (`possible`), its reports and test.
 
     Where it is `exclusive`, every person has exactly one of the values; otherwise any number of them.
     """
@@ -30,6 +30,7 @@ class Margin(Record):
     reports: int
     exclusive: bool = True
     notes: tuple[Note, ...] = ()
+    homogeneity: Homogeneity | None = None
 
     def consistent(self) -> FloatArray:
         """Return the shares that could be true."""
@@ -79,7 +80,7 @@ class NumberSide(Side):
         worst = 10 * max(axis.jump_bias for axis in own)
         return (
             f"along {self.margin.question!r} the shares of other answers change in a straight line between points "
-            f"{step:.3g} apart; a jump of 10 percentage points at the worst place moves a share by up to {worst:.2g}",
+            f"{step:.3g} apart; a jump of 10 percentage points at the worst place moves a share by {worst:.2g} points",
         )
 
 
