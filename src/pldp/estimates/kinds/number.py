@@ -328,6 +328,6 @@ def side(tally: Tally, question: Number, options: Options, edges: Sequence[float
     own = estimate(tally, question, replace(options, method=None))
     if not isinstance(own, NumberResult):
         raise EstimateError(NO_DENSITY)
-    ranges = Ranges.of(question.name, question.limits, own.density.shares, edges)
+    ranges = Ranges.of(question.name, own.density, edges)
     margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), own.reports)
     return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges)

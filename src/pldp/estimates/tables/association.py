@@ -91,12 +91,14 @@ class Spread(NamedTuple):
         squared, doubt = float((self.parts**2).sum()), (1 - confidence) / 2
         most = math.sqrt(self.scale)
 
-        def end(chance: float) -> float:
+        def end(found: float, chance: float) -> float:
             """Return the distance at which a sum of at most this is that likely; the likelihood falls with it."""
-            if self.below(squared, 0.0) <= chance:
+            if self.below(found, 0.0) <= chance:
                 return 0.0
-            if self.below(squared, most) >= chance:
+            if self.below(found, most) >= chance:
                 return most
-            return float(brentq(lambda distance: self.below(squared, distance) - chance, 0.0, most, xtol=1e-7))
+            return float(brentq(lambda distance: self.below(found, distance) - chance, 0.0, most, xtol=1e-7))
 
-        return end(1 - doubt) / most, end(doubt) / most
+        # A sum smaller than noise alone makes says no more than one of its usual size.
+        usual = max(squared, float(self.variances.sum()))
+        return end(squared, 1 - doubt) / most, end(usual, doubt) / most

@@ -75,6 +75,11 @@ class Axis(ABC):
         """Return the axis of one item: people who have it, and all others."""
         raise NotImplementedError
 
+    @property
+    def unexplained(self) -> FloatArray | None:
+        """How errors of what the weights were made from move the shares, indicators × independent errors of size 1."""
+        return None
+
 
 class LabelAxis(Axis):
     """The labels of a choice: a report marks those that it supports."""

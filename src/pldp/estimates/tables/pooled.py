@@ -95,7 +95,8 @@ class ShownTable(PooledTable):
             place[axis] = slice(None, -1)
             likely[tuple(place)] = np.clip(own, 0, 1)
         likely[(-1,) * likely.ndim] = 1
-        return np.asarray(np.sum([weight**2 * each.variance(likely) for each, weight in self._parts], axis=0))
+        noise = np.sum([weight**2 * each.variance(likely) for each, weight in self._parts], axis=0)
+        return np.asarray(noise + fit_variance([each.axes for each in self.groups], self.weights, likely))
 
     def covariance(self, shares: FloatArray, pick: Pick) -> FloatArray:
         parts = [weight**2 * each.covariance_at(shares, pick(each.axes)) for each, weight in self._parts]
@@ -112,6 +113,22 @@ class ShownTable(PooledTable):
 
     def homogeneity(self) -> Homogeneity | None:
         return homogeneity_test(self.groups, self.weights)
+
+
+def fit_variance(axes: Sequence[Sequence[Axis]], weights: FloatArray, likely: FloatArray) -> FloatArray:
+    """Return what errors of fitted distributions of numbers add to the variance of every cell.
+
+    `axes` are those of every combination of levels, which count so much; `likely` is the augmented table.
+    """
+    total = np.zeros([size - 1 for size in likely.shape])
+    for place in range(likely.ndim):
+        moves = [(weight, each[place].unexplained) for each, weight in zip(axes, weights, strict=True)]
+        known = [weight * own for weight, own in moves if own is not None]
+        if known:
+            others = np.take(likely, -1, axis=place)[(slice(None, -1),) * (likely.ndim - 1)]
+            own = (np.sum(known, axis=0) ** 2).sum(axis=1)
+            total += np.moveaxis(np.multiply.outer(own, others**2), 0, place)
+    return total
 
 
 Levels = tuple[int, ...]
@@ -238,7 +255,9 @@ class HiddenTable(PooledTable):
 
     def variance(self, margins: Sequence[FloatArray]) -> FloatArray:
         del margins
-        return np.asarray(np.einsum("s,t,st...->...", self._weights, self._weights, self._spread) / self.reports)
+        noise = np.einsum("s,t,st...->...", self._weights, self._weights, self._spread) / self.reports
+        axes = [self._axes(levels) for levels in self._found[0]]
+        return np.asarray(noise + fit_variance(axes, self._weights * self._mix, self.decoded))
 
     def covariance(self, shares: FloatArray, pick: Pick) -> FloatArray:
         """Follow from the channels if these shares are true at all levels."""
@@ -261,6 +280,19 @@ class HiddenTable(PooledTable):
                     moments = [a.decoder @ t.given @ b.decoder.T for a, b, t in axes]
                     found += float((own * first) @ second) * mean_products(shares, moments)
         return np.asarray((found + found.T) / 2 / self.reports)
+
+    def homogeneity(self) -> Homogeneity | None:
+        """Compare the shares by precision with those by size, cell by cell (Bonferroni).
+
+        Only the former assume that people of all levels have the same table; both come from the same reports.
+        """
+        if not self.together:
+            return None
+        apart = self._weights - 1
+        difference = inner(np.tensordot(apart, self._apart, 1))
+        variance = np.einsum("s,t,st...->...", apart, apart, self._spread) / self.reports
+        statistic = difference**2 / np.maximum(variance, 1e-300)
+        return Homogeneity.of(float(statistic.max()), 1, tests=statistic.size)
 
     @property
     def manipulation(self) -> float:

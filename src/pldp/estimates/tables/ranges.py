@@ -26,6 +26,7 @@ from typing import Final
 import numpy as np
 
 from pldp.errors import EstimateError
+from pldp.estimates.numbers.density import Density
 from pldp.estimates.tables.axes import Axis, _of_one_mark
 from pldp.mechanisms.arrays import FloatArray, NumberArrays, output_groups
 
@@ -44,16 +45,21 @@ _DARK: Final = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """Neighbouring ranges of a number between these edges, over buckets with these fitted shares."""
+    """Neighbouring ranges of a number between these edges, over buckets with these fitted shares.
+
+    `root` is a root of the covariance of the shares, buckets × any number.
+    """
 
     edges: FloatArray
     bounds: tuple[float, float]
     shares: FloatArray
+    root: FloatArray
 
     @classmethod
-    def of(cls, name: str, bounds: tuple[float, float], shares: FloatArray, edges: Sequence[float] | None) -> Ranges:
+    def of(cls, name: str, fitted: Density, edges: Sequence[float] | None) -> Ranges:
         """Take ranges between edges from bound to bound; without any, a few of equal width."""
-        low, high = bounds
+        (low, high), shares = fitted.bounds, fitted.shares
+        errors = fitted.smooth or fitted  # of a rough density only the smooth one has errors
         given = np.linspace(low, high, PARTS + 1) if edges is None else np.asarray(edges, np.float64)
         if given.ndim != 1 or len(given) < 2 or not np.isfinite(given).all() or (np.diff(given) <= 0).any():
             raise EstimateError(f"ranges: edges of {name!r} must be two or more rising numbers, such as 0, 10, 50")
@@ -66,7 +72,7 @@ class Ranges:
             raise EstimateError(
                 f"ranges: {name!r} has {len(shares)} buckets, which cannot make {len(given) - 1} ranges"
             )
-        return cls(given, bounds, shares)
+        return cls(given, fitted.bounds, shares, errors.shares[:, None] * errors.log_root)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -159,6 +165,14 @@ class RangeAxis(Axis):
 
     def expected(self, shares: FloatArray) -> FloatArray:
         return np.concatenate([self._likely @ shares[:-1], shares[-1:]])
+
+    @cached_property
+    def unexplained(self) -> FloatArray:
+        """How an error of the fitted distribution d moves the share of every range: ranges × columns of its root.
+
+        If both answers are independent, an error δ of d moves it by (member − WQ)δ: what knots can follow is made good.
+        """
+        return np.asarray((self.ranges.member - self._weights @ self.chances) @ self.ranges.root)
 
     @cached_property
     def noise(self) -> float:
