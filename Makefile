@@ -10,6 +10,8 @@ LOCK = $(VENV)-tools/bin/uv pip compile --quiet --no-config --generate-hashes --
 # Tests use all cores themselves; numerical libraries must not multiply them.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Tests start hundreds of Pythons; without bytecode files each would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom audit clean help
 

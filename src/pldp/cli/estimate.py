@@ -13,6 +13,7 @@ from pldp.cli.arguments import add_pair_option, add_ranges_option, check_plot, r
 from pldp.cli.output import add_json_option, emit, progress_bar, show_result
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Result, Results, applies, change, combine, cross, estimate, trend
+from pldp.known import parse_mix
 from pldp.tallies import Tally
 
 OPTIONS: Final = ("method", "pool", "target", "live", "min_support", "largest")
@@ -40,6 +41,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--pair); with --groups, the share of each group, women=0.51,men=0.49; or a JSON file with either"
     )
     add("--known", metavar="SHARES", help=words)
+    words = (
+        "where levels are hidden, the known share of people who chose some of them, strict=0.4,open=0.6, or bounds of "
+        "it, strict=0.3..0.5"
+    )
+    add("--mix", metavar="SHARES", help=words)
     add("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
     words = "the table of two or three questions, mode,late, that were tallied with --pair (may be repeated)"
     add_pair_option(parser, words)
@@ -77,6 +83,8 @@ def _run(args: argparse.Namespace) -> None:
         options["ranges"] = read_ranges(args.ranges)
         if args.question and not args.pair:
             raise UsageError("--ranges is about tables: name one with --pair")
+    if args.mix is not None:
+        options["mix"] = parse_mix(args.mix)
     others = options.keys() - TABLE_OPTIONS
     if args.pair and others:
         raise UsageError(f"--{min(others).replace('_', '-')} does not apply to tables of several questions")

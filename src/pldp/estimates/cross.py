@@ -217,6 +217,7 @@ def _table(
         people=pooled.people,
         distinct=distinct_people(tally.survey),
         assumption_free=_table(tally, sides, counts, "size", target) if pooled.together else None,
+        rare=pooled.rare([margin.shares for margin in margins], target),
         manipulation=pooled.manipulation,
         spreads=spreads,
     )
@@ -324,6 +325,11 @@ def _turned(table: Table, order: Sequence[int], names: Sequence[str]) -> Table:
         "spreads": {tuple(_reordered(label, table, order)): own for label, own in table.spreads.items()},
         "assumption_free": _turned(beside, order, names) if isinstance(beside, Table) else None,
     }
+    if table.rare is not None:
+        shape = table.shares.shape
+        places = np.unravel_index(table.rare.places, shape)
+        moved = np.ravel_multi_index([places[each] for each in order], [shape[each] for each in order])
+        turned["rare"] = replace(table.rare, places=np.asarray(moved))
     return replace(table, **turned)
 
 

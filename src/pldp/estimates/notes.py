@@ -14,6 +14,7 @@ from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 if TYPE_CHECKING:
     from pldp.estimates.forgery import Forgery
+    from pldp.estimates.mix import LevelMix
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -30,6 +31,7 @@ BY_SIZE: Final = "none about the choice of levels: groups are weighted by their 
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
 FREE_CHOICE: Final = "none about the choice of levels: it may depend on the value in any way"
+MIX_NOT_USED: Final = "nothing about the mix of levels: the one that was given is not used here"
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
 HONEST_DEVICES: Final = (
@@ -61,6 +63,12 @@ CONSERVATIVE: Final = Note(
     'the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
     "info",
 )
+QUANTILES_OF_POPULATION: Final = Note(
+    "quantiles-of-population",
+    "intervals of quantiles, shares and the curve are those for the population that the respondents were drawn from: "
+    "they hold for the respondents as well, and more often than stated; only the mean has narrower ones",
+    "info",
+)
 HEAPED: Final = Note(
     "heaped",
     "many people seem to share exact numbers; spikes may stand beside their true places, by as much as the band",
@@ -86,6 +94,7 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
+MIX_NOT_USED: Final = Note("mix-not-used", "tables estimate the mix of levels from the labels: the given one is not used")
 
 FORGED_REPORTS: Final = "forged-reports"
 """Code of the note that says so."""
@@ -188,6 +197,26 @@ def bent(question: str, p_value: float) -> Note:
 def no_association(cells: int) -> Note:
     """Say that there is no association measure."""
     return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
+
+
+def given_mix(levels: Sequence[str], mix: LevelMix) -> tuple[str, ...]:
+    """Return what a result assumes about the mix of hidden levels, where something about it was given."""
+    if mix.bounds.nothing:
+        return ()
+    parts = [
+        f"{level} {low:.6g}" if high - low < 1e-9 else f"{level} {low:.6g} to {high:.6g}"
+        for level, low, high in zip(levels, mix.bounds.low, mix.bounds.high, strict=True)
+    ]
+    what = "are the given ones" if mix.bounds.known else "lie within the given bounds"
+    return (f"the shares of the levels {what}: {', '.join(parts)}",)
+
+
+def mix_contradicted(mix: LevelMix) -> tuple[Note, ...]:
+    """Say that labels contradict the mix of levels that was given, where they do."""
+    if not mix.contradicts(TEST_LEVEL):
+        return ()
+    text = "the labels of the reports contradict the given mix of levels: check it, or estimate without it"
+    return (Note("mix-contradicted", text),)
 
 
 def weak_test(test: Homogeneity | None) -> tuple[Note, ...]:
@@ -311,7 +340,17 @@ def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     needed = max((row["too_few"] for row in few), default=0)
     first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
     wider = result.reach() / normal_reach(result.confidence)
-    return first, (() if result.live is None else (live_intervals(wider),))
+    live = () if result.live is None else (live_intervals(wider),)
+    return first, (*live, *(() if result.rare is None else (rare_labels(result),)))
+
+
+def rare_labels(result: Result) -> Note:
+    """Name the labels that few reports speak for."""
+    rare = [label for label, marked in zip(result.labels, result.rare_rows(), strict=True) if marked]
+    named = [label if isinstance(label, str) else " × ".join(label) for label in rare[:3]]
+    more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
+    about = f"few reports speak for {', '.join(named)}{more}"
+    return Note("rare-labels", f"{about}: their intervals are not normal, and hold more often than stated", "info")
 
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypedDict, get_args
 
 from pldp.errors import EstimateError
+from pldp.estimates.mix_bounds import Mix
 from pldp.estimates.result import CONFIDENCE
 
 Pool = Literal["precision", "size"]
@@ -50,6 +51,9 @@ class Options:
         shares are corrected. Both must be tallied as a pair.
     ranges
         Of tables: by the name of a number, the ends of the ranges that it is tabulated by, from bound to bound.
+    mix
+        Where levels are hidden: the share of people who chose some of the levels, if it is known, or two bounds of it,
+        such as `{"strict": 0.4}` or `{"strict": (0.3, 0.5)}`. Errors then do not include that of a known share.
     """
 
     target: Target = "population"
@@ -62,6 +66,7 @@ class Options:
     largest: int = 3
     known: Known | None = None
     ranges: Edges | None = None
+    mix: Mix | None = None
 
 
 class GivenOptions(TypedDict, total=False):
@@ -77,6 +82,7 @@ class GivenOptions(TypedDict, total=False):
     largest: int
     known: Known | None
     ranges: Edges | None
+    mix: Mix | None
 
 
 SHARED: Final = ("target", "pool", "confidence", "progress", "live")

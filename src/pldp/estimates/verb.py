@@ -10,7 +10,8 @@ from pldp.estimates.forgery import forgery_of
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.live import check_plan
 from pldp.estimates.margins import uncorrected_notes
-from pldp.estimates.notes import TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
+from pldp.estimates.mix import check_mix
+from pldp.estimates.notes import MIX_NOT_USED, TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
 from pldp.estimates.options import OF_TABLES, GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, check_confidence
@@ -42,7 +43,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         See `Options`: `target`, `pool`, `confidence`, `live` and `progress` for every kind; `method` for choices of
         one label (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of
         several; `known` for choices of one label that were tallied as a pair with the known question (see
-        `correct_shares`); `ranges` for numbers in tallied pairs (see `two_way`).
+        `correct_shares`); `mix` where levels are hidden; `ranges` for numbers in tallied pairs (see `two_way`).
         What does not apply to the question, or to any question of the survey, is refused.
 
     Examples
@@ -60,6 +61,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     require(tally, Tally, "pldp.estimate(tally, question)")
     check_confidence(options.get("confidence", CONFIDENCE))
     check_plan(options.get("live"))
+    check_mix(tally.survey, options.get("mix"))
     if question is not None:
         if not isinstance(question, str):
             one = f"takes the name of one question, not {type(question).__name__}"
@@ -105,6 +107,7 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
             edges = {name: own for name, own in (chosen.ranges or {}).items() if name in names}
             table = cross(tally, names, pool=chosen.pool, target=chosen.target, ranges=edges)
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
+            about += [] if chosen.mix is None else [MIX_NOT_USED]
             tables.append(_with_circumstances(replace(table, notes=(*table.notes, *about)), _of_intervals(chosen)))
         except EstimateError as error:
             missing[" × ".join(names)] = str(error)

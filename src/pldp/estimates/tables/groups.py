@@ -98,6 +98,22 @@ class TableGroup:
         moments = [axis.decoder @ axis.given @ axis.decoder.T for axis in axes or self.axes]
         return (mean_products(shares, moments) - np.outer(shares, shares)) / self.reports
 
+    def chances(self, likely: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how often a report of choices supports all values of a cell, for people not in it, and in it.
+
+        The former may have some of them: the augmented table tells how many.
+        """
+        shares = inner(likely)
+        for axis in range(likely.ndim):
+            shares = np.minimum(shares, inner(np.repeat(likely.take([-1], axis=axis), likely.shape[axis], axis=axis)))
+        augmented = likely.copy()
+        augmented[(slice(None, -1),) * likely.ndim] = shares
+        both = inner(along(augmented, [axis.expected for axis in self.axes]))
+        tops = [axis.form.support_range().high for axis in self.axes if isinstance(axis, LabelAxis)]
+        present = reduce(np.multiply.outer, tops)
+        absent = (both - shares * present) / np.maximum(1 - shares, 1 / self.reports)
+        return np.clip(absent, 0, present), present
+
     @property
     def manipulation(self) -> float:
         """People that one forged report can count as: all its answers can be forged."""

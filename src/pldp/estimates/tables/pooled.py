@@ -10,9 +10,10 @@ from itertools import product
 
 import numpy as np
 
-from pldp.estimates.options import Pool
+from pldp.estimates.options import Pool, Target
+from pldp.estimates.rare import Rare
 from pldp.estimates.result import Homogeneity, PersonWeights
-from pldp.estimates.tables.axes import Axis
+from pldp.estimates.tables.axes import Axis, LabelAxis
 from pldp.estimates.tables.groups import (
     TableGroup,
     along,
@@ -62,6 +63,11 @@ class PooledTable(ABC):
         """Test whether people of all levels have the same table; `None` where it cannot be tested."""
         return None
 
+    def rare(self, margins: Sequence[FloatArray], target: Target) -> Rare | None:
+        """Return the cells that few reports speak for, where that is known: of choices whose levels show."""
+        del margins, target
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class ShownTable(PooledTable):
@@ -88,13 +94,18 @@ class ShownTable(PooledTable):
     def decoded(self) -> FloatArray:
         return np.asarray(np.sum([weight * each.decoded for each, weight in self._parts], axis=0))
 
-    def variance(self, margins: Sequence[FloatArray]) -> FloatArray:
+    def _likely(self, margins: Sequence[FloatArray]) -> FloatArray:
+        """Return an augmented table that could be true, with these shares of single questions."""
         likely = np.clip(self.decoded, 0, 1)
         for axis, own in enumerate(margins):
             place: list[int | slice] = [-1] * likely.ndim
             place[axis] = slice(None, -1)
             likely[tuple(place)] = np.clip(own, 0, 1)
         likely[(-1,) * likely.ndim] = 1
+        return likely
+
+    def variance(self, margins: Sequence[FloatArray]) -> FloatArray:
+        likely = self._likely(margins)
         noise = np.sum([weight**2 * each.variance(likely) for each, weight in self._parts], axis=0)
         return np.asarray(noise + fit_variance([each.axes for each in self.groups], self.weights, likely))
 
@@ -113,6 +124,23 @@ class ShownTable(PooledTable):
 
     def homogeneity(self) -> Homogeneity | None:
         return homogeneity_test(self.groups, self.weights)
+
+    def rare(self, margins: Sequence[FloatArray], target: Target) -> Rare | None:
+        if not all(isinstance(axis, LabelAxis) for each in self.groups for axis in each.axes):
+            return None
+        likely, count = self._likely(margins), len(self.groups)
+        people = np.array([float(each.reports) for each in self.groups])[:, None]
+        chances = np.array([each.chances(likely) for each in self.groups]).reshape(count, 2, -1)
+        supports = np.array([inner(each.counts.marked) for each in self.groups], float).reshape(count, -1)
+        alone = float((self.weights**2 / people[:, 0]).sum())
+        return Rare.find(
+            supports,
+            np.broadcast_to(people, supports.shape),
+            chances[:, 0],
+            chances[:, 1],
+            weights=np.broadcast_to(self.weights[:, None], supports.shape),
+            sampled=1.0 if target == "population" else max(0.0, round(1 - 1 / (people.sum() * alone), 9)),
+        )
 
 
 def fit_variance(axes: Sequence[Sequence[Axis]], weights: FloatArray, likely: FloatArray) -> FloatArray:
