@@ -22,7 +22,7 @@ from pldp.estimates import Decoder, HiddenReports, Rates, baskets_of, density, g
 from pldp.mechanisms import REGISTRY, build, build_stages
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Partitions, Population, simulate
-from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, fused_of
+from pldp.tallies import BitCounts, ItemColumns, OutputCounts, TableCounts, fused_of
 
 SIZE = 1000
 MOST_LINES = 5
@@ -159,7 +159,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     ),
     "counts of pairs": (
         lambda: next(iter(commute().pairs.values())),
-        lambda: PairCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
+        lambda: TableCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
     ),
     "columns of items": (lambda: ItemColumns.of_rows(rows(9), SIZE), lambda: ItemColumns.of_rows(rows(8), SIZE)),
     "fit": (

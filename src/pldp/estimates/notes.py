@@ -94,6 +94,9 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
+MIX_NOT_USED: Final = Note(
+    "mix-not-used", "tables estimate the mix of levels from the labels: the given one is not used"
+)
 
 FORGED_REPORTS: Final = "forged-reports"
 """Code of the note that says so."""
@@ -182,6 +185,20 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def bent(question: str, p_value: float) -> Note:
+    """Say that other answers do not change in straight lines along a number, as its ranges assume."""
+    text = (
+        f"shares of other answers do not change in straight lines along {question!r} "
+        f"(p = {p_value:.2g} < {TEST_LEVEL}): those of its ranges are biased, by more than their errors say"
+    )
+    return Note("bent-ranges", text)
+
+
+def no_association(cells: int) -> Note:
+    """Say that there is no association measure."""
+    return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
 
 
 def given_mix(levels: Sequence[str], mix: LevelMix) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """A number: its mean, quantiles and density, or its mean alone."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -33,7 +34,8 @@ from pldp.estimates.result import (
     check_confidence,
     normal_reach,
 )
-from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
+from pldp.estimates.tables import Margin, NumberSide, Ranges, Side
+from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Fused, Tally, fused_of
 
@@ -339,3 +341,13 @@ def _moves(fused: Fused, weights: FloatArray) -> float:
     reports = np.array([source.reports for source in fused.sources])
     reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
     return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
+
+
+def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
+    own = estimate(tally, question, replace(options, method=None))
+    if not isinstance(own, NumberResult):
+        raise EstimateError(NO_DENSITY)
+    ranges = Ranges.of(question.name, own.density, edges)
+    margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), own.reports)
+    return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges)
