@@ -20,7 +20,6 @@ from pldp.simulate import perturb_continuously, perturb_numbers
 from pldp.survey import loads
 from pldp.tallies import Fused, OutputCounts, Service, Tally, fuse, fused_of
 from pldp.tallies.fusion import ABSENT
-from pldp.tallies.joining import channel_agreement
 
 ROUNDING = build("sr", 8, 1_000_000)
 WAVE = build("sw", 8, 500_000)
@@ -128,7 +127,8 @@ def bad(**changes) -> list[Service]:
         (bad(outputs=["0", "1"]), "service 'b': outputs must be integers, not string"),
         (bad(channel=build("sr", 4, 1_000_000)), "service 'b': its scale must be that of 'a', 8 buckets"),
         (bad(bounds=(0, 1)), "from -1 to 1, not 8 from 0 to 1"),
-        (bad(channel=build("oue", 8, 1_000_000)), "those of oue are rows of bits"),
+        (bad(channel=build("oue", 8, 1_000_000)), "outputs of oue are rows of bits and must be bytes, 1 of them"),
+        (bad(channel=build("item_set", 8, [1_000_000] * 8)), "it must ask for numbers like 'a', not for sets"),
         (bad(name="a"), "different names"),
         ([], "at least one service"),
     ],
@@ -262,4 +262,4 @@ def test_services_without_noise_may_say_the_same() -> None:
 def test_the_agreement_of_a_channel_is_that_of_its_table(mechanism: str) -> None:
     channel = build(mechanism, 6, 1_300_000)
     chances = [[float(channel.probability(y, t)) for y in channel.outputs()] for t in range(6)]
-    assert channel_agreement(channel) == pytest.approx(max(sum(q * q for q in row) for row in chances))
+    assert arrays(channel).agreement() == pytest.approx(max(sum(q * q for q in row) for row in chances))
