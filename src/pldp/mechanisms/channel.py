@@ -92,9 +92,12 @@ class Channel(Brief, ABC):
         return False
 
     @classmethod
-    def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
-        """Yield channels, one per level, whose outputs have one form, so that the form does not show the level."""
-        yield tuple(cls.build(size, micro) for micro in micro_epsilons)
+    def hideable(cls, size: int, budgets: Sequence[Any]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels, one per level, whose outputs have one form, so that the form does not show the level.
+
+        `budgets` has for each level a budget in micro-ε, or one per value.
+        """
+        yield tuple(cls.build(size, budget) for budget in budgets)
 
     @classmethod
     def ideal_variance(cls, size: int, epsilon: float) -> float:  # noqa: ARG003 - others know it

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import Channel, Domain, PureChannel, pure
+from pldp.mechanisms.channel import Channel, Domain
 from pldp.mechanisms.output import BLOCK_BYTES
 from pldp.words import suggest
 
@@ -165,18 +165,30 @@ def read(name: str, size: int, weights: object) -> Channel:
     return family(name).read(size, weights)
 
 
-def hideable(name: str, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[PureChannel, ...]]:
+def hideable(
+    name: str,
+    size: int,
+    budgets: Sequence[Micro | Sequence[Micro]],
+    *,
+    domain: Domain = "labels",
+    per_value: bool | None = False,
+) -> Iterator[tuple[Channel, ...]]:
     """Yield sets of channels, one per level, whose outputs have one form, so that the form does not show the level.
+
+    `budgets` has for each level a budget in micro-ε, or one per value; `auto` tries every mechanism that suits.
 
     >>> [channels[0].chosen for channels in hideable("subset", 16, (500_000, 1_000_000))]
     [1, 2, 3, 4, 5, 6]
     """
-    chosen = suitable(size, hidden=True) if name == AUTO else [family(name, "labels", per_value=False)]
-    for each in chosen:
-        yield from map(pure, each.hideable(size, micro_epsilons))
+    known = names(domain, per_value=per_value) if name == AUTO else ()
+    suited = [each for each in map(REGISTRY.__getitem__, known) if each.suits(size, hidden=True)]
+    for each in suited if name == AUTO else [family(name, domain, per_value=per_value)]:
+        for channels in each.hideable(size, budgets):
+            if len({channel.form for channel in channels}) == 1:
+                yield channels
 
 
-def suitable(size: int, *, hidden: bool = False, per_value: bool = False) -> list[type[Channel]]:
+def suitable(size: int, *, per_value: bool = False) -> list[type[Channel]]:
     """Return the mechanisms among which `auto` chooses for so many labels with one budget, or with one each."""
     known = map(REGISTRY.__getitem__, names("labels", per_value=per_value))
-    return [each for each in known if each.suits(size, hidden=hidden)]
+    return [each for each in known if each.suits(size)]

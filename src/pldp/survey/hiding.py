@@ -1,6 +1,6 @@
 """Read `hide_level`: which channels hide the level within a cap, and the channel of the label."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pldp.budgets import Level, epsilon_text
@@ -9,9 +9,9 @@ from pldp.mechanisms import (
     LARGEST_EPSILON,
     LARGEST_TOTAL,
     MICRO,
+    Channel,
     PureChannel,
     RandomizedResponse,
-    hideable,
     level_leak,
     most_accurate,
 )
@@ -53,6 +53,26 @@ class Hiding(NamedTuple):
             return None
         return (self.leak_cap - (self.micro_epsilon or LEAST_LABEL_EPSILON)) // self.questions
 
+    def choose(self, entry: Entry, candidates: Iterable[tuple[Channel, ...]]) -> tuple[Channel, ...]:
+        """Choose channels of one form whose leak stays within the cap: the least leak at about the least error."""
+        with naming(entry.key):
+            leaks = {channels: level_leak(channels) for channels in candidates}
+        if not leaks:
+            rule = "must give reports of one form at every level, or their form shows the level"
+            fail(f"hide_level: {entry.key}.mechanism", rule, next(iter(entry.mechanisms().values())))
+        allowed = [channels for channels, leak in leaks.items() if self.room is None or leak <= self.room]
+        if not allowed:
+            least: dict[str, int] = {}
+            for channels, leak in leaks.items():
+                least[channels[0].mechanism] = min(leak, least.get(channels[0].mechanism, leak))
+            known = ", ".join(f"{name} {epsilon_text(leak)}" for name, leak in least.items())
+            raise SurveyError(
+                f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {entry.key} tell about "
+                f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}"
+            )
+        with naming(entry.key):
+            return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak)
+
 
 def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hiding | None:
     """Read `hide_level` of a survey whose people answer so many questions."""
@@ -72,25 +92,6 @@ def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hid
         for name, largest in (("epsilon", LARGEST_EPSILON), ("leak_cap", LARGEST_TOTAL))
     )
     return Hiding(epsilon, cap, table.get("weights"), questions)
-
-
-def hidden_channels(entry: Entry, size: int, mechanism: str, hiding: Hiding) -> tuple[PureChannel, ...]:
-    """Choose channels of one form whose leak stays within the cap: the least leak at about the least error."""
-    with naming(entry.key):
-        candidates = list(hideable(mechanism, size, [level.micro_epsilon for level in entry.levels]))
-    leaks = {channels: level_leak(channels) for channels in candidates}
-    allowed = [channels for channels, leak in leaks.items() if hiding.room is None or leak <= hiding.room]
-    if not allowed:
-        least: dict[str, int] = {}
-        for channels, leak in leaks.items():
-            least[channels[0].mechanism] = min(leak, least.get(channels[0].mechanism, leak))
-        known = ", ".join(f"{name} {epsilon_text(leak)}" for name, leak in least.items())
-        raise SurveyError(
-            f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {entry.key} tell about the "
-            f"level by themselves ({known}), not {epsilon_text(hiding.leak_cap or 0)}"
-        )
-    with naming(entry.key):
-        return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak)
 
 
 def label_channel(hiding: Hiding, levels: Sequence[Level], questions: Sequence[Question]) -> tuple[int, PureChannel]:

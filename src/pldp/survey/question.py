@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
@@ -127,8 +127,13 @@ class Question(ABC):
         A level has one budget, or one per value; without `budgets` it is the level's ε.
         """
         mechanisms, weights = entry.mechanisms(), entry.per_level("weights")
+        budgets = budgets or [level.micro_epsilon for level in entry.levels]
+        if entry.hiding is not None and len(set(mechanisms.values())) == 1 and not any(weights.values()):
+            candidates = cls.hidden_candidates(entry, next(iter(mechanisms.values())), size, budgets)
+            if candidates is not None:
+                return entry.hiding.choose(entry, candidates)
         channels = []
-        for level, budget in zip(entry.levels, budgets or [level.micro_epsilon for level in entry.levels], strict=True):
+        for level, budget in zip(entry.levels, budgets, strict=True):
             where = f"{entry.key}, level {level.name}"
             mechanism, published = mechanisms[level.name], weights[level.name]
             if mechanism == AUTO and published is not None:
@@ -142,6 +147,17 @@ class Question(ABC):
                     else read(mechanism, size, published)
                 )
         return tuple(channels)
+
+    @classmethod
+    def hidden_candidates(
+        cls,
+        entry: Entry,  # noqa: ARG003 - others depend on them
+        mechanism: str,  # noqa: ARG003
+        size: int,  # noqa: ARG003
+        budgets: Sequence[Micro | Budgets],  # noqa: ARG003
+    ) -> Iterator[tuple[Channel, ...]] | None:
+        """Yield channels of one form, one per level, among which `hide_level` chooses; `None`: as where levels show."""
+        return None
 
     @classmethod
     def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:

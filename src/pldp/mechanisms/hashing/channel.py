@@ -72,10 +72,10 @@ class LinearHashing(PureChannel):
         return True
 
     @classmethod
-    def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
         """Yield channels with one number of buckets for all levels."""
         for buckets in PRIMES[:6]:
-            yield tuple(cls.of(size, micro, buckets) for micro in micro_epsilons)
+            yield tuple(cls.of(size, micro, buckets) for micro in budgets)
 
     @classmethod
     def ideal_supports(cls, size: int, epsilon: float) -> tuple[float, float]:  # noqa: ARG003

@@ -105,12 +105,12 @@ class BlockChannel(PureChannel):
         return True
 
     @classmethod
-    def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
         """Yield channels with one order for all levels: the best of each level, and the small ones."""
-        best = {cls.of(size, micro).order for micro in micro_epsilons}
+        best = {cls.of(size, micro).order for micro in budgets}
         small = set(islice(primes_from(cls.least_order), 4))
         for order in sorted(best | small):
-            yield tuple(cls.of(size, micro, order) for micro in micro_epsilons)
+            yield tuple(cls.of(size, micro, order) for micro in budgets)
 
     @classmethod
     def ideal_supports(cls, size: int, epsilon: float) -> tuple[float, float]:

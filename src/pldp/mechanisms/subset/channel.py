@@ -79,12 +79,12 @@ class SubsetSelection(PureChannel):
         return cls(size, chosen, TOTAL - outside)
 
     @classmethod
-    def hideable(cls, size: int, micro_epsilons: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
         """Yield channels with one number of chosen values for all levels."""
-        most = best_chosen(size, min(micro_epsilons) / MICRO)
+        most = best_chosen(size, min(budgets) / MICRO)
         for step in range(min(most, SIZES_TRIED)):
             chosen = 1 + step if most <= SIZES_TRIED else round(most ** (step / (SIZES_TRIED - 1)))
-            yield tuple(cls.of(size, micro, chosen) for micro in micro_epsilons)
+            yield tuple(cls.of(size, micro, chosen) for micro in budgets)
 
     @classmethod
     def ideal_supports(cls, size: int, epsilon: float) -> tuple[float, float]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pldp.budgets import Cost, variance_cost
 from pldp.errors import SurveyError
-from pldp.mechanisms import AUTO, Channel, Domain, Micro, PureChannel, names, pure
-from pldp.survey.hiding import hidden_channels
+from pldp.mechanisms import AUTO, Channel, Domain, Micro, PureChannel, hideable, names, pure
 from pldp.survey.labels import LabelQuestion
 from pldp.survey.question import Budgets, Entry
 
@@ -26,13 +25,17 @@ class Choice(LabelQuestion):
     domain: ClassVar[Domain] = "labels"
 
     @classmethod
-    def read_channels(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Channel, ...]:
-        """Build the channels; levels that are hidden choose them of one form, unless the file names several."""
-        mechanisms = set(entry.mechanisms().values())
-        free = not budgets and len(mechanisms) == 1 and not any(entry.per_level("weights").values())
-        if entry.hiding is not None and free:
-            return hidden_channels(entry, size, mechanisms.pop(), entry.hiding)
-        return super().read_channels(entry, size, budgets)
+    def hidden_candidates(
+        cls,
+        entry: Entry,  # noqa: ARG003 - others depend on it
+        mechanism: str,
+        size: int,
+        budgets: Sequence[Micro | Budgets],
+    ) -> Iterator[tuple[Channel, ...]] | None:
+        """Labels that are protected alike have many channels of one form."""
+        if any(isinstance(budget, tuple) for budget in budgets):
+            return None
+        return hideable(mechanism, size, budgets, domain=cls.domain)
 
     @classmethod
     def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Stages, ...]:
