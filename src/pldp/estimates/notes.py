@@ -26,6 +26,11 @@ CURVE_ASSUMES: Final = (
     "for curve and quantiles: people of every level and service have the same distribution (tested; see homogeneity)"
 )
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
+SAME_SUBSETS: Final = (
+    "people of every level, and of every set of services that they gave to, have the same distribution (tested; see "
+    "homogeneity)"
+)
+UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
@@ -257,6 +262,18 @@ def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
         f"< {TEST_LEVEL}): only a mean pooled by size does not assume otherwise"
     )
     return (Note(LEVELS_DISAGREE, text),)
+
+
+def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
+    if test is None or not test.rejected:
+        return ()
+    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
+    text = (
+        f"people who gave to different services, or chose other levels, answer differently (p = {test.p_value:.2g} < "
+        f"{TEST_LEVEL}): {advice}"
+    )
+    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:

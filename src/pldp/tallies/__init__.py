@@ -1,14 +1,14 @@
 """Sufficient statistics of reports: counts per question and level, which merge by `+`."""
 
 from pldp.tallies.counts import BitCounts, Counts, OutputCounts, Pair, PairCounts
-from pldp.tallies.fusion import ABSENT, Fused, Service, Source, fused_of
+from pldp.tallies.fusion import ABSENT, Asked, Fused, HiddenLevels, Service, Source, fused_of
 from pldp.tallies.joining import fuse
 from pldp.tallies.kernel import tally
 from pldp.tallies.patterns import LARGEST_SET, Columns, ItemColumns, OutputColumns, columns_of, joint_counts
 from pldp.tallies.tally import Tally, unreadable_reports
 
 __all__ = [
-    "ABSENT", "LARGEST_SET", "BitCounts", "Columns", "Counts", "Fused", "ItemColumns", "OutputColumns", "OutputCounts",
-    "Pair", "PairCounts", "Service", "Source", "Tally", "columns_of", "fuse", "fused_of", "joint_counts",
+    "ABSENT", "LARGEST_SET", "Asked", "BitCounts", "Columns", "Counts", "Fused", "HiddenLevels", "ItemColumns",
+    "OutputColumns", "OutputCounts", "Pair", "PairCounts", "Service", "Source", "Tally", "columns_of", "fuse", "fused_of", "joint_counts",
     "tally", "unreadable_reports",
 ]  # fmt: skip

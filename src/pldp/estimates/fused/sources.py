@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.consistency import norm_sub
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.fused.subsets import Subsets
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT
-from pldp.mechanisms import Bits
+from pldp.estimates.mix import LevelMix
+from pldp.mechanisms import Bits, CategoricalChannel
 from pldp.mechanisms.arrays import Cells, FloatArray, LabelArrays, label_arrays
 from pldp.tallies import Fused, HiddenLevels
 
@@ -146,10 +147,14 @@ class HiddenSource(LabelSource):
         self.hidden: HiddenLevels = self.source.hidden
         self.forms = [label_arrays(channel) for channel in self.hidden.channels]
         self.labels = self.source.listed.labels
-        self.undo = np.linalg.inv(label_matrix(self.hidden))
-        outputs = self.source.listed.outputs
+        self.mix = level_mix_of(self.hidden, self.labels, self.counts.sum(axis=0))
+        self.undo = self.mix.inverse
+        self.outputs = self.source.listed.outputs
         self.supports = np.array(
-            [[_listed_support(self.forms[0], row * (self.labels == s), outputs) for s in self._every] for row in self.counts]
+            [
+                [_listed_support(self.forms[0], row * (self.labels == s), self.outputs) for s in self._every]
+                for row in self.counts
+            ]
         )
 
     @property
@@ -180,20 +185,14 @@ class HiddenSource(LabelSource):
     def _second(self) -> FloatArray:
         """The mean of z zᵀ over the reports."""
         slopes, offsets = self._scales
-        size = self.forms[0].channel.size
-        total, cells = np.zeros((size, size)), _packed(self.source.channel.form, self.source.listed.outputs)  # type: ignore[union-attr]
-        every = self.counts.sum(axis=0)
+        size, every = self.forms[0].channel.size, self.counts.sum(axis=0)
+        total = np.zeros((size, size))
         for s in self._every:
             weights = every * (self.labels == s)
-            if cells is None:
-                table = np.zeros((size, size))
-                table[...] = _pair_support(self.forms[0], weights, self.source.listed.outputs)  # type: ignore[union-attr]
-            else:
-                table = self.forms[0].pair_support(weights, cells)
             support = self.supports[:, s].sum(axis=0)
             mixed = np.outer(slopes[s] * support, offsets[s])
-            total += np.outer(slopes[s], slopes[s]) * table - mixed - mixed.T
-            total += weights.sum() * np.outer(offsets[s], offsets[s])
+            total += np.outer(slopes[s], slopes[s]) * _pair_support(self.forms[0], weights, self.outputs)
+            total += weights.sum() * np.outer(offsets[s], offsets[s]) - mixed - mixed.T
         return total / max(self.reports, 1)
 
     def covariance(self, shares: FloatArray, chosen: Chosen | None = None) -> FloatArray:
@@ -231,16 +230,6 @@ class HiddenSource(LabelSource):
         return float(self.variance(np.zeros(0)).mean())
 
 
-def label_matrix(hidden: HiddenLevels) -> FloatArray:
-    """G: row s, column τ is the probability that level τ shows label s."""
-    levels = range(len(hidden.channels))
-    return np.array([[float(hidden.label.probability(s, level)) for level in levels] for s in levels])
-
-
-def _packed(form: object, outputs: npt.NDArray[np.uint8]) -> Cells:
-    return np.ascontiguousarray(outputs.T) if isinstance(form, Bits) else None
-
-
 def _listed_support(arrays: LabelArrays, weights: FloatArray, outputs: npt.NDArray[np.generic]) -> FloatArray:
     """Return, for every value, the sum of the weights of the listed outputs that support it."""
     if isinstance(arrays.channel.form, Bits):
@@ -254,6 +243,8 @@ def _listed_support(arrays: LabelArrays, weights: FloatArray, outputs: npt.NDArr
 
 def _pair_support(arrays: LabelArrays, weights: FloatArray, outputs: npt.NDArray[np.generic]) -> FloatArray:
     """Return, for every two values, the sum of the weights of the listed outputs that support both."""
+    if isinstance(arrays.channel.form, Bits):
+        return arrays.pair_support(weights, np.ascontiguousarray(outputs.T))
     size = arrays.channel.size
     total, step = np.zeros((size, size)), max(1, _LISTED_AT_ONCE // size)
     for start in range(0, len(outputs), step):
@@ -267,6 +258,7 @@ def label_source(fused: Fused, place: int, subsets: Subsets) -> LabelSource:
     return (ShownSource if fused.sources[place].hidden is None else HiddenSource)(fused, place, subsets)
 
 
-def feasible(shares: FloatArray) -> FloatArray:
-    """Return the nearest shares that could be true."""
-    return norm_sub(shares)
+def level_mix_of(hidden: HiddenLevels, labels: npt.NDArray[np.int64], counts: FloatArray) -> LevelMix:
+    """Return the labels of a source, given the label of each listed cell and how often it came."""
+    shown = np.bincount(labels, weights=counts, minlength=len(hidden.channels))
+    return LevelMix.of(cast("CategoricalChannel", hidden.label), np.rint(shown).astype(int).tolist())
