@@ -5,6 +5,7 @@ from pldp.estimates.combining import Combined, combine
 from pldp.estimates.consistency import base_cut, norm_cut, norm_sub, with_margins
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.forgery import Forgery, ForgeryTest, forgery_of
+from pldp.estimates.fused.verb import estimate_fused, fused_applies
 from pldp.estimates.groups import Group, group
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.kinds.number import QUANTILES, MeanResult, NumberResult
@@ -35,8 +36,8 @@ __all__ = [
     "ForgeryTest", "FusedLikelihood", "Group", "GroupReports", "GroupShares", "HiddenReports", "Homogeneity",
     "Interval", "Itemsets", "LevelShare", "Mean", "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result",
     "Results", "Row", "Rule", "SetSupports", "Sets", "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of",
-    "centres", "change", "check_known", "combine", "correct_shares", "density", "em", "estimate",
-    "expected_covariance", "forgery_of", "frequencies", "group", "itemsets", "joint_likelihood", "likelihood_fit",
+    "centres", "change", "check_known", "combine", "correct_shares", "density", "em", "estimate", "estimate_fused",
+    "expected_covariance", "forgery_of", "frequencies", "fused_applies", "group", "itemsets", "joint_likelihood", "likelihood_fit",
     "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub", "personal_frequencies",
     "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights", "supports", "trend",
     "two_way", "with_margins",

@@ -60,6 +60,16 @@ CURVE_POOLS: Final = Note(
     "the curve and its quantiles assume that all levels have the same distribution: use the quantiles of the result "
     "that assumes nothing about it",
 )
+CURVE_POOLS_SUBSETS: Final = Note(
+    "curve-pools-levels",
+    "the curve and its quantiles assume that people of all services and levels have the same distribution: use the "
+    "quantiles of the result that assumes nothing about it",
+)
+ONE_REPORT_EACH: Final = Note(
+    "one-report-each",
+    "intervals of quantiles use one report of each person, that of the largest epsilon; the estimates use all of them",
+    "info",
+)
 CONSERVATIVE: Final = Note(
     "conservative-intervals",
     "intervals of quantiles hold for any distribution, with steps, heaps and spikes too, and more often than stated; "
