@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pldp.errors import TallyError
-from pldp.mechanisms import Micro, epsilon_text, micro_epsilon
+from pldp.mechanisms import LARGEST_TOTAL, Micro, epsilon_text, micro_epsilon
 from pldp.mechanisms.arrays import arrays
 from pldp.tallies.coding import Layout, code_service, plain_layout
 from pldp.tallies.fusion import ABSENT, Asked, CellArray, Fused, IntArray, Service, Source, distinct, recount
@@ -75,17 +75,21 @@ def fuse(
             raise TallyError(f"outside must be refuse or skip: outputs of service {layout.name!r} cannot be clipped")
     fused = design.finish(design.part([(keys, codes) for keys, codes, _ in coded]))
     if accept_epsilon is not None:
-        require_accepted(fused.micro_epsilon, micro_epsilon(accept_epsilon, "accept_epsilon"), "pass accept_epsilon={}")
+        require_accepted(fused.micro_epsilon, accept_epsilon, "pass accept_epsilon={}")
     return fused
 
 
-def require_accepted(price: Micro, accepted: Micro | None, how: str) -> None:
-    """Refuse to join what costs a person more than was accepted, saying how to accept it."""
-    if accepted is None or price > accepted:
-        known = "" if accepted is None else f"; {epsilon_text(accepted)} is accepted"
+def require_accepted(price: Micro, accepted: float | str | None, how: str) -> None:
+    """Refuse to join what costs a person more than was accepted, saying how to accept it; `inf` accepts everything."""
+    limit: Micro | None = None
+    if accepted is not None:
+        limit = math.inf if str(accepted) == "inf" else micro_epsilon(accepted, largest=LARGEST_TOTAL)
+    if limit is None or price > limit:
+        known = "" if limit is None else f"; {epsilon_text(limit)} is accepted"
+        words = "inf" if math.isinf(price) else epsilon_text(price)
         raise TallyError(
             f"joining these reports costs a person up to epsilon {epsilon_text(price)}, the sum over the services that "
-            f"they gave to{known}. If that is what people agreed to, {how.format(epsilon_text(price))}"
+            f"they gave to{known}. If that is what people agreed to, {how.format(words)}"
         )
 
 
