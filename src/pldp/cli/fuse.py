@@ -39,8 +39,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
     words = (
-        "one file per service: Parquet, CSV (.csv, .tsv) or JSON lines (.jsonl); reports of a pldp survey with one more "
-        "column for the key, or a plain table of keys and outputs"
+        "one file per service: Parquet, CSV (.csv, .tsv) or JSON lines (.jsonl); reports of a pldp survey with one "
+        "more column for the key, or a plain table of keys and outputs"
     )
     add("files", nargs="+", metavar="FILE", help=words)
     words = "column with the key of the person, which the services supply: a report of pldp has none"
@@ -63,7 +63,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     words = "whose numbers: of the population that the respondents are a sample of (default), or of the respondents"
     add("--target", choices=("population", "respondents"), help=words)
     add("--confidence", type=float, default=0.95, help="of the intervals (default 0.95)")
-    add("--min-support", type=float, metavar="SHARE", help="of frequent sets in questions of kind choices (default 0.1)")
+    add(
+        "--min-support", type=float, metavar="SHARE", help="of frequent sets in questions of kind choices (default 0.1)"
+    )
     add("--largest", type=int, metavar="ITEMS", help="size of the largest frequent sets (default 3)")
     words = "of plain tables: the mechanism of all of them, or one per file, where it is no column of the file"
     add("--mechanism", nargs="+", metavar="NAME", help=words)
@@ -107,7 +109,9 @@ def _surveys(args: argparse.Namespace) -> list[Survey | None]:
     """Return the survey of each file, `None` for a plain table."""
     named = args.survey * len(args.files) if len(args.survey) == 1 else args.survey
     if named and len(named) != len(args.files):
-        raise UsageError(f"--survey: give one for all files, or one for each of the {len(args.files)}, not {len(named)}")
+        raise UsageError(
+            f"--survey: give one for all files, or one for each of the {len(args.files)}, not {len(named)}"
+        )
     loaded = {path: load(path) for path in dict.fromkeys(named) if path != "-"}
     surveys = [loaded.get(path) for path in named] or [survey_of(path) for path in args.files]
     given = [option for option in PLAIN_OPTIONS if getattr(args, option) is not None]
@@ -129,7 +133,9 @@ def _read(args: argparse.Namespace, surveys: Sequence[Survey | None]) -> list[Ke
                 asked = [name for name in args.question or () if name in [each.name for each in survey.questions]]
                 if args.question and not asked:
                     known = [each.name for each in survey.questions]
-                    raise UsageError(f"--question: {unknown('question', args.question[0], known, f'the survey of {path}')}")
+                    raise UsageError(
+                        f"--question: {unknown('question', args.question[0], known, f'the survey of {path}')}"
+                    )
                 found.append(
                     read_survey_file(
                         path,
@@ -177,7 +183,9 @@ def _one_of(args: argparse.Namespace, option: str, place: int) -> str | None:
     if given is None:
         return None
     if len(given) not in {1, len(args.files)}:
-        raise UsageError(f"--{option}: give one for all files, or one for each of the {len(args.files)}, not {len(given)}")
+        raise UsageError(
+            f"--{option}: give one for all files, or one for each of the {len(args.files)}, not {len(given)}"
+        )
     return str(given[place if len(given) > 1 else 0])
 
 

@@ -37,8 +37,8 @@ __all__ = [
     "Interval", "Itemsets", "LevelShare", "Mean", "MeanResult", "Note", "NumberResult", "Options", "Rates", "Result",
     "Results", "Row", "Rule", "SetSupports", "Sets", "Shares", "Table", "Trend", "applies", "base_cut", "baskets_of",
     "centres", "change", "check_known", "combine", "correct_shares", "density", "em", "estimate", "estimate_fused",
-    "expected_covariance", "forgery_of", "frequencies", "fused_applies", "group", "itemsets", "joint_likelihood", "likelihood_fit",
-    "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub", "personal_frequencies",
-    "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights", "supports", "trend",
-    "two_way", "with_margins",
+    "expected_covariance", "forgery_of", "frequencies", "fused_applies", "group", "itemsets", "joint_likelihood",
+    "likelihood_fit", "maximum_likelihood", "mean", "mean_bound", "moments", "norm_cut", "norm_sub",
+    "personal_frequencies", "pooled_shares", "posterior_weights", "precision_weights", "shrink", "size_weights",
+    "supports", "trend", "two_way", "with_margins",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.hashing.channel import LinearHashing
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
+    from pldp.mechanisms.laplace.wide import WideLaplace
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
     from pldp.mechanisms.minimax.channel import Minimax, enough_points
     from pldp.mechanisms.number import Grid, NumberChannel, position, round_at_random
@@ -61,13 +62,12 @@ __all__ = [
     "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemSubset",
     "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax", "NumberChannel", "OptimisedUnaryEncoding",
     "Output", "PiecewiseMechanism", "Places", "PrivSet", "ProjectiveResponse", "PureChannel", "RandomBytes",
-    "RandomizedResponse", "SampledBoxes", "SetChannel", "SquareWave", "Stages", "StochasticRounding",
-    "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse",
-    "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages", "build_whole_set", "enough_points",
-    "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak",
-    "micro_epsilon", "most_accurate", "names", "places_of", "planned_share", "position", "pure", "read",
-    "read_stages", "report_promise", "round_at_random", "set_of", "suitable", "value_and_level_epsilon",
-    "value_promise",
+    "RandomizedResponse", "SampledBoxes", "SetChannel", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection",
+    "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse", "WeightedResponse", "WideLaplace",
+    "WindowChannel", "as_int", "build", "build_stages", "build_whole_set", "enough_points", "epsilon_text", "family",
+    "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon",
+    "most_accurate", "names", "places_of", "planned_share", "position", "pure", "read", "read_stages", "report_promise",
+    "round_at_random", "set_of", "suitable", "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -79,6 +79,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),
+        "pldp.mechanisms.laplace.wide": ("WideLaplace",),
         "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
         "pldp.mechanisms.minimax.channel": ("Minimax", "enough_points"),
         "pldp.mechanisms.number": ("Grid", "NumberChannel", "position", "round_at_random"),

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form
 from pldp.mechanisms.arrays import rows_of
-from pldp.tallies.fusion import ABSENT, CellArray, HiddenLevels, IntArray, Listed, Service, Source, list_outputs
+from pldp.tallies.fusion import ABSENT, CellArray, HiddenLevels, IntArray, Service, Source, list_outputs
 from pldp.words import unknown
 
 LARGEST_COUNT: Final = 1 << 22
@@ -154,7 +154,7 @@ def _level_places(service: Service) -> IntArray:
 def _read_outputs(
     name: str, channels: Sequence[Channel], level: IntArray, outputs: Any
 ) -> tuple[IntArray, dict[int, npt.NDArray[Any]]]:
-    """Return what is wrong with each report (0 where nothing is), and its outputs: integers (under 0), rows by bytes."""
+    """Return what is wrong with each report, 0 where nothing is, and the outputs: integers under 0, rows by bytes."""
     wrong = np.zeros(len(level), np.int64)
     found: dict[int, npt.NDArray[Any]] = {}
     for place, channel in enumerate(channels):
@@ -174,9 +174,8 @@ def _read_outputs(
         found[0] = numbers
         wrong[mine & missing] = NOT_ANSWERED
         wrong[mine & ~missing & ((numbers < 0) | (numbers >= form.count))] = IMPOSSIBLE
-    for place in found:  # cells need some output; those of reports that do not count are not looked at
-        if found[place].ndim == 1:
-            found[place] = np.where(wrong == 0, found[place], 0)
+    if 0 in found:  # cells need some output; those of reports that do not count are not looked at
+        found[0] = np.where(wrong == 0, found[0], 0)
     return wrong, found
 
 

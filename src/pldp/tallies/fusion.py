@@ -212,7 +212,10 @@ class Fused(Record):
     def micro_epsilon(self) -> Micro:
         """What the joined reports of one person cost at most: the sum of ε over the services that they gave to."""
         prices = [source.micro_epsilon for source in self.sources]
-        given, finite = self.cells != ABSENT, np.array([0 if math.isinf(price) else price for price in prices], np.int64)
+        given, finite = (
+            self.cells != ABSENT,
+            np.array([0 if math.isinf(price) else price for price in prices], np.int64),
+        )
         if any(math.isinf(price) and column.any() for price, column in zip(prices, given.T, strict=True)):
             return math.inf
         return int((given @ finite).max(initial=0))
@@ -268,9 +271,7 @@ def _columns(listed: Listed) -> list[npt.NDArray[Any]]:
     return [listed.outputs] if listed.labels is None else [listed.outputs, listed.labels]
 
 
-def list_outputs(
-    outputs: npt.NDArray[Any], labels: npt.NDArray[np.int64] | None = None
-) -> tuple[Listed, IntArray]:
+def list_outputs(outputs: npt.NDArray[Any], labels: npt.NDArray[np.int64] | None = None) -> tuple[Listed, IntArray]:
     """Return the distinct outputs (with their labels) in the order in which they came first, and the place of each."""
     if outputs.ndim == 1:
         words = [outputs.astype(np.int64)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -35,9 +35,7 @@ _SPARSE: Final = 4
 """Integer keys whose range is at most so many times the number of reports are numbered without hashing."""
 
 
-def fuse(
-    services: Sequence[Service], *, outside: str = "refuse", accept_epsilon: float | str | None = None
-) -> Fused:
+def fuse(services: Sequence[Service], *, outside: str = "refuse", accept_epsilon: float | str | None = None) -> Fused:
     """Join the reports of several services by their keys and count tuples of outputs.
 
     Two services with one channel whose outputs agree for more people than chance allows are refused: they hold the same
@@ -120,7 +118,7 @@ class Design:
     layouts: tuple[Layout, ...]
     bounds: tuple[float, float]
     outside: str
-    asked: Asked = Asked()
+    asked: Asked = field(default_factory=Asked)
 
     @classmethod
     def of(cls, services: Sequence[Any], outside: str) -> Design:

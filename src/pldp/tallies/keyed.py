@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -49,14 +49,13 @@ class Answers(NamedTuple):
     layout: Layout
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Keyed:
+class Keyed(NamedTuple):
     """The reports of one service: the key of every row, and its answers by question."""
 
     name: str
     keys: pa.Array
     answers: Mapping[str, Answers]
-    rejected: Mapping[Rejection, int] = field(default_factory=dict)
+    rejected: Mapping[Rejection, int]
 
     def __repr__(self) -> str:
         return f"<Keyed {self.name!r}: {len(self.keys):,} rows, {', '.join(self.answers)}>"
@@ -151,9 +150,7 @@ def _survey_batches(
             yield batch, batch.column(batch.schema.get_field_index(key)), Counter()
 
 
-def _json_batches(
-    path: str, key: str, survey: Survey
-) -> Iterator[tuple[pa.RecordBatch, pa.Array, Counter[Rejection]]]:
+def _json_batches(path: str, key: str, survey: Survey) -> Iterator[tuple[pa.RecordBatch, pa.Array, Counter[Rejection]]]:
     keys: list[Any] = []
     reports: list[Any] = []
     lost: Counter[Rejection] = Counter()
@@ -313,7 +310,7 @@ def read_plain_file(path: str, key: str, plain: Plain) -> Keyed:
     else:
         more = {"level": np.array(levels)[place], "levels": levels, "channels": tuple(channels)}
         service = Service(name, channels[0], keys, _outputs(table["output"]), **shared, **more)
-    return Keyed(name, keys, {plain.asked.name: _plain_answers(path, service)})
+    return Keyed(name, keys, {plain.asked.name: _plain_answers(path, service)}, {})
 
 
 def _outputs(column: pa.ChunkedArray) -> pa.Array:

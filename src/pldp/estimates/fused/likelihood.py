@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
 
 from pldp.errors import EstimateError
 from pldp.estimates.fused.sources import level_mix_of
-from pldp.estimates.solver.likelihood import Product, minus_log, ratio
+from pldp.estimates.solver.likelihood import Fit, Product, maximise, minus_log, ratio
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, Outputs, PieceArrays, arrays
 from pldp.tallies import Fused, Source
@@ -129,9 +129,7 @@ class TupleLikelihood:
         for start in range(0, len(self.weights), step):
             part = slice(start, min(start + step, len(self.weights)))
             rows = [each.rows(cells) for each, cells in zip(self.sources, self.fused.cells[part].T, strict=True)]
-            mixed = [
-                np.tensordot(mixes[place], own, 1) if place in mixes else own[0] for place, own in enumerate(rows)
-            ]
+            mixed = [np.tensordot(mixes[place], own, 1) if place in mixes else own[0] for place, own in enumerate(rows)]
             yield part, rows, mixed
 
     @cached_property
@@ -204,9 +202,7 @@ class TupleLikelihood:
                     rest = _product(
                         [each for other, each in enumerate(mixed) if other not in {place, second}], like=mixed[0]
                     )
-                    cross = np.einsum(
-                        "c,cx,tcx,ucx->tu", own, rest * shares, rows[place], rows[second], optimize=True
-                    )
+                    cross = np.einsum("c,cx,tcx,ucx->tu", own, rest * shares, rows[place], rows[second], optimize=True)
                     matrix[block, self.blocks[1 + later]] -= cross
                     matrix[self.blocks[1 + later], block] -= cross.T
         return matrix
@@ -230,9 +226,7 @@ class TupleLikelihood:
         scale = ratio(ratio(self.weights, self.cells(point)), self.cells(point))
 
         def product(vector: FloatArray) -> FloatArray:
-            return np.asarray(
-                sum((scale[part] * (table @ vector)) @ table for part, table in self._products(point))
-            )
+            return np.asarray(sum((scale[part] * (table @ vector)) @ table for part, table in self._products(point)))
 
         return product
 
@@ -253,3 +247,13 @@ def _product(factors: Sequence[FloatArray], like: FloatArray | None = None) -> F
     for factor in factors[1:]:
         total = total * factor
     return np.asarray(total)
+
+
+def fit_tuples(fused: Fused, start: FloatArray | None = None, progress: Any = None) -> tuple[Fit, TupleLikelihood]:
+    """Fit shares, and the mix of every hidden source, to all tuples; all of them end to end in `shares` of the fit."""
+    model = TupleLikelihood(fused)
+    if start is None:
+        sizes = [block.stop - block.start for block in model.blocks]
+        start = np.repeat([1 / size for size in sizes], sizes)
+    told = None if progress is None else lambda steps, _: progress(steps)
+    return maximise(model, start, progress=told), model

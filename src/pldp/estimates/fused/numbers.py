@@ -131,8 +131,8 @@ def _of_mean(fused: Fused, found: Mean, pool: str) -> dict[str, Any]:
 def _moves(fused: Fused, found: Mean, weights: FloatArray, pool: str) -> float:
     """Return about how far one forged report moves the mean, where it does most harm.
 
-    A report of source s from a person of subset p counts for w_ps of the person's number, and a person for 1/n or, where
-    subsets are pooled by precision, for more where there is less noise.
+    A report of source s from a person of subset p counts for w_ps of the person's number, and a person for 1/n or,
+    where subsets are pooled by precision, for more where there is less noise.
     """
     reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
     subsets = Subsets.of(fused)

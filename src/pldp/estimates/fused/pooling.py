@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from pldp.estimates.agreement import shifts, stricter_half, values_to_test, vector_test
 from pldp.estimates.consistency import norm_sub
+from pldp.estimates.fused.likelihood import fit_tuples
 from pldp.estimates.fused.sources import Chosen, LabelSource, spread
 from pldp.estimates.fused.subsets import Subsets
 from pldp.estimates.options import Pool, Target
@@ -29,6 +30,7 @@ from pldp.estimates.result import Homogeneity
 from pldp.estimates.shares.pooling import add_reports
 from pldp.estimates.shares.shares import Evidence
 from pldp.mechanisms.arrays import FloatArray
+from pldp.tallies import Fused
 
 _NO_NOISE: Final = 1e-9
 """Mean noise of a source that hides nothing: it then counts as nearly certain, not as certain."""
@@ -47,7 +49,7 @@ class PooledSources(Evidence):
     first: FloatArray
     pool: Pool
     target: Target
-    likely: Callable[[], FloatArray]
+    fused: Fused
 
     @classmethod
     def of(
@@ -56,7 +58,7 @@ class PooledSources(Evidence):
         subsets: Subsets,
         pool: Pool,
         target: Target,
-        likely: Callable[[], FloatArray],
+        fused: Fused,
     ) -> PooledSources:
         """Weigh by variances at first-round shares, which all subsets share."""
         people = int(subsets.people.sum())
@@ -68,7 +70,7 @@ class PooledSources(Evidence):
         within = precision / precision.sum(axis=1, keepdims=True)
         left = 1 / precision.sum(axis=1)
         weights = subsets.people / (left + spread_mean) if pool == "precision" else subsets.people.astype(float)
-        return cls(sources, subsets, own, within, weights / weights.sum(), left, first, pool, target, likely)
+        return cls(sources, subsets, own, within, weights / weights.sum(), left, first, pool, target, fused)
 
     @cached_property
     def subset_shares(self) -> FloatArray:
@@ -126,7 +128,7 @@ class PooledSources(Evidence):
 
     def likely_shares(self) -> FloatArray:
         """Fit all reports at once."""
-        return self.likely()
+        return fit_tuples(self.fused)[0].shares[: self.fused.size]
 
     def subset_covariance(self, place: int, shares: FloatArray, chosen: Chosen) -> FloatArray:
         """Return the covariance of one person's combined reports in a subset if these shares were true."""
@@ -179,7 +181,9 @@ def subset_test(pooled: PooledSources) -> Homogeneity | None:
     ]
     people = subsets.people[tested].astype(float)
     stricter = stricter_half(pooled.noise[tested].tolist(), people)
-    return vector_test(precisions, [pooled.subset_shares[place][chosen] for place in tested], stricter, shifts(possible, chosen))
+    return vector_test(
+        precisions, [pooled.subset_shares[place][chosen] for place in tested], stricter, shifts(possible, chosen)
+    )
 
 
 def _enough(pooled: PooledSources, place: int) -> bool:

@@ -12,7 +12,7 @@ from pldp.errors import EstimateError
 from pldp.estimates import notes
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.fused.circumstances import join_note, require_method
-from pldp.estimates.fused.likelihood import TupleLikelihood
+from pldp.estimates.fused.likelihood import fit_tuples
 from pldp.estimates.fused.pooling import PooledSources, subset_test
 from pldp.estimates.fused.sources import HiddenSource, LabelSource, label_source
 from pldp.estimates.fused.subsets import Subsets
@@ -21,7 +21,7 @@ from pldp.estimates.result import LevelShare
 from pldp.estimates.shares import pooling
 from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
 from pldp.estimates.shares.shrinkage import shrink_fit
-from pldp.estimates.solver.likelihood import Fit, interior, maximise
+from pldp.estimates.solver.likelihood import Fit, interior
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.tallies import Fused
 
@@ -67,7 +67,7 @@ class TupleFit(Evidence):
 
 
 def fused_shares(fused: Fused, options: Options) -> FusedShares:
-    """Return the shares: unbiased and pooled over subsets, or by maximum likelihood (the default with hidden levels)."""
+    """Return the shares: unbiased and pooled over subsets, or by maximum likelihood, the default with hidden levels."""
     check_pooling(options.pool, options.target)
     require_method(options.method, METHODS)
     hidden = any(source.hidden is not None for source in fused.sources)
@@ -85,9 +85,7 @@ def fused_shares(fused: Fused, options: Options) -> FusedShares:
 def _pooled(fused: Fused, options: Options) -> PooledSources:
     subsets = Subsets.of(fused)
     sources = [label_source(fused, place, subsets) for place in range(len(fused.sources))]
-    return PooledSources.of(
-        sources, subsets, options.pool, options.target, lambda: fit_tuples(fused)[0].shares[: fused.size]
-    )
+    return PooledSources.of(sources, subsets, options.pool, options.target, fused)
 
 
 def _unbiased(fused: Fused, options: Options) -> FusedShares:
@@ -155,16 +153,6 @@ def _levels(sources: Sequence[LabelSource], mixes: Sequence[FloatArray] | None =
         for name, channel, share in zip(source.hidden.names, source.hidden.channels, shares.tolist(), strict=True):
             found.append(LevelShare(f"{source.source.name}, {name}", channel.mechanism, channel.epsilon, share))
     return tuple(found)
-
-
-def fit_tuples(fused: Fused, start: FloatArray | None = None, progress: Any = None) -> tuple[Fit, TupleLikelihood]:
-    """Fit shares, and the mix of every hidden source, to all tuples; all of them end to end in `shares` of the fit."""
-    model = TupleLikelihood(fused)
-    if start is None:
-        sizes = [block.stop - block.start for block in model.blocks]
-        start = np.repeat([1 / size for size in sizes], sizes)
-    told = None if progress is None else lambda steps, _: progress(steps)
-    return maximise(model, start, progress=told), model
 
 
 def _fitted(fused: Fused, options: Options) -> FusedShares:

@@ -23,10 +23,10 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.fused.subsets import Subsets
-from pldp.estimates.shares.pooling import ENOUGH_SUPPORT
 from pldp.estimates.mix import LevelMix
+from pldp.estimates.shares.pooling import ENOUGH_SUPPORT
 from pldp.mechanisms import Bits, CategoricalChannel
-from pldp.mechanisms.arrays import Cells, FloatArray, LabelArrays, label_arrays
+from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
 from pldp.tallies import Fused, HiddenLevels
 
 Chosen = npt.NDArray[np.intp]
