@@ -87,6 +87,12 @@ MEAN_ONLY: Final = Note(
     "neither quantiles nor a curve",
     "info",
 )
+HIDDEN_MEAN: Final = Note(
+    "mean-only",
+    "a service hides the levels of a number: its reports count for the mean, which assumes nothing about how levels were "
+    "chosen; quantiles and a curve from several services need levels that show",
+    "info",
+)
 CURVE_UNFINISHED: Final = Note("no-convergence", "the fit of the curve did not converge")
 ROUGH_ERRORS: Final = Note("few-reports", "too few reports for a normal approximation: errors are rough")
 LABELS_SAY_LITTLE: Final = Note(

@@ -91,6 +91,8 @@ def code_answers(
     """
     codes = np.full(len(level), NOT_ANSWERED, np.int32)
     if label_channel is not None:
+        if len({channel.form for channel in channels}) > 1:
+            raise TallyError(f"service {name!r}: levels are not hidden, as the form of an output shows its level")
         hidden = HiddenLevels(tuple(names), tuple(channels), label_channel)
         rows = np.flatnonzero(level >= 0)
         own = _of_form(channels[0].form, outputs)[rows]

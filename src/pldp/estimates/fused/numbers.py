@@ -12,13 +12,15 @@ from pldp.estimates.fused.circumstances import join_note, require_method
 from pldp.estimates.fused.subsets import Subsets
 from pldp.estimates.kinds.number import METHODS as WORDS
 from pldp.estimates.kinds.number import MeanResult, NumberResult, pool_by_size, with_curve
-from pldp.estimates.notes import CURVE_ASSUMES, CURVE_POOLS_SUBSETS, MEAN_ONLY, ONE_REPORT_EACH, subsets_disagree
+from pldp.estimates.notes import CURVE_ASSUMES, CURVE_POOLS_SUBSETS, HIDDEN_MEAN, MEAN_ONLY, ONE_REPORT_EACH, subsets_disagree
 from pldp.estimates.numbers.density import density
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.numbers.profile import Profile
+from pldp.estimates.numbers.sources import source_numbers
 from pldp.estimates.options import SHARED, Options
 from pldp.estimates.result import GroupReports
-from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
+from pldp.mechanisms import MICRO
+from pldp.mechanisms.arrays import FloatArray
 from pldp.tallies import ABSENT, Fused
 
 PAPER_NAMES: Final = {"ua": "average", "uwa": "posterior", "ule": "fitted"}
@@ -49,13 +51,20 @@ def fused_number(fused: Fused, options: Options) -> FusedMean | FusedNumber:
     require_method(options.method, METHODS)
     name = options.method or "weights"
     method = cast("MeanMethod", PAPER_NAMES.get(name, name))
-    _refuse_hidden(fused)
-    found = mean(fused, method=method, target=options.target, pool=options.pool)
+    hidden = [source.owner for source in fused.sources if source.hidden is not None]
+    if hidden and method not in {"weights", "average"}:
+        raise EstimateError(
+            f"method must be weights or average (ua): service {hidden[0]!r} hides levels, and a curve from several "
+            "services needs levels that show"
+        )
+    counted = replace(fused, mean_only=True) if hidden else fused
+    found = mean(counted, method=method, target=options.target, pool=options.pool)
     shared = _of_mean(fused, found, options.pool)
-    if fused.mean_only:
+    if counted.mean_only:
         if found.by_size is not None:
             shared["assumption_free"] = FusedMean(**_of_mean(fused, found.by_size, "size"))
-        return FusedMean(**shared | {"notes": (*shared["notes"], MEAN_ONLY)})
+        why = HIDDEN_MEAN if hidden else MEAN_ONLY
+        return FusedMean(**shared | {"notes": (*shared["notes"], why)})
     progress = options.progress
     fitted = density(fused, progress=None if progress is None else lambda _, steps: progress(steps))
     shared["homogeneity"] = tested = fitted.homogeneity
@@ -71,15 +80,6 @@ def fused_number(fused: Fused, options: Options) -> FusedMean | FusedNumber:
         curve, profile = pool_by_size(single, fitted), Profile(single, apart=True)
         shared["assumption_free"] = with_curve(apart, curve, profile, FusedNumber)
     return cast("FusedNumber", with_curve(shared, fitted, Profile(single), FusedNumber))
-
-
-def _refuse_hidden(fused: Fused) -> None:
-    hidden = [source.name for source in fused.sources if source.hidden is not None]
-    if hidden:
-        raise EstimateError(
-            f"a number of service {hidden[0]!r}, which hides levels, cannot be fused yet: fuse services that show "
-            "them, or ask for ranges as a choice of one label"
-        )
 
 
 def one_report_each(fused: Fused) -> Fused:
@@ -119,7 +119,7 @@ def _of_mean(fused: Fused, found: Mean, pool: str) -> dict[str, Any]:
         "target": found.target,
         "standard_error": np.array([found.standard_error]),
         "groups": tuple(
-            GroupReports(source.name, source.channel.mechanism, source.channel.epsilon, source.reports, weight)
+            GroupReports(source.name, source.channel.mechanism, source.micro_epsilon / MICRO, source.reports, weight)
             for source, weight in zip(fused.sources, weights.tolist(), strict=True)
         ),
         "homogeneity": found.homogeneity,
@@ -134,7 +134,7 @@ def _moves(fused: Fused, found: Mean, weights: FloatArray, pool: str) -> float:
     A report of source s from a person of subset p counts for w_ps of the person's number, and a person for 1/n or,
     where subsets are pooled by precision, for more where there is less noise.
     """
-    reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
+    reach = np.array([np.ptp(source_numbers(fused, place)) for place in range(len(fused.sources))])
     subsets = Subsets.of(fused)
     within = subsets.given * weights / (subsets.given @ weights)[:, None]
     person = np.full(len(within), 1 / fused.people)

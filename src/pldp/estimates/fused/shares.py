@@ -22,6 +22,7 @@ from pldp.estimates.shares import pooling
 from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
 from pldp.estimates.shares.shrinkage import shrink_fit
 from pldp.estimates.solver.likelihood import Fit, interior
+from pldp.mechanisms import MICRO
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.tallies import Fused
 
@@ -133,7 +134,7 @@ def _groups(pooled: PooledSources) -> tuple[GroupShares, ...]:
             GroupShares(
                 level=source.source.name,
                 mechanism=source.source.channel.mechanism,
-                epsilon=source.source.micro_epsilon / 1e6,
+                epsilon=source.source.micro_epsilon / MICRO,
                 reports=source.reports,
                 weight=weight,
                 shares=own,
