@@ -54,7 +54,7 @@ def test_the_likelihood_is_that_of_label_and_output(mechanism: str) -> None:
                 total += np.log(
                     sum(
                         levels[i]
-                        * float(hidden.label_channel.probability(shown, i))
+                        * hidden.mix.matrix[shown, i]
                         * sum(shares[j] * float(each.probability(output, j)) for j in range(5))
                         for i, each in enumerate(hidden.channels)
                     )
@@ -106,7 +106,7 @@ def test_the_number_of_people_drops_out_for_krr() -> None:
     """Ten times the same counts is the same fit, with standard errors smaller by √10."""
     hidden = sample("krr", 4000, 5)
     counts = [OutputCounts(10 * group.cells.astype(np.int64)) for group in hidden.groups]
-    tenfold = HiddenReports.of(hidden.channels, hidden.label_channel, counts)
+    tenfold = HiddenReports.of(hidden.channels, RandomizedResponse.of(3, 10**6), counts)
     one, ten = joint_likelihood(hidden), joint_likelihood(tenfold)
     assert np.allclose(one.fit.shares, ten.fit.shares, atol=1e-6)
     assert np.allclose(one.covariance, 10 * ten.covariance, rtol=1e-3)
@@ -212,5 +212,5 @@ def test_an_impossible_mix_of_levels_is_projected_and_said() -> None:
 def test_no_reports_get_one_clear_line() -> None:
     with pytest.raises(EstimateError, match="has no reports"):
         frequencies(Tally.empty(loads(HIDING % "krr"), patterns=True), "q")
-    with pytest.raises(EstimateError, match="k-RR over the levels"):
+    with pytest.raises(EstimateError, match="as the levels are"):
         HiddenReports.of(channels_of("krr"), RandomizedResponse.of(2, 10**6), [])

@@ -13,6 +13,7 @@ from pldp.cli.arguments import add_pair_option, check_plot, read_known
 from pldp.cli.output import add_json_option, emit, progress_bar, show_result
 from pldp.errors import EstimateError, UsageError
 from pldp.estimates import Result, Results, applies, change, combine, estimate, trend, two_way
+from pldp.known import parse_mix
 from pldp.tallies import Tally
 
 OPTIONS: Final = ("method", "pool", "target", "live", "min_support", "largest")
@@ -40,6 +41,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--pair); with --groups, the share of each group, women=0.51,men=0.49; or a JSON file with either"
     )
     add("--known", metavar="SHARES", help=words)
+    words = (
+        "where levels are hidden, the known share of people who chose some of them, strict=0.4,open=0.6, or bounds of "
+        "it, strict=0.3..0.5"
+    )
+    add("--mix", metavar="SHARES", help=words)
     add("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
     add_pair_option(parser, "the two-way table of two questions that were tallied with --pair (may be repeated)")
     words = (
@@ -71,6 +77,8 @@ def _run(args: argparse.Namespace) -> None:
     options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
     if args.known is not None and not args.groups:
         options["known"] = read_known(args.known)
+    if args.mix is not None:
+        options["mix"] = parse_mix(args.mix)
     others = options.keys() - TABLE_OPTIONS
     if args.pair and others:
         raise UsageError(f"--{min(others).replace('_', '-')} does not apply to two-way tables")

@@ -14,6 +14,7 @@ from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 if TYPE_CHECKING:
     from pldp.estimates.forgery import Forgery
+    from pldp.estimates.mix import LevelMix
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -35,6 +36,7 @@ BY_SIZE: Final = "none about the choice of levels: groups are weighted by their 
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
 FREE_CHOICE: Final = "none about the choice of levels: it may depend on the value in any way"
+MIX_NOT_USED: Final = "nothing about the mix of levels: the one that was given is not used here"
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
 HONEST_DEVICES: Final = (
@@ -195,6 +197,26 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def given_mix(levels: Sequence[str], mix: LevelMix) -> tuple[str, ...]:
+    """Return what a result assumes about the mix of hidden levels, where something about it was given."""
+    if mix.bounds.nothing:
+        return ()
+    parts = [
+        f"{level} {low:.6g}" if high - low < 1e-9 else f"{level} {low:.6g} to {high:.6g}"
+        for level, low, high in zip(levels, mix.bounds.low, mix.bounds.high, strict=True)
+    ]
+    what = "are the given ones" if mix.bounds.known else "lie within the given bounds"
+    return (f"the shares of the levels {what}: {', '.join(parts)}",)
+
+
+def mix_contradicted(mix: LevelMix) -> tuple[Note, ...]:
+    """Say that labels contradict the mix of levels that was given, where they do."""
+    if not mix.contradicts(TEST_LEVEL):
+        return ()
+    text = "the labels of the reports contradict the given mix of levels: check it, or estimate without it"
+    return (Note("mix-contradicted", text),)
 
 
 def weak_test(test: Homogeneity | None) -> tuple[Note, ...]:

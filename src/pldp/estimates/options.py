@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypedDict, get_args
 
 from pldp.errors import EstimateError
+from pldp.estimates.mix_bounds import Mix
 from pldp.estimates.result import CONFIDENCE
 
 Pool = Literal["precision", "size"]
@@ -45,6 +46,9 @@ class Options:
     known
         Of choices of one label: another question and the share of each of its labels in the population, to which the
         shares are corrected. Both must be tallied as a pair.
+    mix
+        Where levels are hidden: the share of people who chose some of the levels, if it is known, or two bounds of it,
+        such as `{"strict": 0.4}` or `{"strict": (0.3, 0.5)}`. Errors then do not include that of a known share.
     """
 
     target: Target = "population"
@@ -56,6 +60,7 @@ class Options:
     min_support: float = 0.1
     largest: int = 3
     known: Known | None = None
+    mix: Mix | None = None
 
 
 class GivenOptions(TypedDict, total=False):
@@ -70,6 +75,7 @@ class GivenOptions(TypedDict, total=False):
     min_support: float
     largest: int
     known: Known | None
+    mix: Mix | None
 
 
 SHARED: Final = ("target", "pool", "confidence", "progress", "live")

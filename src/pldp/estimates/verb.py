@@ -9,6 +9,7 @@ from pldp.estimates.forgery import forgery_of
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.live import check_plan
 from pldp.estimates.margins import uncorrected_notes
+from pldp.estimates.mix import check_mix
 from pldp.estimates.notes import TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
 from pldp.estimates.options import GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
@@ -42,7 +43,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         See `Options`: `target`, `pool`, `confidence`, `live` and `progress` for every kind; `method` for choices of
         one label (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of
         several; `known` for choices of one label that were tallied as a pair with the known question (see
-        `correct_shares`).
+        `correct_shares`); `mix` where levels are hidden.
         What does not apply to the question, or to any question of the survey, is refused.
 
     Examples
@@ -60,6 +61,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     require(tally, Tally, "pldp.estimate(tally, question)")
     check_confidence(options.get("confidence", CONFIDENCE))
     check_plan(options.get("live"))
+    check_mix(tally.survey, options.get("mix"))
     if question is not None:
         if not isinstance(question, str):
             one = f"takes the name of one question, not {type(question).__name__}"

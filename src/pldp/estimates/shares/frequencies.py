@@ -9,6 +9,8 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates import notes
 from pldp.estimates.groups import Group, group
+from pldp.estimates.mix import check_mix
+from pldp.estimates.mix_bounds import Mix, MixBounds
 from pldp.estimates.options import SHARE_METHODS, Pool, ShareMethod, Target, check_pooling, one_of
 from pldp.estimates.result import Homogeneity, LevelShare, Note
 from pldp.estimates.shares import pooling
@@ -24,13 +26,14 @@ from pldp.tallies import Tally
 Named = Sequence[tuple[str, Group]]
 
 
-def frequencies(
+def frequencies(  # noqa: PLR0913 - one per option
     tally: Tally,
     question: str,
     *,
     method: ShareMethod | None = None,
     pool: Pool = "precision",
     target: Target = "population",
+    mix: Mix | None = None,
     gap: float = GAP,
     progress: FitProgress | None = None,
 ) -> Shares:
@@ -46,7 +49,7 @@ def frequencies(
         `unbiased` inverts each level's channel, uses that shares sum to 1, and pools the levels; `likelihood` fits all
         reports at once (shares are also at least 0; unary reports must be tallied with `patterns`). Default:
         `unbiased`, but `likelihood` where the survey hides levels, as inverting labels costs much accuracy.
-    pool, target
+    pool, target, mix
         See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
         result says so first if the levels contradict that.
     gap, progress
@@ -68,6 +71,8 @@ def frequencies(
     if asked.domain != "labels":
         raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
     labels = tally.survey.level_channel
+    check_mix(tally.survey, mix)
+    bounds = MixBounds.read(mix, [level.name for level in asked.levels])
     if pool == "size" and (method == "likelihood" or labels is not None):
         reason = "for a likelihood" if labels is None else "where levels are hidden, as reports do not show them"
         beside = "assumption_free of the result assumes nothing about the choice of levels"
@@ -80,7 +85,7 @@ def frequencies(
     if not any(own.reports for own in counts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     if labels is not None:
-        hidden = HiddenReports.of(asked.pure_channels, labels, counts)
+        hidden = HiddenReports.of(asked.pure_channels, labels, counts, bounds)
         return _hidden(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
     parts = zip(asked.levels, asked.channels, counts, strict=True)
     tracked = bool(asked.stages)
@@ -171,7 +176,7 @@ def _hidden(
     by_moments = moments(hidden)
     joint = None if method == "unbiased" else joint_likelihood(hidden, gap=gap, progress=progress)
     if joint is None:
-        words, further = "approximately unbiased, hidden levels", []
+        words, further = "approximately unbiased, hidden levels", list[str]()
         first = [notes.IMPOSSIBLE_MIX] if by_moments.projected_levels else []
     else:
         words, further = "joint maximum likelihood of shares and hidden levels", [notes.INTERIOR]
@@ -180,14 +185,21 @@ def _hidden(
     found = joint or by_moments
     evidence = _Hidden(hidden, found, target)
     dense = hidden.size <= LARGEST_DENSE
+    names = [level.name for level in question.levels]
     test, free, further_notes = _free(hidden, question, found, target)
     tested = notes.UNTESTED_CHOICE if test is None else notes.TESTED_CHOICE
     return Shares(
         shares=found.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
         method=words,
-        assumptions=notes.assume(target, tested, *further),
-        notes=(*notes.levels_disagree(test, "precision"), *first, *_level_notes(hidden, found.levels), *further_notes),
+        assumptions=notes.assume(target, tested, *notes.given_mix(names, hidden.mix), *further),
+        notes=(
+            *notes.levels_disagree(test, "precision"),
+            *notes.mix_contradicted(hidden.mix),
+            *first,
+            *_level_notes(hidden, found.levels),
+            *further_notes,
+        ),
         manipulation=by_moments.manipulation,
         homogeneity=test,
         assumption_free=free,
@@ -216,7 +228,9 @@ def _free(
     """Test whether hidden levels depend on values, and return shares that hold even if they do, where there are any."""
     if hidden.size > LARGEST_DENSE or not all(each.counts.has_cells for each in hidden.groups):
         return None, None, ()
-    free = Dependence.of(hidden, found.shares, found.levels)
+    # A mix that was given may be wrong; the test must not blame that on levels that depend on values.
+    levels = found.levels if hidden.mix.bounds.nothing else hidden.mix.unbiased
+    free = Dependence.of(hidden, found.shares, levels)
     if free is None:
         return None, None, (notes.no_free_shares(np.inf),)
     test, evidence = free.test(), Free(free, target)
@@ -227,7 +241,9 @@ def _free(
         shares=free.shares,
         standard_error=evidence.standard_error(),
         method="least squares, hidden levels and values free to depend on each other",
-        assumptions=notes.assume(target, notes.FREE_CHOICE),
+        assumptions=notes.assume(
+            target, notes.FREE_CHOICE, *(() if hidden.mix.bounds.nothing else (notes.MIX_NOT_USED,))
+        ),
         notes=notes.levels_disagree(test, "free"),
         manipulation=free.manipulation,
         homogeneity=test,
@@ -268,7 +284,7 @@ def _level_notes(hidden: HiddenReports, levels: FloatArray) -> tuple[Note, ...]:
         return (notes.NO_ERRORS,)
     if hidden.reports * float(hidden.other_supports.min()) < pooling.ENOUGH_SUPPORT:
         return (notes.ROUGH_ERRORS,)
-    spread = float(np.std(hidden.contrasts)) / (hidden.label_supports[1] * np.sqrt(hidden.reports))
+    spread = float(np.sqrt(hidden.contrasts @ hidden.mix.covariance @ hidden.contrasts))
     if spread > 0.5 * float(np.clip(levels, 0, 1) @ hidden.contrasts):
         return (notes.LABELS_SAY_LITTLE,)
     return ()

@@ -20,7 +20,9 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import Group, group
-from pldp.mechanisms import Integers, PureChannel
+from pldp.estimates.mix import LevelMix
+from pldp.estimates.mix_bounds import MixBounds
+from pldp.mechanisms import CategoricalChannel, PureChannel
 from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.records import Record
 from pldp.tallies import Counts
@@ -28,22 +30,27 @@ from pldp.tallies import Counts
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenReports(Record):
-    """Reports of one question, grouped by the label they show, a k-RR of the level.
+    """Reports of one question, grouped by the label they show, with what labels tell about the mix of levels.
 
     The channel of a group, that of the level of the same place, only says which form its outputs have.
     """
 
     channels: tuple[PureChannel, ...]
-    label_channel: PureChannel
+    mix: LevelMix
     groups: tuple[Group, ...]
 
     @classmethod
-    def of(cls, channels: Sequence[PureChannel], label_channel: PureChannel, counts: Sequence[Counts]) -> HiddenReports:
-        """Pair the counts of each label with the channels of all levels."""
-        if label_channel.form != Integers(len(channels)):
-            raise EstimateError("label_channel must be a k-RR over the levels")
+    def of(
+        cls,
+        channels: Sequence[PureChannel],
+        label_channel: CategoricalChannel,
+        counts: Sequence[Counts],
+        bounds: MixBounds | None = None,
+    ) -> HiddenReports:
+        """Pair the counts of each label with the channels of all levels, and with what is known of the mix."""
+        mix = LevelMix.of(label_channel, [each.reports for each in counts], bounds)
         groups = tuple(group(channel, count) for channel, count in zip(channels, counts, strict=True))
-        hidden = cls(tuple(channels), label_channel, groups)
+        hidden = cls(tuple(channels), mix, groups)
         if hidden.reports == 0:
             raise EstimateError("hidden levels need at least one report, not none")
         return hidden
@@ -56,19 +63,12 @@ class HiddenReports(Record):
     @property
     def reports(self) -> int:
         """Number of reports."""
-        return sum(each.reports for each in self.groups)
+        return self.mix.reports
 
     @property
     def label_matrix(self) -> FloatArray:
         """G: row s, column i is the probability that level i shows label s."""
-        q, d = self.label_supports
-        return np.asarray(np.eye(len(self.channels)) * d + q)
-
-    @property
-    def label_supports(self) -> tuple[float, float]:
-        """q and p − q of the labels."""
-        q = self.label_channel.other_support
-        return float(q), float(self.label_channel.truth_support - q)
+        return self.mix.matrix
 
     @property
     def truth_supports(self) -> FloatArray:
@@ -103,7 +103,8 @@ class Moments(Record):
     def covariance(self) -> FloatArray:
         """Covariance of the shares (delta method): that of (1[z supports i] − h_i(s)) / Σρ(p−q) per person, over n.
 
-        h_i(s) = Σ_τ (q_τ + f_i d_τ)·(1[s = τ] − q_p)/(p_p − q_p) is what estimating ρ from the labels takes away.
+        h_i(s) = Σ_τ (q_τ + f_i d_τ)·W_τs is what estimating ρ takes away, W_τs being what a label counts for a level in
+        the estimate of ρ; what is known of ρ beforehand may be off by its own covariance.
         """
         hidden, taken = self.hidden, self._taken_by_labels
         feasible, rho = norm_sub(self.shares), norm_sub(self.levels)
@@ -120,7 +121,8 @@ class Moments(Record):
         mean = rho @ given_level - (label @ rho) @ taken
         second = both - cross - cross.T + squares
         contrast = float(self.levels @ hidden.contrasts)
-        return np.asarray((second - np.outer(mean, mean)) / (hidden.reports * contrast**2))
+        biased = self._slopes.T @ hidden.mix.bias_covariance @ self._slopes
+        return np.asarray(((second - np.outer(mean, mean)) / hidden.reports + biased) / contrast**2)
 
     @property
     def manipulation(self) -> float:
@@ -131,15 +133,18 @@ class Moments(Record):
     @cached_property
     def _taken_by_labels(self) -> FloatArray:
         """h, label × value: what estimating ρ from one label takes away from its report."""
-        slopes = self.hidden.other_supports[:, None] + self.hidden.contrasts[:, None] * self.shares
-        q, d = self.hidden.label_supports
-        return np.asarray((slopes - q * slopes.sum(axis=0)) / d)
+        return np.asarray(self.hidden.mix.report_weights.T @ self._slopes)
+
+    @property
+    def _slopes(self) -> FloatArray:
+        """How often people of a level support a value, levels × values."""
+        return np.asarray(self.hidden.other_supports[:, None] + self.hidden.contrasts[:, None] * self.shares)
 
 
 def moments(hidden: HiddenReports) -> Moments:
     """Return approximately unbiased shares: (support/n − Σρ̂q) / Σρ̂(p−q), not divided by their sum.
 
-    ρ̂ = G⁻¹·(share of each label) is the unbiased distribution of levels. Where it lies so far outside the simplex that
+    ρ̂ is G⁻¹·(share of each label), weighed with what is known of the mix. Where it lies so far outside the simplex that
     Σρ̂(p−q) is not positive, its projection is used instead.
     The covariance is that of the delta method, with the labels' multinomial covariance and the covariance between a
     person's label and output. (The variance printed in the paper's Theorem 5.3 lacks factors of n and the latter.)
@@ -147,11 +152,10 @@ def moments(hidden: HiddenReports) -> Moments:
     Reference: AUEM of Wu, Zhu, Zhang, Xie, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy
     Budgets and Enhancing Data Utility".
     """
-    q, d = hidden.label_supports
-    levels = (np.array([each.reports for each in hidden.groups]) / hidden.reports - q) / d
+    levels = hidden.mix.estimate if hidden.mix.bounds.nothing else hidden.mix.shares
     projected = bool(levels @ hidden.contrasts < 0.1 * hidden.contrasts.min())
     if projected:
-        levels = norm_sub(levels)
+        levels = hidden.mix.shares
     contrast = float(levels @ hidden.contrasts)
     shares = (hidden.support() / hidden.reports - levels @ hidden.other_supports) / contrast
     return Moments(hidden, shares, levels, projected)

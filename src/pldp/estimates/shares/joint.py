@@ -6,6 +6,8 @@ the number of levels. For k-RR the counts of (label, value) are all it needs: th
 is that of `pldp.estimates.shares.hidden`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -46,17 +48,29 @@ class LabelCells(NamedTuple):
         """Return low and step of every cell, weighted by the levels."""
         return (self.low @ levels)[self.classes], (self.step @ levels)[self.classes]
 
+    def at_corners(self, corners: FloatArray) -> LabelCells:
+        """Return the same for mixes of levels (columns) instead of single levels."""
+        return self._replace(low=self.low @ corners, step=self.step @ corners)
+
 
 class HiddenLikelihood:
-    """The joint likelihood of shares and level distribution, per report; `point` is (f, ρ) end to end."""
+    """The joint likelihood of shares and level distribution, per report; `point` is (f, σ) end to end.
+
+    σ is a distribution over the corners of the mixes that are possible: over the levels themselves, where nothing is
+    known of the mix. Reports that stand for what is known (`MixBounds.pseudo_reports`) count with the others.
+    """
 
     def __init__(self, hidden: HiddenReports) -> None:
         self.hidden = hidden
-        self.reports = hidden.reports
-        self.blocks = (slice(0, hidden.size), slice(hidden.size, hidden.size + len(hidden.channels)))
+        self.corners = hidden.mix.bounds.corners
+        self.blocks = (slice(0, hidden.size), slice(hidden.size, hidden.size + self.corners.shape[1]))
         pairs = zip(hidden.groups, hidden.label_matrix, strict=True)
-        self._labels = [label_cells(each, hidden.channels, chances) for each, chances in pairs if each.reports]
+        labels = (label_cells(each, hidden.channels, chances) for each, chances in pairs if each.reports)
+        self._labels = [label.at_corners(self.corners) for label in labels]
+        self._pseudo, pseudo = hidden.mix.bounds.pseudo_reports
+        self.reports = hidden.reports + float(pseudo.sum())
         self.weights = [label.group.cells / self.reports for label in self._labels]
+        self._pseudo_weights = pseudo / self.reports
         self._share_block: FloatArray | None = None
         self._at: FloatArray | None = None
         self._sums: list[FloatArray] = []
@@ -80,12 +94,25 @@ class HiddenLikelihood:
     def objective(self, point: FloatArray) -> float:
         """Minus the log-likelihood per report, up to a constant."""
         self._evaluate(point)
-        return sum(map(minus_log, self.weights, self._cells))
+        return sum(map(minus_log, self.weights, self._cells)) + minus_log(
+            self._pseudo_weights, self._pseudo_cells(point)
+        )
+
+    def _pseudo_cells(self, point: FloatArray) -> FloatArray:
+        return np.asarray(self._pseudo @ point[self.blocks[1]])
 
     def scores(self, point: FloatArray) -> FloatArray:
-        """The mean likelihood ratio of every value and of every level."""
+        """The mean likelihood ratio of every value and of every corner."""
         self._evaluate(point)
-        return self._gradient(list(map(ratio, self.weights, self._cells)), point)
+        found = self._gradient(list(map(ratio, self.weights, self._cells)), point)
+        found[self.blocks[0]] += self._pseudo_weights.sum()  # they say nothing about the shares
+        found[self.blocks[1]] += ratio(self._pseudo_weights, self._pseudo_cells(point)) @ self._pseudo
+        return found
+
+    def _pseudo_products(self, point: FloatArray, counts: FloatArray) -> FloatArray:
+        """Return Σ counts·∇p∇pᵀ/p² of the pseudo-reports, corners × corners."""
+        scaled = self._pseudo / self._pseudo_cells(point)[:, None]
+        return np.asarray((scaled * counts[:, None]).T @ scaled)
 
     def _gradient(self, weights: Sequence[FloatArray], point: FloatArray) -> FloatArray:
         """Σ_c w_c ∂P_c/∂(f, ρ)."""
@@ -114,7 +141,10 @@ class HiddenLikelihood:
                 change = low * change_f.sum() + step * label.group.support_sum(change_f)
                 change += low_change * shares.sum() + step_change * sums
                 weights.append(scale * change)
-            return self._gradient(weights, point)
+            found = self._gradient(weights, point)
+            found[self.blocks[0]] += self._pseudo_weights.sum() * change_f.sum()
+            found[self.blocks[1]] += self._pseudo_products(point, self._pseudo_weights) @ change_rho
+            return found
 
         return product
 
@@ -129,10 +159,12 @@ class HiddenLikelihood:
         costly = sum(len(weight) for weight in self.weights) * self.hidden.size**2 > COSTLY_PRODUCTS
         if costly and self._share_block is None:
             self._share_block = matrix[self.blocks[0], self.blocks[0]].copy()
+        matrix[self.blocks[0], self.blocks[0]] += self._pseudo_weights.sum()
+        matrix[self.blocks[1], self.blocks[1]] += self._pseudo_products(point, self._pseudo_weights)
         # ∂²P/∂f_j∂ρ_i = low_ci + step_ci·z_cj; all other second derivatives are 0.
         for label, weights, cells in zip(self._labels, self.weights, self._cells, strict=True):
             weight = ratio(weights, cells)
-            for level in range(len(self.hidden.channels)):
+            for level in range(self.corners.shape[1]):
                 low, step = label.low[label.classes, level], label.step[label.classes, level]
                 self._add_mixed(matrix, level, -(label.group.support_total(weight * step) + float(weight @ low)))
         return matrix
@@ -141,9 +173,12 @@ class HiddenLikelihood:
         """Return the information of (f, ρ), Σ N_c ∇P_c∇P_cᵀ/P_c², with expected counts where cells can be listed."""
         self._evaluate(point)
         if any(label.group.outputs is not None for label in self._labels):
-            return self.reports * self._outer(point, self.weights)
-        total = sum(float(cell.sum()) for cell in self._cells)
-        return self.reports * self._outer(point, [cell / total for cell in self._cells])
+            found = self.reports * self._outer(point, self.weights)
+        else:
+            total = sum(float(cell.sum()) for cell in self._cells)
+            found = self.hidden.reports * self._outer(point, [cell / total for cell in self._cells])
+        found[self.blocks[1], self.blocks[1]] += self._pseudo_products(point, self.reports * self._pseudo_weights)
+        return found
 
     def _outer(
         self, point: FloatArray, weights: Sequence[FloatArray], *, share_block: FloatArray | None = None
@@ -187,17 +222,22 @@ def label_cells(each: Group, channels: Sequence[PureChannel], chances: FloatArra
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenFit(Record):
-    """A joint fit: shares with convergence, the level distribution, their covariance, and whether all starts agreed."""
+    """A joint fit: shares with convergence, the weights of the corners of possible mixes, and whether starts agreed."""
 
     model: HiddenLikelihood
     fit: Fit
-    levels: FloatArray
+    corners: FloatArray
     starts_agree: bool
 
     @property
     def shares(self) -> FloatArray:
         """The fitted shares."""
         return self.fit.shares
+
+    @property
+    def levels(self) -> FloatArray:
+        """The fitted distribution of levels."""
+        return np.asarray(self.model.corners @ self.corners)
 
     @cached_property
     def covariance(self) -> FloatArray:
@@ -216,7 +256,7 @@ class HiddenFit(Record):
 
     @property
     def _point(self) -> FloatArray:
-        return np.concatenate([self.fit.shares, self.levels])
+        return np.concatenate([self.fit.shares, self.corners])
 
 
 def joint_likelihood(
@@ -229,15 +269,17 @@ def joint_likelihood(
     """
     model = HiddenLikelihood(hidden)
     first = moments(hidden)
+    equal = np.full(model.corners.shape[1], 1 / model.corners.shape[1])
+    levels = interior(norm_sub(first.levels)) if hidden.mix.bounds.nothing else equal
     beginnings = [
-        np.concatenate([interior(norm_sub(first.shares)), interior(norm_sub(first.levels))]),
-        np.repeat([1 / hidden.size, 1 / len(hidden.channels)], [hidden.size, len(hidden.channels)]),
+        np.concatenate([interior(norm_sub(first.shares)), levels]),
+        np.concatenate([np.full(hidden.size, 1 / hidden.size), equal]),
     ]
     found = [maximise(model, start, gap, progress=progress) for start in beginnings[:starts]]
     best = max(found, key=lambda fit: fit.log_likelihood)
     agree = all(best.log_likelihood - other.log_likelihood <= AGREE * model.reports for other in found)
-    (shares, levels), slope = model.split(best.shares), best.slope[model.blocks[0]]
-    return HiddenFit(model, replace(best, shares=shares.copy(), slope=slope), levels.copy(), agree)
+    (shares, corners), slope = model.split(best.shares), best.slope[model.blocks[0]]
+    return HiddenFit(model, replace(best, shares=shares.copy(), slope=slope), corners.copy(), agree)
 
 
 def expected_covariance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:

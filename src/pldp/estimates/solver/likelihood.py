@@ -84,7 +84,7 @@ class Likelihood(Protocol):
         """The place of each distribution."""
 
     @property
-    def reports(self) -> int:
+    def reports(self) -> float:
         """Number of reports, or of people."""
 
     def objective(self, point: FloatArray) -> float:

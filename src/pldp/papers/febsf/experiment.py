@@ -173,8 +173,8 @@ def printed_variance(hidden: HiddenReports, shares: FloatArray, levels: FloatArr
     """V1 + V2 + V3 + V4 of Theorem 5.3, letter by letter (A, B, N as in the paper)."""
     q, d, n = hidden.other_supports, hidden.truth_supports - hidden.other_supports, hidden.reports
     a = (1 - shares) * (levels @ q) + shares * (levels @ hidden.truth_supports)
-    label_q = float(hidden.label_channel.other_support)
-    label_d = float(hidden.label_channel.truth_support) - label_q
+    label_q = float(hidden.label_matrix[0, 1])
+    label_d = float(hidden.label_matrix[0, 0]) - label_q
     rate = label_q + levels * label_d
     b = n * rate * (1 - rate) / (n**2 * label_d**2)
     contrast = float(levels @ d)
