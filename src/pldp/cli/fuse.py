@@ -19,7 +19,7 @@ from pldp.tallies import (
     Fused,
     Keyed,
     Plain,
-    join_files,
+    join_services,
     read_plain_file,
     read_survey_file,
     require_accepted,
@@ -81,7 +81,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def _run(args: argparse.Namespace) -> None:
     surveys = _surveys(args)
-    fused = join_files(_read(args, surveys))
+    fused = join_services(_read(args, surveys))
     if args.question:
         fused = {name: _asked(fused, name) for name in args.question}
     price = sum(each.micro_epsilon for each in fused.values())

@@ -91,8 +91,8 @@ MEAN_ONLY: Final = Note(
 )
 HIDDEN_MEAN: Final = Note(
     "mean-only",
-    "a service hides the levels of a number: its reports count for the mean, which assumes nothing about how levels were "
-    "chosen; quantiles and a curve from several services need levels that show",
+    "a service hides the levels of a number: its reports count for the mean, which assumes nothing about how levels "
+    "were chosen; quantiles and a curve from several services need levels that show",
     "info",
 )
 CURVE_UNFINISHED: Final = Note("no-convergence", "the fit of the curve did not converge")

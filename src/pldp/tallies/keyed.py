@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -36,6 +36,9 @@ TEXTS: Final = (".jsonl", ".ndjson", ".json")
 TABLES: Final = (".csv", ".tsv")
 
 Progress = Callable[[int], None]
+
+Keys = tuple[pa.RecordBatch, pa.Array, Counter[Rejection]]
+"""Some reports, their keys, and how many were rejected before they became a batch."""
 
 
 class Answers(NamedTuple):
@@ -76,20 +79,55 @@ def read_survey_file(
     path: str, key: str, survey: Survey, *, questions: Sequence[str] = (), progress: Progress | None = None
 ) -> Keyed:
     """Read the reports of a survey with a key each; what the survey does not accept is counted, not joined."""
-    name = service_name(path)
+    return _keyed(service_name(path), path, survey, _survey_batches(path, key, survey), questions, progress)
+
+
+def keyed_reports(
+    name: str, survey: Survey, reports: pa.Table | Iterable[pa.RecordBatch], keys: Any, *, questions: Sequence[str] = ()
+) -> Keyed:
+    """Pair the reports of a survey, as Arrow columns, with the keys that a service has for them, in their order.
+
+    >>> from pldp import Survey
+    >>> from pldp.simulate import Population, simulate_reports
+    >>> survey = Survey.load("examples/commute.toml")
+    >>> people = Population.of_shares(survey, 1000, seed=1)
+    >>> shop = keyed_reports("shop", survey, simulate_reports(survey, people, seed=1), range(1000))
+    >>> bank = keyed_reports("bank", survey, simulate_reports(survey, people, seed=2), range(500, 1500))
+    >>> join_services([shop, bank])["mode"].subsets
+    {('shop',): 500, ('bank',): 500, ('shop', 'bank'): 500}
+    """
+    column, start = array_of(keys), 0
+    batches = reports.to_batches(max_chunksize=BATCH_ROWS) if isinstance(reports, pa.Table) else list(reports)
+    if len(column) != (rows := sum(batch.num_rows for batch in batches)):
+        raise TallyError(f"service {name!r}: there must be one key per report, not {len(column):,} for {rows:,}")
+    parts = []
+    for batch in batches:
+        parts.append((batch, column.slice(start, batch.num_rows), Counter[Rejection]()))
+        start += batch.num_rows
+    return _keyed(name, f"service {name!r}", survey, parts, questions)
+
+
+def _keyed(
+    name: str,
+    where: str,
+    survey: Survey,
+    batches: Iterable[Keys],
+    questions: Sequence[str],
+    progress: Progress | None = None,
+) -> Keyed:
     wanted = [question for question in survey.questions if not questions or question.name in questions]
     if not wanted:
         known = [question.name for question in survey.questions]
-        raise TallyError(f"{path}: {unknown('question', questions[0], known, 'its survey')}")
+        raise TallyError(f"{where}: {unknown('question', questions[0], known, 'its survey')}")
     keys: list[pa.Array] = []
     parts: dict[str, list[BatchAnswers]] = {question.name: [] for question in wanted}
     rejected: Counter[Rejection] = Counter()
     rows = 0
-    for batch, key_column, lost in _survey_batches(path, key, survey):
+    for batch, key_column, lost in batches:
         try:
             answers, reasons = read_answers(survey, batch)
         except ReportError as error:
-            raise ReportError(f"{path}: {error}") from None
+            raise ReportError(f"{where}: {error}") from None
         rejected.update(reasons)
         rejected.update(lost)
         keys.append(key_column)
@@ -99,10 +137,10 @@ def read_survey_file(
         if progress is not None:
             progress(rows)
     if rows and rejected[Rejection.WRONG_SURVEY] == rows:
-        raise ReportError(f"{path}: none of the {rows:,} reports is of the survey {survey.title!r}")
+        raise ReportError(f"{where}: none of the {rows:,} reports is of the survey {survey.title!r}")
     return Keyed(
         name,
-        _joined_keys(path, key, keys),
+        _joined_keys(where, keys),
         {question.name: _coded(name, survey, question, parts.pop(question.name)) for question in wanted},
         {reason: count for reason, count in rejected.items() if count},
     )
@@ -128,9 +166,7 @@ def _coded(name: str, survey: Survey, question: Question, parts: list[BatchAnswe
     return Answers(name, question.channels[0], bounds, asked, codes, layout)
 
 
-def _survey_batches(
-    path: str, key: str, survey: Survey
-) -> Iterator[tuple[pa.RecordBatch, pa.Array, Counter[Rejection]]]:
+def _survey_batches(path: str, key: str, survey: Survey) -> Iterator[Keys]:
     """Yield batches of reports, their keys, and the reports of JSON lines that were rejected on reading."""
     wanted = schema(survey).names
     if key in wanted:
@@ -238,7 +274,7 @@ def _require_columns(path: str, names: Sequence[str], key: str) -> None:
         raise TallyError(f"{path}: there is no column {key!r} for the key of a person; it has: {listed(names)}")
 
 
-def _joined_keys(path: str, key: str, parts: Sequence[pa.Array]) -> pa.Array:
+def _joined_keys(path: str, parts: Sequence[pa.Array]) -> pa.Array:
     """Return the keys as one array of integers or text; refuse other types."""
     if not parts:
         return pa.array([], pa.int64())
@@ -254,12 +290,12 @@ def _joined_keys(path: str, key: str, parts: Sequence[pa.Array]) -> pa.Array:
         try:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:
-            raise TallyError(f"{path}: keys in column {key!r} must be integers below 2^63, or text") from None
+            raise TallyError(f"{path}: keys must be integers below 2^63, or text") from None
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return column.cast(pa.string()) if pa.types.is_large_string(kind) else column
     if pa.types.is_fixed_size_binary(kind) or pa.types.is_binary(kind) or pa.types.is_null(kind):
         return column
-    raise TallyError(f"{path}: keys in column {key!r} must be integers or text, not {kind}")
+    raise TallyError(f"{path}: keys must be integers or text, not {kind}")
 
 
 def service_name(path: str) -> str:
@@ -300,7 +336,7 @@ def read_plain_file(path: str, key: str, plain: Plain) -> Keyed:
     name, pairs, place = service_name(path), *_stated(path, table, plain)
     channels = [plain.build(mechanism, epsilon) for mechanism, epsilon in pairs]
     levels = tuple(f"{mechanism} {epsilon}" for mechanism, epsilon in pairs)
-    keys = _joined_keys(path, key, table[key].chunks)
+    keys = _joined_keys(path, table[key].chunks)
     shared = {"bounds": plain.bounds, "asked": plain.asked}
     if pa.types.is_floating(table["output"].type) and len(channels) == 1:
         numbers = table["output"].to_numpy()
@@ -355,7 +391,7 @@ def _plain_answers(path: str, service: Service) -> Answers:
     return Answers(service.name, service.channel, service.bounds, service.asked, numbers.astype(np.int32), layout)
 
 
-def join_files(services: Sequence[Keyed]) -> dict[str, Fused]:
+def join_services(services: Sequence[Keyed]) -> dict[str, Fused]:
     """Join services by their keys, question by question; each question by those that ask it."""
     if len({service.name for service in services}) < len(services):
         twice = [name for name, count in Counter(service.name for service in services).items() if count > 1]

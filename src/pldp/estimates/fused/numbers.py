@@ -12,7 +12,14 @@ from pldp.estimates.fused.circumstances import join_note, require_method
 from pldp.estimates.fused.subsets import Subsets
 from pldp.estimates.kinds.number import METHODS as WORDS
 from pldp.estimates.kinds.number import MeanResult, NumberResult, pool_by_size, with_curve
-from pldp.estimates.notes import CURVE_ASSUMES, CURVE_POOLS_SUBSETS, HIDDEN_MEAN, MEAN_ONLY, ONE_REPORT_EACH, subsets_disagree
+from pldp.estimates.notes import (
+    CURVE_ASSUMES,
+    CURVE_POOLS_SUBSETS,
+    HIDDEN_MEAN,
+    MEAN_ONLY,
+    ONE_REPORT_EACH,
+    subsets_disagree,
+)
 from pldp.estimates.numbers.density import density
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.numbers.profile import Profile
