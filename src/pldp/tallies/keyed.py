@@ -175,7 +175,8 @@ def _survey_batches(path: str, key: str, survey: Survey) -> Iterator[Keys]:
         yield from _json_batches(path, key, survey)
         return
     if path.endswith(TABLES):
-        table = _from_text(path, survey, _read_table(path))
+        texts = [each.name for each in schema(survey) if not pa.types.is_integer(each.type)]
+        table = _from_text(path, survey, _read_table(path, texts=texts))
         _require_columns(path, table.column_names, key)
         for batch in table.to_batches(max_chunksize=BATCH_ROWS):
             yield batch, batch.column(batch.schema.get_field_index(key)), Counter()
@@ -219,14 +220,16 @@ def _lines(path: str) -> Iterator[bytes]:
         raise ReportError(f"{path}: there is no such file") from None
 
 
-def _read_table(path: str, columns: Sequence[str] | None = None) -> pa.Table:
+def _read_table(path: str, columns: Sequence[str] | None = None, texts: Sequence[str] = ()) -> pa.Table:
     """Read a whole table of text, or the columns of a Parquet file that it has."""
     try:
         if path.endswith(TEXTS):
             return pa.json.read_json(path)
         if path.endswith(TABLES):
             options = pa.csv.ParseOptions(delimiter="\t" if path.endswith(".tsv") else ",")
-            return pa.csv.read_csv(path, parse_options=options)
+            # Hexadecimal text may look like a number, and a level may be called 1.
+            types = pa.csv.ConvertOptions(column_types=dict.fromkeys(texts, pa.string()), strings_can_be_null=True)
+            return pa.csv.read_csv(path, parse_options=options, convert_options=types)
         has = _parquet_names(path)
         return pq.read_table(path, columns=None if columns is None else [name for name in columns if name in has])
     except FileNotFoundError:
