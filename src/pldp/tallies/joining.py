@@ -31,6 +31,9 @@ _CHANCE: Final = 1e-9
 """Probability with which two honest services are refused at most, for agreeing too often."""
 _SOME: Final = 0.1
 """Share of people for whom two services agree, from which on it is asked whether they are copies."""
+_MANY: Final = 1 << 22
+_PARTS: Final = 16
+"""From so many keys on they are numbered in so many parts, one after the other."""
 _SPARSE: Final = 4
 """Integer keys whose range is at most so many times the number of reports are numbered without hashing."""
 
@@ -323,5 +326,38 @@ def number_keys(keys: Sequence[pa.Array]) -> tuple[list[npt.NDArray[Any]], int]:
         low, high = min(int(each.min()) for each in filled), max(int(each.max()) for each in filled)
         if high - low < _SPARSE * max(map(len, numbers)):
             return [each - low for each in numbers], high - low + 1
-    encoded = pa.chunked_array(keys).dictionary_encode()
-    return [np.asarray(chunk.indices) for chunk in encoded.chunks], len(encoded.chunk(0).dictionary)
+    if sum(map(len, keys)) < _MANY:
+        encoded = pa.chunked_array(keys).dictionary_encode()
+        return [np.asarray(chunk.indices) for chunk in encoded.chunks], len(encoded.chunk(0).dictionary)
+    return _numbered_in_parts(keys)
+
+
+def _numbered_in_parts(keys: Sequence[pa.Array]) -> tuple[list[npt.NDArray[Any]], int]:
+    """Number the keys part by part, so that the table of those that were seen stays small."""
+    groups = [_part_of(array) for array in keys]
+    places, people = [np.empty(len(array), np.int32) for array in keys], 0
+    for part in range(_PARTS):
+        chosen = [np.flatnonzero(group == part) for group in groups]
+        own = [array.take(pa.array(rows)) for array, rows in zip(keys, chosen, strict=True)]
+        encoded = pa.chunked_array(own, own[0].type).dictionary_encode()
+        for place, rows, chunk in zip(places, chosen, encoded.chunks, strict=True):
+            place[rows] = np.asarray(chunk.indices) + people
+        people += len(encoded.chunk(0).dictionary)
+    return list(places), people
+
+
+def _part_of(keys: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return a part for every key, the same for equal keys: of integers by a product, of text by its last letters."""
+    if pa.types.is_integer(keys.type):
+        mixed = np.asarray(keys).astype(np.int64, copy=False).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        return (mixed >> np.uint64(64 - _PARTS.bit_length() + 1)).astype(np.uint8)
+    if not (pa.types.is_string(keys.type) or pa.types.is_binary(keys.type)):
+        return np.zeros(len(keys), np.uint8)
+    _, offsets, letters = keys.buffers()
+    ends = np.frombuffer(offsets, np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    found = np.zeros(len(keys), np.uint8)
+    text = np.frombuffer(letters, np.uint8) if letters is not None else np.zeros(0, np.uint8)
+    for back in (1, 2):
+        long_enough = np.diff(ends) >= back
+        found[long_enough] = 7 * found[long_enough] + text[ends[1:][long_enough] - back]
+    return found % np.uint8(_PARTS)
