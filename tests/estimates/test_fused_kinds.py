@@ -74,9 +74,9 @@ def test_supports_of_items_are_near_the_truth(target: Any) -> None:
 
 
 def test_errors_of_items_are_those_of_many_collections() -> None:
-    """The root mean square of 60 × 4 standardised errors is within Z·√(1/2·240) of 1, were items independent."""
+    """The root mean square of 30 × 4 standardised errors is within Z·√(1/2·120) of 1, were items independent."""
     scores = []
-    for seed in range(60):
+    for seed in range(30):
         fused, _, _ = baskets(100 + seed, 2000)
         found = estimate_fused(fused, largest=1)
         truth = np.array([0.6, 0.4 * 0.6 + 0.4 * 0.5 * 0.4, 0.2, 0.1])

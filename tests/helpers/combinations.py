@@ -150,7 +150,9 @@ def fuse(way: Way) -> None:
     survey = way.survey
     people = Population.of_shares(survey, PEOPLE, seed=13)
     services = [
-        keyed_reports(f"service {seed}", survey, simulate_reports(survey, people, seed=seed), range(PEOPLE), questions=["asked"])
+        keyed_reports(
+            f"service {seed}", survey, simulate_reports(survey, people, seed=seed), range(PEOPLE), questions=["asked"]
+        )
         for seed in (13, 14)
     ]
     result = estimate_fused(join_services(services)["asked"])

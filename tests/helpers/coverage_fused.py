@@ -1,7 +1,7 @@
 """Do intervals of joined reports cover? The sibling of `coverage.py` for several services about the same people.
 
-A *fused case* is what each service asks, as cases of `coverage.py`: the same labels by different mechanisms, levels shown
-or hidden. Every person gives to each service with probability 0.7, at one of two levels.
+A *fused case* is what each service asks, as cases of `coverage.py`: the same labels by different mechanisms, levels
+shown or hidden. Every person gives to each service with probability 0.7, at one of two levels.
 """
 
 from __future__ import annotations

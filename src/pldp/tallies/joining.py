@@ -338,6 +338,8 @@ def _numbered_in_parts(keys: Sequence[pa.Array]) -> tuple[list[npt.NDArray[Any]]
     places, people = [np.empty(len(array), np.int32) for array in keys], 0
     for part in range(_PARTS):
         chosen = [np.flatnonzero(group == part) for group in groups]
+        if not any(map(len, chosen)):
+            continue
         own = [array.take(pa.array(rows)) for array, rows in zip(keys, chosen, strict=True)]
         encoded = pa.chunked_array(own, own[0].type).dictionary_encode()
         for place, rows, chunk in zip(places, chosen, encoded.chunks, strict=True):
