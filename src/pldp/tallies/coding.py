@@ -18,7 +18,7 @@ import pyarrow as pa
 from pldp.errors import TallyError
 from pldp.mechanisms import Bits, Channel, Form
 from pldp.mechanisms.arrays import rows_of
-from pldp.tallies.fusion import ABSENT, CellArray, HiddenLevels, IntArray, Service, Source, list_outputs
+from pldp.tallies.fusion import ABSENT, CellArray, HiddenLevels, IntArray, Listed, Service, Source, list_outputs
 from pldp.words import unknown
 
 LARGEST_COUNT: Final = 1 << 22
@@ -96,16 +96,17 @@ def code_answers(
         hidden = HiddenLevels(tuple(names), tuple(channels), label_channel)
         rows = np.flatnonzero(level >= 0)
         own = _of_form(channels[0].form, outputs)[rows]
-        listed, places = list_outputs(own, level[rows].astype(np.int64))
+        seen, places = list_outputs(own, level[rows].astype(np.int64))
         codes[rows] = places
-        source = Source(name, channels[0], 0, listed=listed, hidden=hidden)
+        source = Source(name, channels[0], 0, listed=seen, hidden=hidden)
         return codes, Layout(name, (source,), (0,), source.count)
     sources: list[Source] = []
     starts, start = [], 0
     several = len(channels) > 1
     for place, (own_name, channel) in enumerate(zip(names, channels, strict=True)):
         rows = np.flatnonzero(level == place) if several else np.flatnonzero(level >= 0)
-        own, listed = _of_form(channel.form, outputs)[rows], None
+        own = _of_form(channel.form, outputs)[rows]
+        listed: Listed | None = None
         if isinstance(channel.form, Bits) or channel.form.count > LARGEST_COUNT:
             listed, own = list_outputs(own)
         codes[rows] = own + start

@@ -341,10 +341,11 @@ def _numbered_in_parts(keys: Sequence[pa.Array]) -> tuple[list[npt.NDArray[Any]]
         if not any(map(len, chosen)):
             continue
         own = [array.take(pa.array(rows)) for array, rows in zip(keys, chosen, strict=True)]
-        encoded = pa.chunked_array(own, own[0].type).dictionary_encode()
-        for place, rows, chunk in zip(places, chosen, encoded.chunks, strict=True):
-            place[rows] = np.asarray(chunk.indices) + people
-        people += len(encoded.chunk(0).dictionary)
+        encoded = pa.concat_arrays(own).dictionary_encode()
+        numbers = np.split(np.asarray(encoded.indices) + people, np.cumsum([len(rows) for rows in chosen])[:-1])
+        for place, rows, number in zip(places, chosen, numbers, strict=True):
+            place[rows] = number
+        people += len(encoded.dictionary)
     return list(places), people
 
 

@@ -340,14 +340,14 @@ def read_plain_file(path: str, key: str, plain: Plain) -> Keyed:
     channels = [plain.build(mechanism, epsilon) for mechanism, epsilon in pairs]
     levels = tuple(f"{mechanism} {epsilon}" for mechanism, epsilon in pairs)
     keys = _joined_keys(path, table[key].chunks)
-    shared = {"bounds": plain.bounds, "asked": plain.asked}
+    shared: dict[str, Any] = {"bounds": plain.bounds, "asked": plain.asked}
     if pa.types.is_floating(table["output"].type) and len(channels) == 1:
         numbers = table["output"].to_numpy()
         service = replace(Service.of_numbers(name, channels[0], keys, numbers), **shared)
     elif len(channels) == 1:
         service = Service(name, channels[0], keys, _outputs(table["output"]), **shared)
     else:
-        more = {"level": np.array(levels)[place], "levels": levels, "channels": tuple(channels)}
+        more: dict[str, Any] = {"level": np.array(levels)[place], "levels": levels, "channels": tuple(channels)}
         service = Service(name, channels[0], keys, _outputs(table["output"]), **shared, **more)
     return Keyed(name, keys, {plain.asked.name: _plain_answers(path, service)}, {})
 

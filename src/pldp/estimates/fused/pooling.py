@@ -107,7 +107,7 @@ class PooledSources(Evidence):
         for place, (weight, people, own) in enumerate(zip(self.weights, self.subsets.people, every, strict=True)):
             drawn = of_person(own)
             mine = np.zeros_like(drawn)
-            for number in np.flatnonzero(self.subsets.given[place]):
+            for number in np.flatnonzero(self.subsets.given[place]).tolist():
                 if not same or number not in kept:
                     kept[number] = of_report(self.sources[number], own)
                 mine += self.within[place, number] ** 2 * (kept[number] - drawn)
@@ -134,7 +134,7 @@ class PooledSources(Evidence):
         """Return the covariance of one person's combined reports in a subset if these shares were true."""
         drawn = spread(shares, chosen)
         total = drawn.copy()
-        for number in np.flatnonzero(self.subsets.given[place]):
+        for number in np.flatnonzero(self.subsets.given[place]).tolist():
             total += self.within[place, number] ** 2 * (self.sources[number].covariance(shares, chosen) - drawn)
         return total
 

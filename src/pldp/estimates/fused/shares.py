@@ -162,9 +162,8 @@ def _fitted(fused: Fused, options: Options) -> FusedShares:
     mixes = [norm_sub(source.mix.unbiased) for source in pooled.sources if isinstance(source, HiddenSource)]
     start = np.concatenate([interior(norm_sub(pooled.shares)), *map(interior, mixes)])
     found, model = fit_tuples(fused, start, options.progress)
-    size, first = fused.size, ()
-    if not found.converged:
-        first = (notes.no_convergence(found.gap, found.steps),)
+    size = fused.size
+    first = () if found.converged else (notes.no_convergence(found.gap, found.steps),)
     shares = replace(found, shares=found.shares[:size], slope=found.slope[:size])
     dense = size <= LARGEST_DENSE
     matrix = model.covariance(found.shares) if dense else None

@@ -216,7 +216,7 @@ class HiddenSource(LabelSource):
     @property
     def chance_support(self) -> FloatArray:
         """The least of all levels."""
-        return np.min([form.chance_support() for form in self.forms], axis=0)
+        return np.asarray(np.min([form.chance_support() for form in self.forms], axis=0))
 
     @property
     def manipulation(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
-from typing import Final, NamedTuple, Unpack
+from typing import Any, Final, NamedTuple, Unpack
 
 from pldp.errors import EstimateError
 from pldp.estimates.fused import numbers, sets, shares
@@ -81,7 +81,7 @@ def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
     check_confidence(chosen.confidence)
     check_plan(chosen.live)
     found = kind.estimate(fused, chosen)
-    about = {"confidence": chosen.confidence, "live": chosen.live}
+    about: dict[str, Any] = {"confidence": chosen.confidence, "live": chosen.live}
     beside = found.assumption_free
     made = replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
     first, last = interval_notes(made)

@@ -99,7 +99,7 @@ class WideLaplace(NumberChannel):
         return [*reversed(self.tails), *(TOTAL - tail for tail in self.tails)]
 
     @cached_property
-    def micro_epsilon(self) -> Micro:  # type: ignore[override]
+    def micro_epsilon(self) -> Micro:
         """The largest of the ratios at the ends, beyond the bounds and between them; rounded up."""
         last, noise = self.size - 1, self.noise
         most, least = self.tails[self.beyond - 1], self.tails[-1]
