@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.claims import runs
 from pldp.budgets import (
     LEVEL_FRACTIONS,
     allocate,
@@ -37,9 +38,9 @@ def test_moving_a_little_budget_never_helps(total: float) -> None:
             assert sum(cost(part) for cost, part in zip(costs, moved, strict=True)) >= best
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=runs(10, 100))
 @given(
-    st.lists(st.integers(2, 3000), min_size=1, max_size=12),
+    st.lists(st.integers(2, 3000), min_size=1, max_size=runs(6, 12)),
     st.integers(1000, 20_000_000),
     st.sampled_from(["krr", "sue", "oue", "lh", "auto"]),
 )

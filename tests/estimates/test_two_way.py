@@ -98,9 +98,11 @@ def test_errors_for_the_respondents_are_those_of_the_noise_alone(pool: str) -> N
         generator = np.random.default_rng(seed)
         again = Population(asked.values, {name: generator.integers(0, 2, 2000) for name in asked.values})
         counted = tally(survey, simulate_reports(survey, again, seed=seed), pairs=[PAIR])
-        own, all_of_them = (two_way(counted, "a", "b", pool=pool, target=t) for t in ("respondents", "population"))
+        own = two_way(counted, "a", "b", pool=pool, target="respondents")
         narrow.append(float((((own.shares - truth) / own.standard_error) ** 2).mean()))
-        wide.append(float((((own.shares - truth) / all_of_them.standard_error) ** 2).mean()))
+        if seed < 50:  # enough for the twin
+            all_of_them = two_way(counted, "a", "b", pool=pool, target="population")
+            wide.append(float((((own.shares - truth) / all_of_them.standard_error) ** 2).mean()))
     assert mean_is(narrow, 1)
     assert not mean_is(wide, 1)
 

@@ -78,6 +78,12 @@ CONSERVATIVE: Final = Note(
     'the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
     "info",
 )
+QUANTILES_OF_POPULATION: Final = Note(
+    "quantiles-of-population",
+    "intervals of quantiles, shares and the curve are those for the population that the respondents were drawn from: "
+    "they hold for the respondents as well, and more often than stated; only the mean has narrower ones",
+    "info",
+)
 HEAPED: Final = Note(
     "heaped",
     "many people seem to share exact numbers; spikes may stand beside their true places, by as much as the band",
@@ -352,7 +358,17 @@ def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     needed = max((row["too_few"] for row in few), default=0)
     first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
     wider = result.reach() / normal_reach(result.confidence)
-    return first, (() if result.live is None else (live_intervals(wider),))
+    live = () if result.live is None else (live_intervals(wider),)
+    return first, (*live, *(() if result.rare is None else (rare_labels(result),)))
+
+
+def rare_labels(result: Result) -> Note:
+    """Name the labels that few reports speak for."""
+    rare = [label for label, marked in zip(result.labels, result.rare_rows(), strict=True) if marked]
+    named = [label if isinstance(label, str) else " × ".join(label) for label in rare[:3]]
+    more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
+    about = f"few reports speak for {', '.join(named)}{more}"
+    return Note("rare-labels", f"{about}: their intervals are not normal, and hold more often than stated", "info")
 
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:

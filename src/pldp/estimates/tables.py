@@ -31,6 +31,7 @@ from pldp.estimates.notes import BY_SIZE, ROUGH_WEIGHTS, SAME_SHARES, assume, le
 from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.picture import plot_table
+from pldp.estimates.rare import Rare
 from pldp.estimates.result import Homogeneity, PersonWeights, Result
 from pldp.estimates.shares.frequencies import frequencies
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, add_reports
@@ -164,6 +165,7 @@ def two_way(tally: Tally, first: str, second: str, *, pool: Pool = "precision", 
         people=PersonWeights(people, (weights / people)[:, None]),
         distinct=distinct_people(tally.survey),
         assumption_free=two_way(tally, first, second, pool="size", target=target) if together else None,
+        rare=_rare(groups, weights, shares, (given[0], given[1]), target=target, turned=turned),
         manipulation=max(  # both answers of a report can be forged
             float(weight) * reports / each.counts.reports * (each.first.manipulation * each.second.manipulation)
             for each, weight in parts
@@ -206,6 +208,19 @@ class PairGroup:
         square = second.squares(first.squares(both, two).T, first.squares(one)).T
         return np.asarray((square - f**2) / self.counts.reports)
 
+    def chances(self, shares: FloatArray, rows: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how often a report supports both values of each pair, for people who have not both, and who have.
+
+        The former may have one of them: shares and margins tell how many.
+        """
+        first, second = self.forms
+        f, rows, columns = (np.clip(given, 0, 1) for given in (shares, rows, columns))
+        f = np.minimum(f, np.minimum(rows[:, None], columns))
+        both = second.expected_support(first.expected_support(f, columns).T, first.expected_support(rows)).T
+        present = np.outer(*(form.support_range().high for form in self.forms))
+        absent = (both - f * present) / np.maximum(1 - f, 1 / self.counts.reports)
+        return np.clip(absent, 0, present), present
+
     @property
     def mean_variance(self) -> float:
         """The mean variance of the shares of one report at equal shares."""
@@ -230,6 +245,34 @@ class PairGroup:
         means = np.einsum("xab,xab->ab", first, np.tensordot(shares, second, axes=1))
         expected = shares.ravel()[chosen]
         return np.asarray((means - np.outer(expected, expected)) / self.counts.reports)
+
+
+def _rare(
+    groups: list[PairGroup],
+    weights: FloatArray,
+    shares: FloatArray,
+    margins: tuple[FloatArray, FloatArray],
+    *,
+    target: Target,
+    turned: bool,
+) -> Rare | None:
+    """Return the pairs that few reports speak for, judged by the reports that support both values."""
+    people = np.array([float(each.counts.reports) for each in groups])[:, None]
+    chances = np.array([each.chances(shares, *margins) for each in groups])
+    supports = np.array([each.counts.both for each in groups], float)
+    absent, present, both = (
+        (each.swapaxes(1, 2) if turned else each).reshape(len(groups), -1)
+        for each in (chances[:, 0], chances[:, 1], supports)
+    )
+    alone = float((weights**2 / people[:, 0]).sum())
+    return Rare.find(
+        both,
+        np.broadcast_to(people, both.shape),
+        absent,
+        present,
+        weights=np.broadcast_to(weights[:, None], both.shape),
+        sampled=1.0 if target == "population" else max(0.0, round(1 - 1 / (people.sum() * alone), 9)),
+    )
 
 
 def _products(form: LabelArrays, places: npt.NDArray[np.intp]) -> FloatArray:

@@ -250,7 +250,7 @@ class LabelArrays(PieceArrays):
         """Return how many reports support each value, given the counts of outputs or of bits that are 1."""
         return counts.astype(np.float64)
 
-    def support_range(self) -> Range | None:
+    def support_range(self) -> Range:
         """A value that nobody has is supported with q, one that everybody has with p."""
         size = self.channel.size
         return Range(*(np.broadcast_to(each, size) for each in (self.other_support, self.truth_support)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from pldp.estimates.notes import uncertain_items, untold_items
 from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result, make_rows
+from pldp.estimates.result import GroupReports, PersonWeights, Result, make_rows
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
 from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports
@@ -54,8 +54,7 @@ class Sets(Result):
         return self.sets.rules(min_confidence)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        found, reach = self.sets, self.reach(confidence) * self.sets.standard_error
-        around = Interval(found.support - reach, found.support + reach)
+        found, around = self.sets, self.sets.around(self.reach(confidence))
         rows = [row._asdict() for row in make_rows(found.sets, found.support, found.standard_error, around)]
         return {
             "sets": [{"items": row.pop("label"), **row} for row in rows],
@@ -82,6 +81,7 @@ def estimate(tally: Tally, question: Choices, options: Options) -> Result:
         values=tuple(items),
         support=found.support,
         standard_error=found.standard_error,
+        rare=found.rare,
         sets=frequent,
         assumption_free=estimate(tally, question, replace(options, pool="size")) if together_by_precision else None,
         reports=found.reports,

@@ -14,6 +14,7 @@ from pldp.estimates.notes import (
     CURVE_UNFINISHED,
     HEAPED,
     MEAN_ONLY,
+    QUANTILES_OF_POPULATION,
     levels_disagree,
     levels_untested,
 )
@@ -267,7 +268,12 @@ def with_curve(
     shared: dict[str, Any], fitted: Density, profile: Profile, made: type[NumberResult] = NumberResult
 ) -> NumberResult:
     """Return the result with quantiles from this curve, whose intervals come from the profile."""
-    notes = {CONSERVATIVE: True, HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
+    notes = {
+        CONSERVATIVE: True,
+        QUANTILES_OF_POPULATION: shared["target"] == "respondents",
+        HEAPED: fitted.roughness,
+        CURVE_UNFINISHED: not fitted.converged,
+    }
     quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
     errors = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
     noted = shared["notes"] + tuple(note for note, holds in notes.items() if holds)

@@ -35,7 +35,7 @@ _CELLS_AT_ONCE: Final = 1 << 17
 _FEW_PATTERNS: Final = 64
 _FEW_BUCKETS: Final = 2048
 _FEW_COLUMNS: Final = 32
-"""Up to these numbers the matrix of second derivatives is built, and from so many columns on it pays."""
+"""Up to these numbers second derivatives are summed over the tuples first, and from so many columns on it pays."""
 
 _UNSEEN: Final = 1e-14
 """Eigenvalues of the information, relative to the largest, that are rounding errors."""
@@ -88,10 +88,16 @@ class FusedLikelihood:
     def information(self, shares: FloatArray, columns: FloatArray) -> FloatArray:
         """Return Jᵀ diag(w/(L·f)²) J with J = L·columns: the observed information per person along the columns."""
         cells = self.cells(shares)
-        if self._few and columns.shape[1] > _FEW_COLUMNS:
-            return np.asarray(columns.T @ self._curvature_matrix(self.weights / cells**2) @ columns)
-        moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
-        return np.asarray(moved @ moved.T)
+        if not self._few:
+            moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
+            return np.asarray(moved @ moved.T)
+        prefix = np.zeros((len(self.patterns), self.size + 1, columns.shape[1]))
+        np.cumsum(self.patterns[:, :, None] * columns, axis=1, out=prefix[:, 1:])
+        sums = prefix.reshape(-1, columns.shape[1])
+        if columns.shape[1] > _FEW_COLUMNS:
+            return np.asarray(sums.T @ (self._curvature_of_prefixes(self.weights / cells**2) @ sums))
+        moved = (self._matrix @ sums) * (np.sqrt(self.weights) / cells)[:, None]
+        return np.asarray(moved.T @ moved)
 
     def information_root(self, shares: FloatArray) -> FloatArray | None:
         """Return R with RᵀR the observed information of the shares, per person; none where the matrix is too large."""
@@ -129,16 +135,20 @@ class FusedLikelihood:
         return len(self.patterns) <= _FEW_PATTERNS and self.size <= _FEW_BUCKETS
 
     def _curvature_matrix(self, scale: FloatArray) -> FloatArray:
-        """Lᵀ diag(scale) L: Aᵀ diag(scale) A has few entries per tuple; two cumulative sums lead to the buckets."""
-        scaled = self._matrix.copy()
-        scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
-        ends = self._transposed @ scaled
+        """Lᵀ diag(scale) L: two cumulative sums lead from prefix sums to the buckets."""
+        ends = self._curvature_of_prefixes(scale)
         total = np.zeros((self.size, self.size))
         for place, pattern in enumerate(self.patterns):
             block = slice(place * (self.size + 1) + 1, (place + 1) * (self.size + 1))
             sums = ends[block, block].toarray()[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
             total += sums * np.outer(pattern, pattern)
         return total
+
+    def _curvature_of_prefixes(self, scale: FloatArray) -> csr_array:
+        """Aᵀ diag(scale) A, which has few entries per tuple."""
+        scaled = self._matrix.copy()
+        scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
+        return self._transposed @ scaled
 
     def hessian(self, point: FloatArray) -> FloatArray | None:  # noqa: ARG002 - the solver's interface
         """The solver's conjugate gradients suit this matrix: it is positive and may be large."""

@@ -12,6 +12,7 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.notes import sets_not_told
 from pldp.estimates.options import Pool, Target
+from pldp.estimates.rare import Rare
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.search import Search, SetPart
 from pldp.estimates.sets.supports import Baskets, SetSupports, circumstances
@@ -177,11 +178,17 @@ def search_sets(
     thresholds, follow = rates.thresholds(len(items), largest), -NormalDist().inv_cdf(rates.miss)
     parts, examined, notes = Search(together, min_support, thresholds, follow).run()
     about = circumstances(together)
+    starts = np.cumsum([0, *(len(part.sets) for part in parts)])
+    rare = [
+        (start + np.arange(len(part.sets)), together.rare(part.sets, [patterns_of(own) for own in part.joint]))
+        for start, part in zip(starts, parts, strict=False)
+    ]
     about["notes"] += (*notes, *((sets_not_told(largest),) if largest < asked else ()))
     return Itemsets(
         sets=tuple(tuple(items[place] for place in one) for part in parts for one in part.sets),
         support=np.concatenate([part.support for part in parts]),
         standard_error=np.concatenate([part.error for part in parts]),
+        rare=Rare.joined(rare),
         min_support=min_support,
         promise=rates.promise(together.target),
         examined=examined,

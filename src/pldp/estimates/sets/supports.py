@@ -11,7 +11,8 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates.notes import BY_SIZE, NORMAL, SAME_SUPPORTS, assume, levels_disagree
 from pldp.estimates.options import Pool, Target
-from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, make_rows, normal_interval
+from pldp.estimates.rare import Rare
+from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, interval_around, make_rows, normal_reach
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.mechanisms import Channel, item_places
 from pldp.mechanisms.arrays import FloatArray
@@ -34,7 +35,7 @@ class SetSupports(Record):
     """Supports of sets of items: the share of people who have all items of a set, unbiased (it can be negative).
 
     `manipulation` are the people that one forged report can count as in the support of one item, where it does most
-    harm; the rest is as for every `Result`.
+    harm; `rare` are the sets that few reports speak for, with conservative intervals. The rest is as for any `Result`.
     """
 
     sets: tuple[tuple[str, ...], ...]
@@ -47,13 +48,18 @@ class SetSupports(Record):
     assumptions: tuple[str, ...]
     notes: tuple[Note, ...]
     manipulation: float
+    rare: Rare | None
 
     def __len__(self) -> int:
         return len(self.sets)
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
-        """Return a normal interval for each support, not cut at 0 and 1."""
-        return normal_interval(self.support, self.standard_error, confidence)
+        """Return a normal interval for each support, not cut at 0 and 1; a conservative one where it is `rare`."""
+        return self.around(normal_reach(confidence))
+
+    def around(self, reach: float) -> Interval:
+        """Return intervals that reach so many standard errors."""
+        return interval_around(self.support, self.standard_error, reach, rare=self.rare)
 
     def rows(self, confidence: float = CONFIDENCE) -> list[Row]:
         """Return one row per set; its label is the tuple of its items."""
@@ -134,6 +140,7 @@ def _supports(
     together: ItemGroups, items: Sequence[str], wanted: Sequence[Sequence[int]], largest_error: float = math.inf
 ) -> SetSupports:
     support, error = np.empty(len(wanted)), np.empty(len(wanted))
+    rare = []
     for size in {len(one) for one in wanted}:
         chosen = [number for number, one in enumerate(wanted) if len(one) == size]
         sets = np.array([wanted[number] for number in chosen], np.int64)
@@ -150,8 +157,9 @@ def _supports(
             )
         patterns = [columns.pattern_counts(sets) for columns in together.columns]
         support[chosen], error[chosen] = together.estimate(sets, patterns)
+        rare.append((np.array(chosen), together.rare(sets, patterns)))
     names = tuple(tuple(items[place] for place in one) for one in wanted)
-    return SetSupports(names, support, error, **circumstances(together))
+    return SetSupports(names, support, error, rare=Rare.joined(rare), **circumstances(together))
 
 
 def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:

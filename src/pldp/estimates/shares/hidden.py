@@ -22,6 +22,7 @@ from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import Group, group
 from pldp.estimates.mix import LevelMix
 from pldp.estimates.mix_bounds import MixBounds
+from pldp.estimates.rare import Rare
 from pldp.mechanisms import CategoricalChannel, PureChannel
 from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.records import Record
@@ -84,6 +85,13 @@ class HiddenReports(Record):
     def contrasts(self) -> FloatArray:
         """p − q of every level."""
         return self.truth_supports - self.other_supports
+
+    def rare(self, levels: FloatArray) -> Rare | None:
+        """Return the values that few reports speak for, were this the mix of levels; people are drawn."""
+        mix, supports = norm_sub(levels), self.support()[None, :]
+        absent, present = (np.full(supports.shape, mix @ each) for each in (self.other_supports, self.truth_supports))
+        everybody = np.full(supports.shape, float(self.reports))
+        return Rare.find(supports, everybody, absent, present, weights=np.ones(supports.shape), sampled=1.0)
 
     def support(self) -> FloatArray:
         """Return how many reports support each value."""

@@ -71,13 +71,26 @@ class SetArrays(ChannelArrays):
         whole = (1 << sets.shape[1]) - 1
         return self.moment(sets, self.pattern_chances(sets, supports), whole, whole)
 
-    def least_noise(self, items: int) -> float:
-        """Return the least variance of the weight of a set of so many items from any one person, all items alike."""
+    def least_noise(self, sets: IntArray) -> FloatArray:
+        """Return at most the least variance of the weight of each set from any one person; all items are alike."""
+        items = sets.shape[1]
         if items > self.largest:
-            return 0.0
+            return np.zeros(len(sets))
         there = (np.arange(items) < np.arange(items + 1)[:, None]).astype(np.float64)
-        sets = np.arange(items)[None, :]
-        return float(min(self.second_moment(sets, own)[0] - own.prod() for own in there))
+        alike = np.arange(items)[None, :]
+        return np.full(len(sets), min(self.second_moment(alike, own)[0] - own.prod() for own in there))
+
+    def showing_all(self, sets: IntArray) -> FloatArray:
+        """Return how often reports that tell show all items of each set, by what a person has of it (sets × 2^items).
+
+        All items are alike, so only their number matters.
+        """
+        items = sets.shape[1]
+        if items > self.largest:
+            return np.zeros((len(sets), 1 << items))
+        there = (np.arange(items) < np.arange(items + 1)[:, None]).astype(np.float64)
+        found = np.array([self.pattern_chances(np.arange(items)[None, :], own)[0, -1] for own in there])
+        return np.tile(found[pattern_bits(items).sum(axis=1)], (len(sets), 1))
 
     def growth(self, supports: FloatArray) -> float:
         """Return the least factor, at most 1, by which one more item changes an expected standard error."""
@@ -247,9 +260,21 @@ class ItemSetArrays(SetArrays):
         """Multiply over items."""
         return np.asarray(self._squares(supports)[sets].prod(axis=1))
 
-    def least_noise(self, items: int) -> float:
-        """Items differ, and may have none."""
-        return 0.0
+    def least_noise(self, sets: IntArray) -> FloatArray:
+        """Var(W) is Π s − 1 for a person who has all items and Π s for others, s the mean squares of the bits."""
+        present, absent = (
+            self._squares(np.ones(self.channel.size))[sets],
+            self._squares(np.zeros(self.channel.size))[sets],
+        )
+        return np.minimum(present.prod(axis=1) - 1, np.minimum(present, absent).prod(axis=1))
+
+    def showing_all(self, sets: IntArray) -> FloatArray:
+        """Multiply over items: p of those that a person has, q of others."""
+        table = np.ones((len(sets), 1))
+        for column in sets.T:
+            own = self.truth_support[column][:, None], self.other_support[column][:, None]
+            table = np.concatenate([table * own[1], table * own[0]], axis=1)
+        return table
 
     def growth(self, supports: FloatArray) -> float:
         """One more item multiplies the second moment."""
