@@ -25,7 +25,7 @@ from pldp.estimates.fused.subsets import Subsets
 from pldp.estimates.kinds.choices import Sets
 from pldp.estimates.options import SHARED, Options, check_pooling
 from pldp.estimates.result import GroupReports, Homogeneity
-from pldp.estimates.sets.groups import Arrays, ItemGroup, ItemGroups, Places
+from pldp.estimates.sets.groups import Arrays, ItemGroup, ItemGroups
 from pldp.estimates.sets.itemsets import search_sets
 from pldp.estimates.sets.supports import HOPELESS, item_supports
 from pldp.mechanisms.arrays import FloatArray, IntArray
@@ -85,27 +85,19 @@ class FusedGroups(ItemGroups):
         support = self.item_supports[sets].prod(axis=1)
         return np.asarray(np.sqrt(apart**2 + self._common(self.weights(sets)) * support * (1 - support)))
 
-    def covariance(
-        self, weights: FloatArray, sets: IntArray, patterns: Arrays, one: Places, two: Places, pooled: Arrays
-    ) -> FloatArray:
-        """Return the covariance of the supports of two parts of each set; see the module."""
+    def _of_drawing(self, weights: FloatArray, pooled: Arrays) -> FloatArray:
+        """Return what drawing the same people adds to a covariance; see the module.
+
+        For respondents only noise is random, and who of them is in which subset where these are taken to be alike.
+        """
         f_one, f_two, union = (np.clip(support, 0, 1) for support in pooled)
         drawn = np.maximum(union - f_one * f_two, 0)
         if self.target == "population":
-            total = super().covariance(weights, sets, patterns, one, two, pooled)
-            return np.asarray(total + self._common(weights) * drawn)
-        # Only noise is random, and who of the respondents is in which subset where these are taken to be alike.
-        total = replace(self, pool="size").noise(weights, sets, patterns, one, two, pooled)
-        if self.pool == "precision":
-            of_subset = np.array([weights[self.subset == place].sum(axis=0) for place in range(len(self.people))])
-            total = total + drawn * ((of_subset**2 / self.people[:, None]).sum(axis=0) - 1 / self.reports)
-        return np.asarray(total)
-
-    def noise(
-        self, weights: FloatArray, sets: IntArray, patterns: Arrays, one: Places, two: Places, pooled: Arrays
-    ) -> FloatArray:
-        """Return the covariance that the perturbation alone makes."""
-        return super().covariance(weights, sets, patterns, one, two, pooled)
+            return np.asarray(self._common(weights) * drawn)
+        if self.pool == "size":
+            return np.zeros(weights.shape[1])
+        of_subset = np.array([weights[self.subset == place].sum(axis=0) for place in range(len(self.people))])
+        return np.asarray(drawn * ((of_subset**2 / self.people[:, None]).sum(axis=0) - 1 / self.reports))
 
     def homogeneity(self) -> Homogeneity | None:
         """Test whether all subsets have the same supports, each by its most precise source: such groups are apart."""
@@ -147,6 +139,7 @@ def fused_sets(fused: Fused, options: Options) -> FusedSets:
         values=tuple(items),
         support=found.support,
         standard_error=found.standard_error,
+        rare=found.rare,
         sets=frequent,
         assumption_free=fused_sets(fused, replace(options, pool="size")) if several else None,
         reports=fused.people,
