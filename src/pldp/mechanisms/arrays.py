@@ -125,6 +125,17 @@ class ChannelArrays(Honest, Marked, ABC):
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person from the same integer weights that devices use."""
 
+    def agreement(self) -> float:
+        """Return at most how often two independent outputs for one value are the same, whichever value it is.
+
+        Outputs that are the same support the same values, and a value that is supported with probability s agrees in
+        two outputs with probability s² + (1 − s)².
+        """
+        ends = self.support_range()
+        if ends is None:
+            return 1.0
+        return float(np.max([np.square(end) + np.square(1 - end) for end in (ends.low, ends.high)], axis=0).min())
+
     def draw_levels(
         self, others: list[ChannelArrays], values: Values, level: Values, generator: Generator
     ) -> Outputs | None:
@@ -153,6 +164,15 @@ class PieceArrays(ChannelArrays):
         found = Pieces.none(size, count)
         found.pattern[:-1] = np.arange(1, count + 1)
         return replace(found, patterns=np.concatenate([found.patterns, self.matrix()]))
+
+    def agreement(self) -> float:
+        """Return Σ_y Q(y|t)² at the value where it is largest, where outputs can be listed."""
+        count = self.channel.form.count
+        if isinstance(self.channel.form, Bits) or (count + 1) * self.channel.size > LARGEST_PATTERNS:
+            return super().agreement()
+        found = self.pieces()
+        squares = replace(found, base=found.base**2, patterns=found.patterns**2, lift=found.lift * (2 + found.lift))
+        return float(squares.expectation(np.ones(count)).max())
 
     def matrix(self) -> FloatArray:
         """Q as a matrix, outputs × values."""
