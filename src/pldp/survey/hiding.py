@@ -1,5 +1,6 @@
 """Read `hide_level`: which channels hide the level within a cap, and the channel of the label."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -10,6 +11,7 @@ from pldp.mechanisms import (
     LARGEST_TOTAL,
     MICRO,
     Channel,
+    Micro,
     PureChannel,
     RandomizedResponse,
     level_leak,
@@ -38,6 +40,12 @@ KEYS: Final[Mapping[str, Schema]] = {
 """Keys of `hide_level` with their JSON Schema."""
 
 
+_PROVES: Final = (
+    "hide_level: {}: some reports can come at some levels only and would prove the level, whatever hides it; leave the "
+    "same labels unprotected at every level, or none"
+)
+
+
 class Hiding(NamedTuple):
     """What `hide_level` asks for: ε of the label, or a cap on the whole leak about the level, or both."""
 
@@ -60,9 +68,12 @@ class Hiding(NamedTuple):
         if not leaks:
             rule = "must give reports of one form at every level, or their form shows the level"
             fail(f"hide_level: {entry.key}.mechanism", rule, next(iter(entry.mechanisms().values())))
-        allowed = [channels for channels, leak in leaks.items() if self.room is None or leak <= self.room]
+        if min(leaks.values()) == math.inf:
+            raise SurveyError(_PROVES.format(entry.key))
+        room = LARGEST_TOTAL * MICRO if self.room is None else self.room
+        allowed = [channels for channels, leak in leaks.items() if leak <= room]
         if not allowed:
-            least: dict[str, int] = {}
+            least: dict[str, Micro] = {}
             for channels, leak in leaks.items():
                 least[channels[0].mechanism] = min(leak, least.get(channels[0].mechanism, leak))
             known = ", ".join(f"{name} {epsilon_text(leak)}" for name, leak in least.items())
@@ -116,8 +127,11 @@ def _leak(question: Question) -> int:
     if reason is not None:
         raise SurveyError(f"hide_level: question {question.name}: {reason}")
     try:
-        return level_leak(question.channels)
+        leak = level_leak(question.channels)
     except EpsilonError:
         names = ", ".join(channel.mechanism for channel in question.channels)
         rule = "must give reports of one form at every level, or their form shows the level"
         fail(f"hide_level: question {question.name}.mechanism", rule, names)
+    if leak == math.inf:
+        raise SurveyError(_PROVES.format(f"question {question.name}"))
+    return int(leak)
