@@ -16,7 +16,15 @@ from pldp.lazy import lazy_exports
 if TYPE_CHECKING:
     from pldp.epsilon import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, Micro, epsilon_text, micro_epsilon
     from pldp.mechanisms.boxes.channel import SampledBoxes
-    from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel, SupportChannel, pure
+    from pldp.mechanisms.channel import (
+        CategoricalChannel,
+        Channel,
+        Domain,
+        PureChannel,
+        SupportChannel,
+        categorical,
+        pure,
+    )
     from pldp.mechanisms.hashing.channel import LinearHashing
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
@@ -75,7 +83,9 @@ __getattr__, __dir__ = lazy_exports(
     {
         "pldp.epsilon": ("LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "Micro", "epsilon_text", "micro_epsilon"),
         "pldp.mechanisms.boxes.channel": ("SampledBoxes",),
-        "pldp.mechanisms.channel": ("CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel", "pure"),
+        "pldp.mechanisms.channel": (
+            "CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel", "categorical", "pure",
+        ),
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),

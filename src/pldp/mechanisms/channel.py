@@ -377,6 +377,14 @@ class PureChannel(SupportChannel):
         return float((1 - self.other_support) / (self.truth_support - self.other_support))
 
 
+def categorical(channels: Sequence[Channel]) -> tuple[CategoricalChannel, ...]:
+    """Return the same channels, all of them for labels; refuse others."""
+    found = tuple(channel for channel in channels if isinstance(channel, CategoricalChannel))
+    if len(found) < len(channels):
+        raise EpsilonError(f"channels must be for labels, not {', '.join(each.mechanism for each in channels)}")
+    return found
+
+
 def pure(channels: Sequence[Channel]) -> tuple[PureChannel, ...]:
     """Return the same channels, all of them pure; refuse others."""
     found = tuple(channel for channel in channels if isinstance(channel, PureChannel))
