@@ -1,0 +1,79 @@
+"""Every way to ask × every verb works, or is refused with a reason; the page in the docs says the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from helpers.browsers import Visits
+from helpers.collector.servers import Server, running
+from helpers.combinations import ROOT, Way, node, outcome, page, ways
+from pldp import Device
+from pldp.errors import PldpError
+from pldp.reports import read_report
+
+LONG = bool(os.environ.get("PLDP_LONG"))
+MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
+
+
+def readable(way: Way) -> bool:
+    try:
+        return bool(way.survey)
+    except PldpError:
+        return False
+
+
+READABLE = [way for way in ways() if readable(way)]
+SEEN = READABLE if LONG else [way for way in READABLE if way.budget == ("ask" if way.hidden else "own ε")]
+"""Ways that a browser sees; the others differ in numbers only."""
+
+
+def test_the_page_in_the_docs_is_what_the_software_does() -> None:
+    if not node():
+        (pytest.fail if MUST_HAVE_NODE else pytest.skip)("the column JavaScript needs Node")
+    assert (ROOT / "docs" / "combinations.md").read_text(encoding="utf-8").endswith(page())
+
+
+def test_a_reason_is_no_traceback() -> None:
+    for way in ways():
+        if not readable(way):
+            reason = outcome(way, "estimate")
+            assert 20 < len(reason) < 400, reason
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("collector"), "--result-step", "1") as started:
+        yield started
+
+
+@pytest.mark.parametrize("way", SEEN, ids=str)
+def test_the_survey_page_asks_it(visit: Visits, server: Server, way: Way) -> None:
+    """From the same random bytes, the page makes the report of the Python device."""
+    survey, person = way.survey, visit()
+    body = survey.canonical
+    person.page.route("**/v1/survey", lambda route: route.fulfill(body=body, content_type="application/json"))
+    person.page.add_init_script("crypto.getRandomValues = (bytes) => bytes.fill(255);")
+    person.page.goto(server.url)
+    person.page.get_by_label("open").check()
+    person.page.get_by_role("button", name="Show the questions").click()
+    for name, answer in way.answers.items():
+        for group in person.page.get_by_role("group", name=name.capitalize(), exact=True).all():
+            if isinstance(answer, float):
+                group.get_by_role("spinbutton").fill(str(answer))
+            for label in [answer] if isinstance(answer, str) else answer if isinstance(answer, list) else []:
+                group.get_by_label(label, exact=True).check()
+    person.page.get_by_role("button", name="Show me what will be sent").click()
+    expect(person.page.locator("#preview")).to_be_visible()
+    report = read_report(survey, person.page.locator("#exact").inner_text())
+    device = Device(survey, random=lambda count: b"\xff" * count)
+    answered = {each.question: way.answers[each.question] for each in report.answers}
+    if survey.ask is None:
+        assert set(answered) == set(way.answers)
+        assert report.answers == device.answer_all(answered, "open").answers
+    else:
+        assert len(answered) == survey.ask
+    assert not person.complaints
