@@ -92,7 +92,7 @@ def make_surveys(case: str) -> Iterator[Survey]:
 
 def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
     names = rng.sample(NAMES, rng.randint(1, 4))
-    hidden = rng.random() < 0.4 and repeat != "tracked" and case.removeprefix("choice ") in PLAIN
+    hidden = rng.random() < 0.4 and repeat != "tracked" and case.startswith("choice ")
     cases = CASES[:-1] if case == CASES[-1] else (case,)
     if repeat == "tracked":
         cases = tuple(each for each in cases if each.split()[1] in STAGES) or cases
@@ -119,6 +119,8 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
         document["ask"] = rng.randint(1, count)
     if hidden:
         document["hide_level"] = {rng.choice(["epsilon", "leak_cap"]): _epsilon(rng, most=6)}
+        if rng.random() < 0.4:
+            document["hide_level"] |= {"mechanism": "iprr", "fractions": {rng.choice(names): "1/3"}}
     try:
         return loads(json.dumps(document))
     except SurveyError:
@@ -128,7 +130,7 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
 def _random_question(rng: random.Random, case: str, place: int, names: list[str], hidden: bool) -> dict[str, Any]:
     kind, mechanism = case.split()
     entry: dict[str, Any] = {"name": f"{place}{rng.choice(NAMES)}", "kind": kind, "text": "?", "mechanism": mechanism}
-    if not hidden and rng.random() < 0.3:
+    if rng.random() < (0.15 if hidden else 0.3):
         entry["levels"] = {name: _epsilon(rng, case) for name in rng.sample(names, rng.randint(1, len(names)))}
         del entry["text"]
     if kind == "number":
@@ -137,7 +139,11 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
     entry["values"] = values
     if kind == "choices":
         entry |= _random_set(rng, mechanism, values)
-    if mechanism in {"iprr", "subset_items"} and rng.random() < 0.5:
+    if hidden and mechanism in BUDGETED:
+        parts = _random_fractions(rng, values)
+        plain = {"idue": {**parts, "unprotected": []}, "aprr": {"fractions": {}}, "prr": {"fractions": {}}}
+        entry |= plain.get(mechanism, parts)
+    elif mechanism in {"iprr", "subset_items"} and rng.random() < 0.5:
         entry |= _random_fractions(rng, values)
     elif mechanism in BUDGETED:
         entry |= _random_budgets(rng, mechanism, len(values), names)

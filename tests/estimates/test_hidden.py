@@ -165,7 +165,7 @@ def collect(mechanism: str, people: int, *, label: str = "0.8", **options) -> Ta
     return tally(survey, simulate_reports(survey, asked, seed=3))
 
 
-@pytest.mark.parametrize("mechanism", ["auto", *LABELS])
+@pytest.mark.parametrize("mechanism", ["auto", *names("labels", per_value=False)])
 def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
     result = collect(mechanism, 60_000)
     joint, unbiased = frequencies(result, "q"), frequencies(result, "q", method="unbiased")

@@ -30,7 +30,7 @@ from pldp.budgets import Level
 from pldp.errors import SurveyError
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
-from pldp.survey.hiding import Hiding, label_channel, read_hiding
+from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_level
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.question import Entry, Question, Schema, ref
@@ -174,7 +174,7 @@ def survey_from_mapping(document: object) -> Survey:
     )
     check_distinct([question.name for question in questions], "questions", "names")
     total = _total(survey.get("total_epsilon"), questions, ask, hidden=hiding is not None)
-    level_micro, level_channel = (None, None) if hiding is None else label_channel(hiding, levels, questions)
+    label = None if hiding is None else label_channel(hiding, levels, questions)
     return Survey(
         title=read_text(survey["title"], "title", LONGEST_TEXT),
         collector=read_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
@@ -182,8 +182,9 @@ def survey_from_mapping(document: object) -> Survey:
         questions=questions,
         total_micro_epsilon=total,
         ask=ask,
-        level_channel=level_channel,
-        level_micro_epsilon=level_micro,
+        level_channel=None if label is None else label.channel,
+        level_micro_epsilon=None if label is None else label.micro_epsilon,
+        level_budgets=() if label is None else label.budgets,
         leak_cap=None if hiding is None else hiding.leak_cap,
         repeat=repeat,
     )
@@ -207,9 +208,8 @@ def _read_question(
     key = f"{key} ({name})"
     text = read_text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True)
     levels = read_levels(table.get("levels"), f"{key}.levels", survey_levels)
-    names = [level.name for level in levels]
-    if hiding is not None and names != [level.name for level in survey_levels]:  # what it offers would tell the level
-        fail(f"hide_level: {key}.levels", "must offer every level in the survey's order", names)
+    if hiding is not None:
+        table, levels = with_every_level(table, key, levels, survey_levels)
     return made.read(Entry(table, key, name, text, levels, hiding, tracked, answer_bytes))
 
 

@@ -259,7 +259,9 @@ class HiddenLikelihood:
         require_dense(each.channel.size)
         found = values.low.T @ ((low * weight[:, None]).T @ low) @ values.low
         for one, two in product(range(len(values.low)), repeat=2):
-            mixed = np.outer(values.low[one], values.step[two] * each.support_total(weight * low[:, one] * step[:, two]))
+            mixed = np.outer(
+                values.low[one], values.step[two] * each.support_total(weight * low[:, one] * step[:, two])
+            )
             found += mixed + mixed.T
             if one <= two:
                 pairs = each.arrays.pair_support(weight * step[:, one] * step[:, two], each.outputs)
