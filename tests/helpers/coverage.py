@@ -124,6 +124,8 @@ CASES: tuple[Case, ...] = (
     _sets("set of at most two, one budget", 8, 0.2, budget="set", at_most=2),
     _number("number", 96),
     _number("mean of a number", purpose="mean"),
+    _choice("choice, budgets per value, hidden levels", hide=1.0, fractions={"label 0": "1/2", "label 1": "1/2"}),
+    _choice("choice, open values, hidden levels", hide=1.0, fractions={"label 0": "1/2"}, unprotected=["label 7"]),
 )
 """What is asked. A new kind, or a new way to ask, needs one line here."""
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
-from pldp.survey import Question, Survey, load, make_key, name_warnings, repeat_mapping, sign
+from pldp.survey import Question, Survey, leak_warnings, load, make_key, name_warnings, repeat_mapping, sign
 
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
 
@@ -49,7 +49,7 @@ def _check(args: argparse.Namespace) -> None:
         "survey": survey.document,
         "channels": rows,
         "repeat": repeat_mapping(survey),
-        "warnings": name_warnings(survey),
+        "warnings": [*name_warnings(survey), *leak_warnings(survey)],
     }
     emit(args, content, lambda console: _show(console, survey, rows))
     sys.stderr.writelines(f"pldp: warning: {line}\n" for line in content["warnings"])

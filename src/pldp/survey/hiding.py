@@ -1,10 +1,12 @@
 """Read `hide_level`: which channels hide the level within a cap, and the channel of the label."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import EpsilonError, SurveyError
@@ -24,6 +26,9 @@ from pldp.mechanisms import (
 )
 from pldp.survey.question import Entry, Question, Schema, ref, table_of
 from pldp.survey.reading import fail, naming, read_epsilon, read_fraction, read_table
+
+if TYPE_CHECKING:
+    from pldp.survey.model import Survey
 
 LEAST_LABEL_EPSILON: Final = 10_000
 """Micro-ε that a leak cap must leave for the label itself; with less, labels say nothing about the mix of levels."""
@@ -212,6 +217,28 @@ def _check_names_one(channel: CategoricalChannel) -> None:
         f"hide_level.mechanism: must name one level in each report, which has room for one name only, and "
         f"{channel.mechanism} does not; krr does, and iprr where the choice of some levels needs more protection"
     )
+
+
+def leak_warnings(survey: Survey) -> list[str]:
+    """Return one line where outputs tell more about a hidden level than its label does.
+
+    >>> from pldp.survey import Survey
+    >>> question = {"name": "late", "values": ["yes", "no"]}
+    >>> levels = {"strict": 0.5, "open": 2}
+    >>> document = {"pldp": 1, "title": "t", "levels": levels, "hide_level": {"epsilon": 0.2}, "questions": [question]}
+    >>> [line[:91] for line in leak_warnings(Survey.read(document))]
+    ["levels are hidden behind labels of ε = 0.2, but what a person's answers tell about the level"]
+    """
+    label, together = survey.level_channel, survey.level_leak()
+    if label is None or together is None or together - label.micro_epsilon <= label.micro_epsilon:
+        return []
+    own = {each.name: level_leak(each.channels) for each in survey.questions}
+    worst = max(own, key=lambda name: own[name])
+    return [
+        f"levels are hidden behind labels of ε = {epsilon_text(label.micro_epsilon)}, but what a person's answers tell "
+        f"about the level is ε = {epsilon_text(together - label.micro_epsilon)} by themselves, most of it in "
+        f"{worst!r} ({epsilon_text(own[worst])}): cap both together with leak_cap, or bring the ε of levels closer"
+    ]
 
 
 def _leak(question: Question) -> int:
