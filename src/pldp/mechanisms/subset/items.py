@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from heapq import nsmallest
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, exp_micro, micro_epsilon_of_ratio
@@ -90,9 +91,14 @@ class ItemSubset(CategoricalChannel):
 
     @classmethod
     def hideable(cls, size: int, budgets: Sequence[Any]) -> Iterator[tuple[Channel, ...]]:  # noqa: ARG003
-        """Yield channels with the same tiers and sizes of sets for all levels: those that are best for one of them."""
+        """Yield channels with the same tiers and sizes of sets for all levels: best for one of them, or between two."""
         tried = set()
-        for best in budgets:
+        between = [
+            [a if a == math.inf else math.isqrt(int(a) * int(b)) for a, b in zip(*pair, strict=True)]
+            for pair in pairwise(budgets)
+            if all((a == math.inf) == (b == math.inf) for a, b in zip(*pair, strict=True))
+        ]
+        for best in (*budgets, *between):
             designs = _best_tiers(checked_budgets(best))
             places: dict[tuple[Micro, int], list[int]] = {}
             for value, tier in enumerate(designs):

@@ -8,7 +8,7 @@ import numpy as np
 
 from pldp.errors import PlanError
 from pldp.estimates import Decoder, HiddenReports, expected_covariance, norm_sub
-from pldp.mechanisms import Bits, Channel, PureChannel, categorical, names
+from pldp.mechanisms import Bits, CategoricalChannel, Channel, categorical, names
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays, label_arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
@@ -94,7 +94,7 @@ class PlannedChoice(PlannedKind[Choice]):
         self,
         question: Choice,
         channels: Sequence[Channel],
-        label_channel: PureChannel,
+        label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
     ) -> FloatArray:
