@@ -33,6 +33,9 @@ from pldp.survey import Question, loads, sign
 
 PLAIN, BUDGETED = names("labels", per_value=False), names("labels", per_value=True)
 
+HIDEABLE = (*PLAIN, *names("sets"), *(each for each in names("numbers") if each != "minimax"))
+"""Mechanisms whose levels can be hidden."""
+
 CASES = (
     *(f"choice {mechanism}" for mechanism in (*PLAIN, *BUDGETED)),
     *(f"choices {mechanism}" for mechanism in names("sets")),
@@ -92,7 +95,7 @@ def make_surveys(case: str) -> Iterator[Survey]:
 
 def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
     names = rng.sample(NAMES, rng.randint(1, 4))
-    hidden = rng.random() < 0.4 and repeat != "tracked" and case.removeprefix("choice ") in PLAIN
+    hidden = rng.random() < 0.4 and repeat != "tracked" and case.split()[1] in HIDEABLE
     cases = CASES[:-1] if case == CASES[-1] else (case,)
     if repeat == "tracked":
         cases = tuple(each for each in cases if each.split()[1] in STAGES) or cases
@@ -118,7 +121,9 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
     if rng.random() < 0.4:
         document["ask"] = rng.randint(1, count)
     if hidden:
-        document["hide_level"] = {rng.choice(["epsilon", "leak_cap"]): _epsilon(rng, most=6)}
+        key = rng.choice(["epsilon", "leak_cap"])
+        most = 100 if case.startswith("choices ") and key == "leak_cap" else 6  # sets tell much about the level
+        document["hide_level"] = {key: _epsilon(rng, most=most)}
     try:
         return loads(json.dumps(document))
     except SurveyError:

@@ -154,10 +154,8 @@ def level_odds(tables: Sequence[Table], label: Table | None = None, *, values: b
     for one, first in enumerate(tables):
         for two, second in enumerate(tables):
             shown = [] if label is None or one == two else label.odds(one, label, two)
-            own = first.values()
-            pairs = ((x, y) for x in own for y in (own if values else (x,)))
-            different = {tuple(first.odds(x, second, y)) for x, y in pairs if one != two or x != y}
-            found += [micro_of([*odds, *shown]) for odds in different]
+            if one != two or values:
+                found += [micro_of([*odds, *shown]) for odds in first.level_odds(second, values=values)]
     return max(found)
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
+from pldp.mechanisms import Micro
 from pldp.survey import Question, Survey, dead_ends, load, make_key, name_warnings, repeat_mapping, sign
 
 SIDES: Final = ("ticked_epsilon", "unticked_epsilon")  # what is promised for both sides of a label
@@ -70,6 +71,7 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
             **{name: _or_none(float, getattr(channel, name, None)) for name in ("truth_support", "other_support")},
             "values": _promises(question, place),
             "level_leak": _or_none(epsilon_text, survey.level_leak(question.name)),
+            "output_leak": _or_none(epsilon_text, _output_leak(survey, question.name)),
             "value_and_level_epsilon": _or_none(epsilon_text, survey.value_and_level_epsilon(question.name)),
         }
         for question in survey.questions
@@ -114,10 +116,26 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
             console.print(
                 f"{row['question']}: levels are hidden; label and this answer together tell about the level at most "
                 f"ε = {row['level_leak']}, about the pair of value and level ε = {row['value_and_level_epsilon']}"
+                f"{_more_than_label(survey, row)}"
             )
     total = survey.level_leak()
     if total is not None and len(survey.questions) > 1:
         console.print(f"all answers at one level together tell about the level at most ε = {epsilon_text(total)}")
+
+
+def _output_leak(survey: Survey, question: str) -> Micro | None:
+    """Return what an answer alone tells about a hidden level; `None` if levels are shown."""
+    leak, label = survey.level_leak(question), survey.level_channel
+    return None if leak is None or label is None else leak - label.micro_epsilon
+
+
+def _more_than_label(survey: Survey, row: dict[str, Any]) -> str:
+    """Say that an answer tells more about the level than the label does, where it does."""
+    label = survey.level_channel
+    if label is None or (_output_leak(survey, row["question"]) or 0) <= label.micro_epsilon:
+        return ""
+    shown = f"ε = {row['output_leak']} of it comes from the answer, more than from the label"
+    return f"; {shown} (ε = {epsilon_text(label.micro_epsilon)}): leak_cap limits both together"
 
 
 def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:

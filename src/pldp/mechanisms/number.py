@@ -17,10 +17,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel
+from pldp.mechanisms.channel import Channel, Odds
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, draw_53_bits
 from pldp.mechanisms.registry import AUTO, FIXED, family
 from pldp.records import Brief
@@ -159,3 +159,35 @@ class NumberChannel(Channel):
     def biased(self) -> bool:
         """Whether outputs taken at their own place have another mean than the value."""
         return self.place(0) != self.unbiased(0)
+
+    def variance(self, value: int) -> float:
+        """Return the variance of the unbiased number of a value."""
+        square = sum(self.probability(output, value) * self.unbiased(output) ** 2 for output in self.outputs())
+        return float(square - self.centre(value) ** 2)
+
+    @property
+    def equal_variance(self) -> float:
+        """The largest variance of the unbiased number: that of a bound, or of the middle."""
+        return max(self.variance(0), self.variance((self.size - 1) // 2))
+
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Return the largest Q(y|x)/Q'(y|x'), which is known within a family."""
+        if self.size != other.size or self.form != other.form:
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        if not isinstance(other, NumberChannel) or type(other).family_odds is not type(self).family_odds:
+            return super().level_odds(other, same_value=same_value)
+        return [(self.family_odds(other, same_value=same_value), 1)]
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Fraction:  # noqa: ARG002 - others have an answer
+        """Return the same for a channel of one's own family."""
+        raise EpsilonError(f"what outputs of {self.mechanism} tell about the level is not known")
+
+
+def extreme_odds(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> Fraction:
+    """Return the largest ratio of the weights of two channels, each with its largest and its smallest weight.
+
+    For one value both have their largest or both their smallest weight, or the ratio lies between those two; for two
+    values the one may have its largest where the other has its smallest.
+    """
+    pairs = [*zip(own, other, strict=True), *([] if same_value else [(own[0], other[1])])]
+    return max(Fraction(*pair) for pair in pairs)

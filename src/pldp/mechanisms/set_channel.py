@@ -5,11 +5,11 @@ A budget is that of every *item*, so that what a report tells about the whole se
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
@@ -28,6 +28,23 @@ class SetChannel(Channel):
     @abstractmethod
     def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
         """Build the most accurate channel with one budget for a whole set, of at most so many items."""
+
+    @classmethod
+    def hideable(cls, size: int, budgets: Sequence[Any]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels of one form, one per level: with a budget for each item, or with one for the whole set."""
+        return super().hideable(size, budgets) if cls.per_value else cls.hideable_whole(size, budgets)
+
+    @classmethod
+    def hideable_whole(
+        cls, size: int, micro_epsilons: Sequence[int], at_most: int | None = None
+    ) -> Iterator[tuple[Self, ...]]:
+        """Yield channels of one form with one budget for a whole set, one channel per level."""
+        yield tuple(cls.of_whole(size, micro, at_most) for micro in micro_epsilons)
+
+    @property
+    def equal_variance(self) -> float:
+        """The mean variance of an item's share, at `planned_share`."""
+        return self.item_variance(planned_share(self.size, self.largest_set))
 
     @property
     def preface(self) -> str:
@@ -93,6 +110,23 @@ def build_whole_set(
     if not fit:
         raise too_small(micro_epsilon, size, "items")
     return min(fit, key=lambda channel: channel.item_variance(planned_share(size, at_most)))
+
+
+def hideable_whole_sets(
+    name: str, size: int, micro_epsilons: Sequence[int], at_most: int | None = None
+) -> Iterator[tuple[Channel, ...]]:
+    """Yield channels of one form with one budget for a whole set, one per level; `auto` tries every mechanism.
+
+    >>> found = hideable_whole_sets("auto", 20, (500_000, 4_000_000))
+    >>> sorted({(channels[0].mechanism, channels[0].form) for channels in found if channels[0].mechanism == "boxes"})
+    ...     # doctest: +ELLIPSIS
+    [('boxes', Integers(count=40)), ...]
+    """
+    families = [family(name, "sets")] if name != AUTO else [REGISTRY[each] for each in names("sets")]
+    for each in families:
+        assert issubclass(each, SetChannel)  # noqa: S101 - the registry says so
+        with suppress(EpsilonError) if name == AUTO else nullcontext():  # there may be too many items for it
+            yield from each.hideable_whole(size, micro_epsilons, at_most)
 
 
 def _whole(cls: type[Channel], size: int, micro_epsilon: int, at_most: int | None) -> SetChannel:

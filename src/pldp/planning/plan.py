@@ -12,7 +12,7 @@ import numpy as np
 from pldp.errors import EpsilonError, EstimateError, PlanError
 from pldp.estimates import Row, estimate
 from pldp.mechanisms import build_stages
-from pldp.mechanisms.arrays import FloatArray
+from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.kinds import BY_KIND
@@ -113,13 +113,19 @@ class Plan(Record):
             next(each for each in self.questions if each.question == question),
         )
         kind, reports = BY_KIND[asked.kind], {level.level: level.reports for level in planned.levels}
-        pairs = zip(asked.levels, asked.channels, strict=True)
-        counts = {
-            (question, level.name): kind.expected_counts(asked, channel, reports.get(level.name, 0.0), planned.shares)
-            for level, channel in pairs
-        }
-        if any(each is None for each in counts.values()):
-            return ()
+        shown = self.survey.level_channel
+        labels = np.eye(len(asked.levels)) if shown is None else label_arrays(shown).matrix()
+        counts: dict[tuple[str, str], Any] = {}
+        for label, chances in zip(asked.levels, labels.tolist(), strict=True):
+            # Where levels are hidden, people of every level show this label.
+            parts = [
+                kind.expected_counts(asked, channel, reports.get(level.name, 0.0) * chance, planned.shares)
+                for level, channel, chance in zip(asked.levels, asked.channels, chances, strict=True)
+                if chance > 0
+            ]
+            if any(each is None for each in parts):
+                return ()
+            counts[question, label.name] = type(parts[0]).merge(parts)
         people = sum(each.reports for each in counts.values())
         try:
             found = estimate(Tally(self.survey, counts, people), question, confidence=confidence)

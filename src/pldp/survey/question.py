@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from pldp.budgets import Level, epsilon_text
@@ -140,7 +141,7 @@ class Question(ABC):
         if entry.hiding is not None and len(set(mechanisms.values())) == 1 and not any(weights.values()):
             candidates = cls.hidden_candidates(entry, next(iter(mechanisms.values())), size, budgets)
             if candidates is not None:
-                return entry.hiding.choose(entry, candidates)
+                return entry.hiding.choose(entry, candidates, cls.planned_variance(entry, size), cls.tells_less(entry))
         channels = []
         for level, budget in zip(entry.levels, budgets, strict=True):
             where = f"{entry.key}, level {level.name}"
@@ -167,6 +168,16 @@ class Question(ABC):
     ) -> Iterator[tuple[Channel, ...]] | None:
         """Yield channels of one form, one per level, among which `hide_level` chooses; `None`: as where levels show."""
         return None
+
+    @classmethod
+    def planned_variance(cls, entry: Entry, size: int) -> Callable[[Channel], float]:  # noqa: ARG003 - others differ
+        """Return the error of a channel by which candidates are compared."""
+        return attrgetter("equal_variance")
+
+    @classmethod
+    def tells_less(cls, entry: Entry) -> str:  # noqa: ARG003 - others know something
+        """Say how a question would tell less about hidden levels, as the end of a sentence."""
+        return ""
 
     @classmethod
     def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:
@@ -251,6 +262,10 @@ class Question(ABC):
     @abstractmethod
     def hideable(self) -> str | None:
         """Return why its levels cannot be hidden, and what to do instead; `None` if they can."""
+
+    def no_table(self) -> str | None:
+        """Return why it cannot be tabulated with other questions, and what to do instead; `None` if it can."""
+        return None
 
     def promises(self, level: int) -> Budgets:
         """Return in micro-ε what a level promises: the budget of each value, or one of the whole answer."""

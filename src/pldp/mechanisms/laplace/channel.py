@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Self
+from typing import Any, Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -114,3 +114,12 @@ class DiscreteLaplace(NumberChannel):
         reported = as_int(output)
         overshoot = Fraction(2 * self.decay, (TOTAL - self.decay) * self.size)
         return self.centre(reported) + overshoot * ((reported == self.size - 1) - (reported == 0))
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Fraction:
+        """The largest ratio at any distance, inside and at a bound; for two values, of nearest to farthest."""
+        inside, others = self.noise, other.noise
+        bound, bounds = ([TOTAL - each.tails[0], *each.tails] for each in (self, other))
+        pairs = [*zip(bound, bounds, strict=True), *(zip(inside, others, strict=True) if self.size > 2 else ())]
+        if not same_value:
+            pairs += [(bound[0], bounds[-1]), *([(inside[0], others[-1])] if self.size > 2 else [])]
+        return max(Fraction(*pair) for pair in pairs)

@@ -12,7 +12,7 @@ solved once, when a survey without weights is built; reading the built survey ne
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -22,6 +22,7 @@ from typing import ClassVar, Final, Self
 from pldp.curves import log_cubic
 from pldp.epsilon import MICRO, Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import Channel
 from pldp.mechanisms.number import NumberChannel
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 
@@ -133,6 +134,14 @@ class Minimax(NumberChannel):
     def noise_at(cls, size: int, micro_epsilon: int) -> float:
         """Return the least worst-case variance as the linear program has it, which is that of nearly all values."""
         return least_noise(micro_epsilon / MICRO) * ((size - 1) / size) ** 2
+
+    @classmethod
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:  # noqa: ARG003
+        """Refuse: every ε has intervals of its own, so that hardly any output of one level can be one of another."""
+        raise EpsilonError(
+            "minimax has other outputs at every level, so that they would show it; name hm, pm or sr, or leave the "
+            "mechanism to auto"
+        )
 
     @cached_property
     def outside(self) -> tuple[int, ...]:

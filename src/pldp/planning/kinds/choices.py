@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build_whole_set, family, names, planned_share
+from pldp.estimates import hidden_item_variance
+from pldp.mechanisms import (
+    LARGEST_EPSILON,
+    MICRO,
+    Channel,
+    Micro,
+    PureChannel,
+    build_whole_set,
+    family,
+    names,
+    planned_share,
+)
 from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
@@ -66,6 +77,17 @@ class PlannedChoices(PlannedKind[Choices]):
         form: SetArrays = arrays(channel)
         variance = form.variance(shares)
         return OneReport(variance, variance, form.forged)
+
+    def hidden_variance(
+        self,
+        question: Choices,
+        channels: Sequence[Channel],
+        label_channel: PureChannel,
+        reports: FloatArray,
+        shares: FloatArray,
+    ) -> FloatArray:
+        """Return the variance of labels pooled by precision, the error of the mix of levels included."""
+        return hidden_item_variance(channels, label_channel, reports / reports.sum(), shares) / reports.sum()
 
     def remarks(self, question: Choices) -> tuple[str, ...]:
         """Name labels without protection."""

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Grid, names
+from pldp.estimates import expected_mean_variance
+from pldp.mechanisms import Channel, Grid, PureChannel, names
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.planning.kinds.kind import Family, Given, OneReport, PlannedKind, as_numbers, earlier_rows, normalise
 from pldp.survey import Number
@@ -102,6 +103,19 @@ class PlannedNumber(PlannedKind[Number]):
         chances = piecewise_arrays(channel).pieces().table()[:-1] @ shares
         sums = np.concatenate([[0.0], np.cumsum(chances / chances.sum())]) * reports
         return OutputCounts(np.diff(np.round(sums)).astype(np.int64))
+
+    def hidden_variance(
+        self,
+        question: Number,
+        channels: Sequence[Channel],
+        label_channel: PureChannel,
+        reports: FloatArray,
+        shares: FloatArray,
+    ) -> FloatArray:
+        """Return the variance of the mean, with that of the mix of levels in it."""
+        people, grid = float(reports.sum()), question.grid
+        variance = expected_mean_variance(channels, label_channel, reports / people, shares)
+        return np.array([variance / people * ((grid.high - grid.low) / 2) ** 2])
 
     def rivals(self, question: Number, channel: Channel) -> tuple[str, ...]:
         """Return all mechanisms for numbers."""

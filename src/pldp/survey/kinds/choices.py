@@ -1,7 +1,7 @@
 """A choice of any number of labels."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Final
@@ -15,6 +15,8 @@ from pldp.mechanisms import (
     SetChannel,
     build_whole_set,
     epsilon_text,
+    hideable,
+    hideable_whole_sets,
     planned_share,
     summed_variances,
 )
@@ -161,6 +163,29 @@ class Choices(LabelQuestion):
         return build_whole_set(mechanism, size, int(budget), at_most, answer_bytes=entry.answer_bytes)
 
     @classmethod
+    def hidden_candidates(
+        cls, entry: Entry, mechanism: str, size: int, budgets: Sequence[Micro | Budgets]
+    ) -> Iterator[tuple[Channel, ...]]:
+        """A bit per label has one form at every level; a whole set, one number of boxes or of chosen labels."""
+        if entry.table.get("budget") == SET:
+            whole = [int(budget) for budget in budgets if not isinstance(budget, tuple)]
+            return hideable_whole_sets(mechanism, size, whole, entry.table.get("at_most"))
+        return hideable(mechanism, size, budgets, domain=cls.domain, per_value=True)
+
+    @classmethod
+    def planned_variance(cls, entry: Entry, size: int) -> Callable[[Any], float]:
+        """Compare channels at the share of a label that is planned for."""
+        share = planned_share(size, entry.table.get("at_most"))
+        return lambda channel: channel.item_variance(share)
+
+    @classmethod
+    def tells_less(cls, entry: Entry) -> str:
+        """Reports with a bit for every label tell about the level with each of them."""
+        return (
+            "" if entry.table.get("budget") == SET else f'; one budget for the whole set (budget = "{SET}") tells less'
+        )
+
+    @classmethod
     def per_value(cls, entry: Entry, budget: Micro | Budgets) -> bool | None:  # noqa: ARG003 - labels differ by budget
         """Whole sets may be protected by any mechanism, labels by one that has a budget for each."""
         return None if entry.table.get("budget") == SET else True
@@ -271,11 +296,8 @@ class Choices(LabelQuestion):
         return compose(int(micro) for micro in each if micro < math.inf)
 
     def hideable(self) -> str | None:
-        """Sets are not estimated from hidden levels yet."""
-        return (
-            "sets of labels cannot be estimated yet where levels are hidden; "
-            "ask a choice of one label, or let reports show the level"
-        )
+        """Shares of labels and of sets are estimated from hidden levels, however they are protected."""
+        return None
 
 
 def _at_most(entry: Entry, size: int) -> int | None:

@@ -1,14 +1,25 @@
 """A number between public bounds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Final, Self
 
 from pldp.budgets import Level
 from pldp.errors import SurveyError
-from pldp.mechanisms import AUTO, FOR_MEANS, Domain, Grid, noise_at, noise_variances
-from pldp.survey.question import Entry, Question, Schema, ref
+from pldp.mechanisms import (
+    AUTO,
+    FOR_DISTRIBUTIONS,
+    FOR_MEANS,
+    Channel,
+    Domain,
+    Grid,
+    Micro,
+    hideable,
+    noise_at,
+    noise_variances,
+)
+from pldp.survey.question import Budgets, Entry, Question, Schema, ref
 from pldp.survey.reading import LONGEST_NAME, fail, naming, read_number, read_text
 from pldp.survey.sharing import Form
 
@@ -122,12 +133,23 @@ class Number(Question):
         extras = {"unit": self.unit, "purpose": self.purpose if self.for_mean else ""}
         return document | {name: text for name, text in extras.items() if text}
 
+    @classmethod
+    def hidden_candidates(
+        cls, entry: Entry, mechanism: str, size: int, budgets: Sequence[Micro | Budgets]
+    ) -> Iterator[tuple[Channel, ...]] | None:
+        """Numbers have one output grid for all levels; `auto` stands for what suits the purpose."""
+        if mechanism == AUTO and entry.table.get("purpose") != MEAN:
+            mechanism = FOR_DISTRIBUTIONS
+        return hideable(mechanism, size, budgets, domain=cls.domain)
+
+    def no_table(self) -> str | None:
+        """Reports for the mean alone show no distribution."""
+        reason = 'it is asked for its mean only (purpose = "mean"); ask with purpose = "distribution"'
+        return reason if self.for_mean else None
+
     def hideable(self) -> str | None:
-        """Means and densities are not estimated from hidden levels yet."""
-        return (
-            "the mean of a number cannot be estimated yet where levels are hidden; "
-            "ask for ranges as a choice of one label, or let reports show the level"
-        )
+        """They can."""
+        return None
 
 
 def _one_of(known: tuple[str, ...], table: Mapping[str, Any], key: str, name: str) -> str:
@@ -146,6 +168,8 @@ def _for_mean(entry: Entry) -> Entry:
             'repeat = "fresh", or with purpose = "distribution"'
         )
     weights = entry.per_level("weights")
+    if entry.hiding is not None and {*entry.mechanisms().values()} == {AUTO} and not any(weights.values()):
+        return entry  # minimax has other outputs at every level
     named = {
         level: FOR_MEANS if mechanism == AUTO and weights[level] is None else mechanism
         for level, mechanism in entry.mechanisms().items()
