@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms import Channel
 
 ALLOCATIONS: Final = ("safe", "paper")
-LEVEL: Final = "scored"
+SCORED_LEVEL: Final = "scored"
 """Name of the one level of a scored question."""
 
 TICKED, UNTICKED = 0, 1
@@ -60,7 +60,7 @@ class ScoredValue:
     safe: tuple[Micro, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Scoring:
     """All values, the budget that was split, and both channels: the paper's and the safe one."""
 
@@ -70,6 +70,12 @@ class Scoring:
     rows: tuple[ScoredValue, ...]
     paper: Channel
     safe: Channel
+
+    def __repr__(self) -> str:
+        kind = "labels of a set" if self.several else "values"
+        return (
+            f"<Scoring of {len(self.rows)} {kind}: {self.levels} levels, ε = {epsilon_text(self.total_micro_epsilon)}>"
+        )
 
     def question(self, name: str, allocation: str = "safe") -> tuple[dict[str, Any], str]:
         """Return the question of a survey file that keeps the budgets, and the ε of its level.
@@ -106,8 +112,12 @@ class Scoring:
                 "nothing that a survey could promise; use the safe allocation"
             )
         texts = [[epsilon_text(micro) for micro in pair] for pair in bounds]
-        spelled = {"sides": {LEVEL: texts}} if self.several else {"budgets": {LEVEL: [text for (text,) in texts]}}
-        weights = {LEVEL: self.paper.weights()}
+        spelled = (
+            {"sides": {SCORED_LEVEL: texts}}
+            if self.several
+            else {"budgets": {SCORED_LEVEL: [text for (text,) in texts]}}
+        )
+        weights = {SCORED_LEVEL: self.paper.weights()}
         return {"mechanism": self.paper.mechanism, **spelled, "weights": weights}, max(finite)
 
 

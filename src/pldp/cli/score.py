@@ -13,7 +13,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from pldp.budgets.scoring import ALLOCATIONS, LEVEL, ScoredValue, Scoring, score_values
+from pldp.budgets import ALLOCATIONS, SCORED_LEVEL, ScoredValue, Scoring, score_values
 from pldp.cli.output import add_json_option, emit, make_table
 from pldp.epsilon import Micro, epsilon_text, micro_epsilon
 from pldp.errors import EpsilonError, UsageError
@@ -273,7 +273,7 @@ def _survey_text(args: argparse.Namespace, scored: Scoring, read: Read) -> str:
         f"title = {_toml(f'Scored question {args.question}')}",
         "",
         "[levels]",
-        f"{LEVEL} = {_toml(epsilon)}",
+        f"{SCORED_LEVEL} = {_toml(epsilon)}",
         "",
         "[[questions]]",
         *(f"{key} = {_toml(entry)}" for key, entry in table.items()),

@@ -71,7 +71,7 @@ def least_noise(epsilon: float) -> float:
     Below ε = 0.5 it is 4/ε², as for every mechanism at its best; beyond 9 it falls as between 8 and 9.
 
     >>> round(least_noise(0.1), 3), round(least_noise(1.1), 3)
-    (400.0, 3.28)
+    (400.0, 3.278)
     """
     return 4 / epsilon**2 if epsilon <= _LEAST_NOISE[0][0] else _known_noise(epsilon)
 
