@@ -72,8 +72,8 @@ __all__ = [
     "RandomizedResponse", "SampledBoxes", "SetChannel", "SquareWave", "Stages", "StochasticRounding", "SubsetSelection",
     "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse", "WeightedResponse", "WindowChannel",
     "as_int", "build", "build_stages", "build_whole_set", "enough_points", "epsilon_text", "family", "hideable",
-    "hideable_whole_sets", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon", "most_accurate",
-    "names", "noise_at", "noise_variances", "places_of", "planned_share", "position", "pure", "read", "read_stages",
+    "hideable_whole_sets", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon",
+    "most_accurate", "names", "noise_at", "noise_variances", "places_of", "planned_share", "position", "pure", "read", "read_stages",
     "report_promise", "round_at_random", "set_of", "suitable", "summed_variances", "value_and_level_epsilon",
     "value_promise",
 ]  # fmt: skip
