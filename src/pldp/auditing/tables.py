@@ -145,7 +145,10 @@ class Response(Direct):
 
 @dataclass(frozen=True)
 class Number(Direct):
-    """A number on a grid: windows (PM, SW), two outputs (SR), both (HM), or noise cut at the bounds (Laplace)."""
+    """A number on a grid: windows (PM, SW), two outputs (SR), both (HM), or noise (Laplace).
+
+    Noise is cut at the bounds or, with outputs `beyond` them, that far away.
+    """
 
     width: int = 0
     inside: int = 0
@@ -154,6 +157,7 @@ class Number(Direct):
     step: int = 0
     noise: tuple[int, ...] = ()
     tails: tuple[int, ...] = ()
+    beyond: int = 0
 
     @property
     def windows(self) -> int:
@@ -163,8 +167,8 @@ class Number(Direct):
     def weight(self, value: int, output: int) -> int:
         """By the part that the output belongs to."""
         if self.noise:
-            distance = abs(output - value)
-            if 0 < output < self.size - 1:
+            distance = abs(output - self.beyond - value)
+            if 0 < output < self.outputs - 1:
                 return self.noise[distance]
             return self.tails[distance - 1] if distance else NUMBER - self.tails[0]
         if output < self.windows:

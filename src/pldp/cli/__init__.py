@@ -26,6 +26,7 @@ VERBS: Final = {
     "store": "look after a collector's database: tokens, rounds, backups",
     "simulate": "write or send the reports that simulated people would send",
     "tally": "count reports, or add up tallies, into one small file",
+    "fuse": "join the reports of several services by a key, and estimate from all of them",
     "estimate": "turn a tally into estimates with errors and intervals",
     "audit": "try to refute every promise of a survey or a mechanism",
     "reproduce": "run the experiments of the papers again and judge their claims",

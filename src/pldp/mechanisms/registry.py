@@ -37,6 +37,7 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "boxes": ("sets", "boxes.channel", "SampledBoxes"),
     "privset": ("sets", "privset.channel", "PrivSet"),
     "laplace": ("numbers", "laplace.channel", "DiscreteLaplace"),
+    "laplace_wide": ("numbers", "laplace.wide", "WideLaplace"),
     "sr": ("numbers", "rounding.channel", "StochasticRounding"),
     "pm": ("numbers", "window.channel", "PiecewiseMechanism"),
     "hm": ("numbers", "hybrid.channel", "HybridMechanism"),

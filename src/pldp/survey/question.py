@@ -263,6 +263,10 @@ class Question(ABC):
     def hideable(self) -> str | None:
         """Return why its levels cannot be hidden, and what to do instead; `None` if they can."""
 
+    def no_table(self) -> str | None:
+        """Return why it cannot be tabulated with other questions, and what to do instead; `None` if it can."""
+        return None
+
     def promises(self, level: int) -> Budgets:
         """Return in micro-ε what a level promises: the budget of each value, or one of the whole answer."""
         return (self.levels[level].micro_epsilon,)

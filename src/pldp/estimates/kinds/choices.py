@@ -1,5 +1,6 @@
 """A choice of several labels: the share of people who have each item, and the frequent sets."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final
 
@@ -13,7 +14,8 @@ from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.sets.hidden import HiddenGroups
 from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
 from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports, put_together
-from pldp.mechanisms.arrays import FloatArray
+from pldp.estimates.tables import ItemAxis, Margin, PlainSide, Side, possible_shares, refuse_ranges
+from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Choices
 from pldp.tallies import Tally
 
@@ -154,3 +156,12 @@ def _hidden(question: Choices, together: HiddenGroups, options: Options) -> Sets
         ),
         **about,
     )
+
+
+def side(tally: Tally, question: Choices, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: its items."""
+    refuse_ranges(question.name, question.kind, edges)
+    own = estimate(tally, question, replace(options, largest=1))
+    about = {"exclusive": False, "notes": own.notes, "homogeneity": own.homogeneity}
+    margin = Margin(question.name, question.values, own.estimates, possible_shares(own.estimates), own.reports, **about)
+    return PlainSide(margin, [ItemAxis(arrays(channel)) for channel in question.channels])

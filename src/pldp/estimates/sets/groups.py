@@ -250,7 +250,7 @@ class ItemGroups(Record):
         alone = (weights**2 / np.maximum(told, 1)).sum(axis=0)
         sizes = np.array([group.reports for group in self.groups])[:, None]
         fixed = (weights**2 / sizes).sum(axis=0) if self.pool == "size" else 1 / self.reports
-        return np.clip(np.round(1 - fixed / np.maximum(alone, 1e-300), 9), 0, 1)
+        return np.asarray(np.clip(np.round(1 - fixed / np.maximum(alone, 1e-300), 9), 0, 1))
 
     def _told(self, patterns: Arrays) -> npt.NDArray[np.bool_]:
         """Return whether each group (rows) has a report that tells about each set."""

@@ -82,6 +82,19 @@ class BoxArrays(SetArrays):
         outputs = (ranks << self.channel.boxes) + drawn
         return np.asarray(outputs.astype(np.min_scalar_type(self.channel.form.count - 1)))
 
+    @property
+    def mark_count(self) -> int:
+        """Items shown, and items told of."""
+        return 2 * self.channel.size
+
+    def marked(self, outputs: Outputs) -> npt.NDArray[np.float32]:
+        """Mark the picked items, and among them those that the answer has."""
+        drawn, boxes, size = outputs.astype(np.int64), self.channel.boxes, self.channel.size
+        places, marks = self._places(drawn >> boxes), np.zeros((len(drawn), 2 * size), np.float32)
+        np.put_along_axis(marks, places, (drawn[:, None] >> np.arange(boxes) & 1).astype(np.float32), axis=1)
+        np.put_along_axis(marks, places + size, np.float32(1), axis=1)
+        return marks
+
     def pattern_counts(self, counts: IntArray, sets: IntArray) -> IntArray:
         """Add up, over all picks that have the items of a set, the answers that show each pattern of them."""
         boxes, items = self.channel.boxes, sets.shape[1]

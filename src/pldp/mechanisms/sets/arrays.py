@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,16 @@ class SetPatterns(ABC):
     def telling(self, items: int) -> float:
         """Return the share of the reports that tell about all of so many given items."""
         return 1.0
+
+    @property
+    def mark_count(self) -> int:
+        """A mark per item that a report shows; behind them, where not every report tells, one per item it tells of."""
+        return self.channel.size
+
+    def marked(self, outputs: Outputs) -> npt.NDArray[np.float32]:
+        """Mark the items whose bit is 1."""
+        form = self.channel.form
+        return rows_of(cast("Bits", form)).expanded(outputs)[:, : self.channel.size]
 
     @abstractmethod
     def pattern_weights(self, sets: IntArray, part: int) -> FloatArray:
@@ -303,7 +313,7 @@ class ItemSetArrays(SetArrays):
             self._squares(np.ones(self.channel.size))[sets],
             self._squares(np.zeros(self.channel.size))[sets],
         )
-        return np.minimum(present.prod(axis=1) - 1, np.minimum(present, absent).prod(axis=1))
+        return np.asarray(np.minimum(present.prod(axis=1) - 1, np.minimum(present, absent).prod(axis=1)))
 
     def showing_all(self, sets: IntArray) -> FloatArray:
         """Multiply over items: p of those that a person has, q of others."""

@@ -142,6 +142,11 @@ class Number(Question):
             mechanism = FOR_DISTRIBUTIONS
         return hideable(mechanism, size, budgets, domain=cls.domain)
 
+    def no_table(self) -> str | None:
+        """Reports for the mean alone show no distribution."""
+        reason = 'it is asked for its mean only (purpose = "mean"); ask with purpose = "distribution"'
+        return reason if self.for_mean else None
+
     def hideable(self) -> str | None:
         """They can."""
         return None
