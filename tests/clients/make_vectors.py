@@ -33,7 +33,7 @@ from pldp.survey import Question, loads, sign
 
 PLAIN, BUDGETED = names("labels", per_value=False), names("labels", per_value=True)
 
-HIDEABLE = (*PLAIN, *(each for each in names("numbers") if each != "minimax"))
+HIDEABLE = (*PLAIN, *names("sets"), *(each for each in names("numbers") if each != "minimax"))
 """Mechanisms whose levels can be hidden."""
 
 CASES = (
@@ -121,7 +121,9 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
     if rng.random() < 0.4:
         document["ask"] = rng.randint(1, count)
     if hidden:
-        document["hide_level"] = {rng.choice(["epsilon", "leak_cap"]): _epsilon(rng, most=6)}
+        key = rng.choice(["epsilon", "leak_cap"])
+        most = 100 if case.startswith("choices ") and key == "leak_cap" else 6  # sets tell much about the level
+        document["hide_level"] = {key: _epsilon(rng, most=most)}
     try:
         return loads(json.dumps(document))
     except SurveyError:
@@ -152,7 +154,15 @@ def _random_set(rng: random.Random, mechanism: str, values: list[str]) -> dict[s
     limit = {"at_most": rng.randint(1, len(values))} if rng.random() < 0.5 else {}
     if mechanism in names("sets", per_value=False) or rng.random() < 0.2:
         return {"budget": "set", **limit}
-    return {**limit, **(_random_fractions(rng, values) if rng.random() < 0.5 else {})}
+    parts = _random_fractions(rng, values) if rng.random() < 0.5 else {}
+    if rng.random() < 0.3:  # each side of some labels has a budget of its own; such sets are not tracked
+        for side in ("ticked", "unticked"):
+            parts[side] = {
+                value: rng.choice(["1/4", "0.9", "1"])
+                for value in values
+                if value not in parts.get("unprotected", ()) and rng.random() < 0.5
+            }
+    return {**limit, **parts}
 
 
 def _random_bounds(rng: random.Random, most: int) -> dict[str, Any]:

@@ -110,8 +110,8 @@ def _choice(name: str, size: int = 8, hide: float | None = None, **keys: Any) ->
     return Case(name, {"values": _labels(size), **keys}, size, hide)
 
 
-def _sets(name: str, size: int = 5, largest: float = 0.5, **keys: Any) -> Case:
-    return Case(name, {"kind": "choices", "values": _labels(size), **keys}, size, largest=largest)
+def _sets(name: str, size: int = 5, largest: float = 0.5, hide: float | None = None, **keys: Any) -> Case:
+    return Case(name, {"kind": "choices", "values": _labels(size), **keys}, size, hide, largest=largest)
 
 
 def _number(name: str, buckets: int | None = None, hide: float | None = None, **keys: Any) -> Case:
@@ -135,6 +135,9 @@ CASES: tuple[Case, ...] = (
     _number("mean of a number", purpose="mean"),
     _number("number, hidden levels", 96, 1.0),
     _number("mean of a number, hidden levels", hide=1.0, purpose="mean"),
+    _sets("set, a budget per box, hidden levels", hide=1.0),
+    _sets("set, one budget, hidden levels", hide=1.0, budget="set"),
+    _sets("set of at most two, one budget, hidden levels", 8, 0.2, hide=1.0, budget="set", at_most=2),
 )
 """What is asked. A new kind, or a new way to ask, needs one line here."""
 

@@ -220,7 +220,6 @@ def test_numbers_outside_are_clipped_where_the_survey_says_so() -> None:
     ("question", "reason"),
     [
         (ITEM, "shares cannot be estimated yet where levels are hidden and labels have budgets of their own"),
-        (SEVERAL, "sets of labels cannot be estimated yet where levels are hidden"),
     ],
 )
 def test_what_cannot_be_hidden_is_refused_with_the_reason_and_a_way_out(question: dict, reason: str) -> None:
@@ -261,14 +260,6 @@ def test_windows_of_different_widths_are_refused_where_levels_are_hidden() -> No
         survey_of(shown, hide_level={"epsilon": 1})
 
 
-@pytest.mark.parametrize("question", [SEVERAL, NUMBER])
-def test_kinds_without_a_part_of_a_total_need_levels_of_their_own(question: dict) -> None:
-    words = f"total_epsilon: question 'q' needs levels of its own: .* kind {question['kind']} is not known yet$"
-    with pytest.raises(SurveyError, match=words):
-        survey_of(question, total_epsilon=3, levels={"a": {"fraction": 1}})
-    assert survey_of({**question, "levels": {"a": 1}}, total_epsilon=4, levels={"a": {"fraction": 1}})
-
-
 def test_channels_with_budgets_per_value_are_not_pure() -> None:
     with pytest.raises(EpsilonError, match="treat values differently"):
         _ = survey_of(ITEM).question("q").pure_channels
@@ -303,9 +294,16 @@ def test_planned_errors_of_budgets_per_value_are_those_of_simulation() -> None:
         for batch in simulate_reports(survey, population, seed=2, rows=people)
     ]
     assert mean_is(ratios, 1.0)
-    assert plan(survey, people).designs == ()
-    with pytest.raises(PlanError, match="there is no best design: .*q.* has a budget for each label"):
-        plan(survey, people).best_survey()
+    assert plan(survey, people).designs[0].split == "given"  # of one question with one total there is no better
+
+
+def test_labels_with_other_fractions_at_other_levels_have_no_designs() -> None:
+    budgets = {"budgets": {"a": ["0.5", "0.5"], "b": ["1", "2"]}, "levels": {"a": 0.5, "b": 2}}
+    survey = survey_of({"name": "q", "values": ["x", "y"], **budgets}, levels={"a": 0.5, "b": 2})
+    with pytest.raises(
+        PlanError, match="there is no best design: .*q.* gives its labels other fractions of ε at other"
+    ):
+        plan(survey, 100).best_survey()
 
 
 def test_sets_are_found_from_a_tally(tmp_path) -> None:

@@ -3,7 +3,7 @@ import { canonical } from "./bytes.js";
 import { largest, microOfPowers, TOTAL } from "./epsilon.js";
 import { odds } from "./explain.js";
 import { FOR_LEVELS, loadMechanisms } from "./mechanisms/registry.js";
-import { check, fields, microOf, namesOf, sumOfLargest } from "./reading.js";
+import { check, fields, microOf as read, namesOf, sumOfLargest } from "./reading.js";
 
 /** Factors by which the output that speaks most for channel a against b changes the odds. */
 const factors = ({ form, total }, pairs) =>
@@ -14,11 +14,13 @@ const sameValue = (a, b) => a.levelOdds?.(b, true) ?? factors(a, [[a.truth, b.tr
 const otherValue = (a, b) =>
 	a.levelOdds?.(b, false) ?? factors(a, [[a.truth, b.other, 1n], [a.other, b.truth, 1n], [a.other, b.other, a.size - 2n]]);
 
+/** An output that is possible on one side only proves it. */
+const microOf = (factors) => (factors.every(([, less]) => less) ? microOfPowers(factors) : Infinity);
 const most = (channels, between) =>
-	Math.max(...channels.flatMap((a) => channels.map((b) => (a === b ? 0 : microOfPowers(between(a, b))))));
+	Math.max(...channels.flatMap((a) => channels.map((b) => (a === b ? 0 : microOf(between(a, b))))));
 const levelLeak = (channels) => most(channels, sameValue);
 const jointEpsilon = (channels, label) =>
-	Math.max(...channels.map((each) => each.promised()), label + Math.max(levelLeak(channels), most(channels, otherValue)));
+	Math.max(...channels.map((each) => (each.whole ?? each.promised)()), label + Math.max(levelLeak(channels), most(channels, otherValue)));
 
 const channelsOf = ({ levels }) => levels.map(({ channel }) => channel);
 
@@ -29,21 +31,26 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 	const names = namesOf(levels);
 	for (const question of questions) {
 		check(canonical(namesOf(question.levels)) === canonical(names), key);
-		const alike = ({ form, truth, family }, _, [first]) =>
-			(truth || family) && family === first.family && canonical(form) === canonical(first.form);
+		const shape = ({ form, picked = "" }) => canonical([form, picked]);
+		const alike = (channel, _, [first]) =>
+			(channel.truth || channel.family || channel.levelOdds) && channel.family === first.family && shape(channel) === shape(first);
 		check(channelsOf(question).every(alike), key);
 	}
 	const outputs = sumOfLargest(questions.map((question) => levelLeak(channelsOf(question))), ask);
-	const label = microOf(epsilon, key);
-	check(mechanism === FOR_LEVELS && outputs + label <= microOf(leak_cap, key, TOTAL), key);
+	const label = read(epsilon, key);
+	check(mechanism === FOR_LEVELS && outputs < Infinity && outputs + label <= read(leak_cap, key, TOTAL), key);
 	const channelOf = await loadMechanisms([mechanism]);
 	const channel = channelOf(key, "label", mechanism, levels.length, weights, [label]);
 	const answers = ask === 1 ? "this answer" : `all ${ask} answers at one level`;
 	return {
 		channel,
-		explain: (question) =>
-			`Your level is hidden: label and ${answers} together change the odds between any two levels at most ` +
-			`${odds(channel.promised() + outputs)};\nlabel and this answer, between any two pairs of answer and level, ` +
-			`at most ${odds(jointEpsilon(channelsOf(question), channel.promised()))}.`,
+		explain: (question) => {
+			const joint = jointEpsilon(channelsOf(question), channel.promised());
+			return (
+				`Your level is hidden: label and ${answers} together change the odds between any two levels at most ` +
+				`${odds(channel.promised() + outputs)};\nlabel and this answer, between any two pairs of answer and level, ` +
+				(joint < Infinity ? `at most ${odds(joint)}.` : "without limit, as some labels are not protected.")
+			);
+		},
 	};
 };

@@ -27,6 +27,11 @@ CURVE_ASSUMES: Final = (
     "for curve and quantiles: people of every level and service have the same distribution (tested; see homogeneity)"
 )
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
+SAME_SUBSETS: Final = (
+    "people of every level, and of every set of services that they gave to, have the same distribution (tested; see "
+    "homogeneity)"
+)
+UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
@@ -57,6 +62,16 @@ CURVE_POOLS: Final = Note(
     "the curve and its quantiles assume that all levels have the same distribution: use the quantiles of the result "
     "that assumes nothing about it",
 )
+CURVE_POOLS_SUBSETS: Final = Note(
+    "curve-pools-levels",
+    "the curve and its quantiles assume that people of all services and levels have the same distribution: use the "
+    "quantiles of the result that assumes nothing about it",
+)
+ONE_REPORT_EACH: Final = Note(
+    "one-report-each",
+    "intervals of quantiles use one report of each person, that of the largest epsilon; the estimates use all of them",
+    "info",
+)
 CONSERVATIVE: Final = Note(
     "conservative-intervals",
     "intervals of quantiles hold for any distribution, with steps, heaps and spikes too, and more often than stated; "
@@ -80,6 +95,12 @@ MEAN_ONLY: Final = Note(
     "neither quantiles nor a curve",
     "info",
 )
+HIDDEN_MEAN: Final = Note(
+    "mean-only",
+    "a service hides the levels of a number: its reports count for the mean, which assumes nothing about how levels "
+    "were chosen; quantiles and a curve from several services need levels that show",
+    "info",
+)
 CURVE_UNFINISHED: Final = Note("no-convergence", "the fit of the curve did not converge")
 ROUGH_ERRORS: Final = Note("few-reports", "too few reports for a normal approximation: errors are rough")
 LABELS_SAY_LITTLE: Final = Note(
@@ -94,6 +115,9 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
+MIX_NOT_USED: Final = Note(
+    "mix-not-used", "tables estimate the mix of levels from the labels: the given one is not used"
+)
 
 FORGED_REPORTS: Final = "forged-reports"
 """Code of the note that says so."""
@@ -182,6 +206,20 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
     text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def bent(question: str, p_value: float) -> Note:
+    """Say that other answers do not change in straight lines along a number, as its ranges assume."""
+    text = (
+        f"shares of other answers do not change in straight lines along {question!r} "
+        f"(p = {p_value:.2g} < {TEST_LEVEL}): those of its ranges are biased, by more than their errors say"
+    )
+    return Note("bent-ranges", text)
+
+
+def no_association(cells: int) -> Note:
+    """Say that there is no association measure."""
+    return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
 
 
 def given_mix(levels: Sequence[str], mix: LevelMix) -> tuple[str, ...]:
@@ -288,6 +326,18 @@ def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
     return (Note(LEVELS_DISAGREE, text),)
 
 
+def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
+    if test is None or not test.rejected:
+        return ()
+    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
+    text = (
+        f"people who gave to different services, or chose other levels, answer differently (p = {test.p_value:.2g} < "
+        f"{TEST_LEVEL}): {advice}"
+    )
+    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
     """Name the levels that have too few reports to be tested."""
     if not levels:
@@ -369,6 +419,12 @@ def sets_not_told(largest: int) -> Note:
         f"reports tell about at most {largest} {'item' if largest == 1 else 'items'} together: supports of larger "
         "sets, and rules among their items, cannot be estimated"
     )
+    return Note("sets-not-told", text, "info")
+
+
+def sets_too_large(largest: int) -> Note:
+    """Say that larger sets are not estimated where levels are hidden."""
+    text = f"where levels are hidden, sets of at most {largest} items are estimated; larger ones were not looked for"
     return Note("sets-not-told", text, "info")
 
 

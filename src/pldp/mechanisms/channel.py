@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -37,7 +37,7 @@ Domain = Literal["labels", "sets", "numbers"]
 """What the values of a channel are."""
 
 Odds = list[tuple[Fraction, int]]
-"""Factors of a likelihood ratio: (ratio, power)."""
+"""Factors of a likelihood ratio: (ratio, power). A ratio is 0 only to the power of −1: there is no limit then."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -268,6 +268,13 @@ class SupportChannel(CategoricalChannel):
         return self._shares("other_weights")
 
     @property
+    def equal_variance(self) -> float:
+        """The mean over values of π(1−π)/(p−q)², π = q + (p−q)/k."""
+        pairs = [(float(p), float(q)) for p, q in zip(self.truth_supports, self.other_supports, strict=True)]
+        said = ((q + (p - q) / self.size, p - q) for p, q in pairs)
+        return sum(share * (1 - share) / contrast**2 for share, contrast in said) / self.size
+
+    @property
     def manipulation(self) -> float:
         """The largest (1−q)/(p−q) of a value."""
         pairs = zip(self.truth_supports, self.other_supports, strict=True)
@@ -384,6 +391,22 @@ def pure(channels: Sequence[Channel]) -> tuple[PureChannel, ...]:
         names = ", ".join(channel.mechanism for channel in channels)
         raise EpsilonError(f"channels must treat all values alike; some of {names} treat values differently")
     return found
+
+
+def largest_odds(pairs: Iterable[tuple[int, int]]) -> Odds:
+    """Return the largest one/two; a pair of zeros cannot occur, and there is no limit where only the second is 0.
+
+    >>> largest_odds([(1, 2), (0, 0), (3, 2)])
+    [(Fraction(3, 2), 1)]
+    >>> largest_odds([(1, 0)])
+    [(Fraction(0, 1), -1)]
+    """
+    most = Fraction(0)
+    for one, two in set(pairs):
+        if one and not two:
+            return [(Fraction(0), -1)]
+        most = max(most, Fraction(one, two or 1))
+    return [(most, 1)]
 
 
 def micro_epsilon_between(least: Fraction, most: Fraction) -> Micro:

@@ -48,14 +48,14 @@ class Plan(Record):
             return f"other designs spend the total in one round, and this survey asks again (repeat = {rule})"
         found = ((question.name, BY_KIND[question.kind].special(question)) for question in self.survey.questions)
         special = next((f"question {name!r} {words}" for name, words in found if words is not None), None)
-        known = "choices of one label with one budget for all of them"
-        return None if special is None else f"other designs are compared for {known}; {special}"
+        return None if special is None else f"other designs keep every level's fraction of the budget, and {special}"
 
     @cached_property
     def designs(self) -> tuple[Design, ...]:
         """Other ways to spend the same total ε per person, best first, the survey as it is among them.
 
-        There are none where a question has budgets per value or is of another kind than `choice`: see `no_designs`.
+        There are none where people are asked again, or labels have other fractions of ε at other levels: see
+        `no_designs`.
         """
         if self.no_designs is not None:
             return ()

@@ -1,6 +1,7 @@
 """Read `hide_level`: which channels hide the level within a cap, and the channel of the label."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pldp.budgets import Level, epsilon_text
@@ -10,6 +11,7 @@ from pldp.mechanisms import (
     LARGEST_TOTAL,
     MICRO,
     Channel,
+    Micro,
     PureChannel,
     RandomizedResponse,
     level_leak,
@@ -38,6 +40,12 @@ KEYS: Final[Mapping[str, Schema]] = {
 """Keys of `hide_level` with their JSON Schema."""
 
 
+_PROVES: Final = (
+    "hide_level: {}: some reports can come at some levels only and would prove the level, whatever hides it; leave the "
+    "same labels unprotected at every level, or none"
+)
+
+
 class Hiding(NamedTuple):
     """What `hide_level` asks for: ε of the label, or a cap on the whole leak about the level, or both."""
 
@@ -53,25 +61,33 @@ class Hiding(NamedTuple):
             return None
         return (self.leak_cap - (self.micro_epsilon or LEAST_LABEL_EPSILON)) // self.questions
 
-    def choose(self, entry: Entry, candidates: Iterable[tuple[Channel, ...]]) -> tuple[Channel, ...]:
-        """Choose channels of one form whose leak stays within the cap: the least leak at about the least error."""
+    def choose(
+        self, entry: Entry, candidates: Iterable[tuple[Channel, ...]], variance: Callable[[Channel], float], advice: str
+    ) -> tuple[Channel, ...]:
+        """Choose channels of one form whose leak stays within the cap: the least leak at about the least error.
+
+        `variance` is the error by which they are compared, `advice` what would tell less where the cap is too small.
+        """
         with naming(entry.key):
             leaks = {channels: level_leak(channels) for channels in candidates}
         if not leaks:
             rule = "must give reports of one form at every level, or their form shows the level"
             fail(f"hide_level: {entry.key}.mechanism", rule, next(iter(entry.mechanisms().values())))
-        allowed = [channels for channels, leak in leaks.items() if self.room is None or leak <= self.room]
+        if min(leaks.values()) == math.inf:
+            raise SurveyError(_PROVES.format(entry.key))
+        room = LARGEST_TOTAL * MICRO if self.room is None else self.room
+        allowed = [channels for channels, leak in leaks.items() if leak <= room]
         if not allowed:
-            least: dict[str, int] = {}
+            least: dict[str, Micro] = {}
             for channels, leak in leaks.items():
                 least[channels[0].mechanism] = min(leak, least.get(channels[0].mechanism, leak))
             known = ", ".join(f"{name} {epsilon_text(leak)}" for name, leak in least.items())
             raise SurveyError(
                 f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {entry.key} tell about "
-                f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}"
+                f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}{advice}"
             )
         with naming(entry.key):
-            return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak)
+            return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak, variance=variance)
 
 
 def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hiding | None:
@@ -116,8 +132,11 @@ def _leak(question: Question) -> int:
     if reason is not None:
         raise SurveyError(f"hide_level: question {question.name}: {reason}")
     try:
-        return level_leak(question.channels)
+        leak = level_leak(question.channels)
     except EpsilonError:
         names = ", ".join(channel.mechanism for channel in question.channels)
         rule = "must give reports of one form at every level, or their form shows the level"
         fail(f"hide_level: question {question.name}.mechanism", rule, names)
+    if leak == math.inf:
+        raise SurveyError(_PROVES.format(f"question {question.name}"))
+    return int(leak)

@@ -2,6 +2,9 @@
 import { largest } from "../epsilon.js";
 import { integers, promise, TOTAL } from "./draws.js";
 
+/** Most buckets beyond each bound. */
+const FARTHEST = 1n << 15n;
+
 export const laplace = (sure, size, decay, peak) => {
 	sure(decay > 0n && decay < TOTAL && peak > 0n && peak < TOTAL && peak % 2n === 0n);
 	const noise = [peak];
@@ -26,4 +29,35 @@ export const laplace = (sure, size, decay, peak) => {
 		return [largest(...pairs)];
 	};
 	return { ...integers(size, pick), family: "laplace", told, levelOdds, width: 1, promised };
+};
+
+/** The same on a grid with so many more buckets beyond both bounds, of which the first has the number 0. */
+export const laplace_wide = (sure, size, beyond, decay, peak) => {
+	sure(beyond > 0n && beyond <= FARTHEST && decay > 0n && decay < TOTAL && peak > 0n && peak < TOTAL && peak % 2n === 0n);
+	const noise = [peak];
+	const farthest = size - 1n + beyond;
+	while (noise.length < farthest) noise.push((noise.at(-1) * decay + TOTAL - 1n) / TOTAL);
+	const tails = [(TOTAL - peak) / 2n];
+	for (const weight of noise.slice(1)) tails.push(tails.at(-1) - weight);
+	const last = tails.at(-1);
+	sure(last > 0n);
+	const ends = [...tails.slice().reverse(), ...tails.map((tail) => TOTAL - tail)];
+	const pick = (value, number) => {
+		let [low, high] = [0, ends.length];
+		while (low < high) {
+			const middle = (low + high) >> 1;
+			if (ends[middle] <= number) low = middle + 1;
+			else high = middle;
+		}
+		const moved = value + BigInt(low) - farthest + beyond;
+		const most = size + 2n * beyond - 1n;
+		return moved < 0n ? 0n : moved < most ? moved : most;
+	};
+	const apart = Number(size - 1n);
+	let worst = [tails[Number(beyond) - 1], last];
+	for (let near = 0; near + apart < noise.length; near++) {
+		const far = noise[near + apart];
+		if (noise[near] * worst[1] > worst[0] * far) worst = [noise[near], far];
+	}
+	return { ...integers(size + 2n * beyond, pick), width: 1, promised: promise(worst) };
 };

@@ -1,6 +1,7 @@
 """A number: its mean, quantiles and density, or its mean alone."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -33,7 +34,8 @@ from pldp.estimates.result import (
     check_confidence,
     normal_reach,
 )
-from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
+from pldp.estimates.tables import Margin, NumberSide, Ranges, Side
+from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Fused, Tally, fused_of
 
@@ -256,15 +258,15 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
     shared["homogeneity"] = tested = fitted.homogeneity
     shared["notes"] = (*levels_disagree(tested, options.pool), *levels_untested(untested_groups(fused)))
     if len(fused.sources) == 1:
-        return _with_curve(shared, fitted, Profile(fused))
-    apart = _pooled_by_size(fused, fitted), Profile(fused, apart=True)
+        return with_curve(shared, fitted, Profile(fused))
+    apart = pool_by_size(fused, fitted), Profile(fused, apart=True)
     if options.pool == "size":
-        return _with_curve(shared, *apart)
-    beside = _with_curve(_of_mean(fused, question, found.by_size or found, "size"), *apart)
+        return with_curve(shared, *apart)
+    beside = with_curve(_of_mean(fused, question, found.by_size or found, "size"), *apart)
     if tested is not None and tested.rejected:
         shared["notes"] += (CURVE_POOLS,)
     shared["assumptions"] += (CURVE_ASSUMES,)
-    return _with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
+    return with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
 
 
 def _hidden(tally: Tally, question: Number, options: Options) -> Result:
@@ -274,11 +276,13 @@ def _hidden(tally: Tally, question: Number, options: Options) -> Result:
         free = MeanResult(**found.free)
         return MeanResult(**found.shared | {"assumption_free": free, "notes": (*found.shared["notes"], MEAN_ONLY)})
     curves = found.curves
-    beside = _with_curve(found.free, curves.free, Profile(curves.reports, apart=True))
-    return _with_curve(found.shared | {"assumption_free": beside}, curves.fitted, Profile(curves.reports))
+    beside = with_curve(found.free, curves.free, Profile(curves.reports, apart=True))
+    return with_curve(found.shared | {"assumption_free": beside}, curves.fitted, Profile(curves.reports))
 
 
-def _with_curve(shared: dict[str, Any], fitted: Density, profile: Profile) -> NumberResult:
+def with_curve(
+    shared: dict[str, Any], fitted: Density, profile: Profile, made: type[NumberResult] = NumberResult
+) -> NumberResult:
     """Return the result with quantiles from this curve, whose intervals come from the profile."""
     notes = {
         CONSERVATIVE: True,
@@ -289,10 +293,10 @@ def _with_curve(shared: dict[str, Any], fitted: Density, profile: Profile) -> Nu
     quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
     errors = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
     noted = shared["notes"] + tuple(note for note, holds in notes.items() if holds)
-    return NumberResult(**shared | {"notes": noted, "standard_error": errors}, density=fitted, profile=profile)
+    return made(**shared | {"notes": noted, "standard_error": errors}, density=fitted, profile=profile)
 
 
-def _pooled_by_size(fused: Fused, fitted: Density) -> Density:
+def pool_by_size(fused: Fused, fitted: Density) -> Density:
     """Return the curves of the levels, added up; that of all people stands in for a level of too few."""
     parts = [fused.only(source.name) for source in fused.sources]
     curves = [density(part, splines=_SPLINES) if part.people >= FEWEST else fitted for part in parts]
@@ -339,3 +343,13 @@ def _moves(fused: Fused, weights: FloatArray) -> float:
     reports = np.array([source.reports for source in fused.sources])
     reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
     return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
+
+
+def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
+    own = estimate(tally, question, replace(options, method=None))
+    if not isinstance(own, NumberResult):
+        raise EstimateError(NO_DENSITY)
+    ranges = Ranges.of(question.name, own.density, edges)
+    margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), own.reports)
+    return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges)

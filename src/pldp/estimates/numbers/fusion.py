@@ -26,8 +26,9 @@ from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
 from pldp.estimates.numbers.log_density import Likelihood
+from pldp.estimates.numbers.sources import source_pieces
 from pldp.estimates.solver.likelihood import Fit, FitProgress, Product, maximise, minus_log, ratio
-from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces, piecewise_arrays
+from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces
 from pldp.tallies import Fused
 
 _CELLS_AT_ONCE: Final = 1 << 17
@@ -65,7 +66,7 @@ class FusedLikelihood:
         self.bounds = fused.bounds
         self.blocks = (slice(0, self.size),)
         self.people = self.reports = fused.people
-        rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
+        rows = [source_pieces(fused, place) for place in range(len(fused.sources))]
         group, self.patterns = _patterns(fused, rows)
         # Tuples with one pattern stand together: their prefix sums stay in the processor's cache.
         self.order = np.argsort(group, kind="stable") if len(self.patterns) > 64 else np.arange(len(group))

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from pldp.estimates.numbers.fusion import em
 from pldp.mechanisms.arrays import FloatArray, Pieces, piecewise_arrays
@@ -209,7 +209,7 @@ class Misfit:
         for _ in range(_MOST_STEPS):
             self.steps += 1
             rows = self._matrix(places)
-            target, multipliers = _solve(rows[:, places], self._linear[places], rules[:, places], right)
+            target, multipliers = self._solve(rows[:, places], places, rules[:, places], right)
             if (target <= 0).any():
                 places, shares = _towards(places, shares, target)
                 continue
@@ -221,6 +221,27 @@ class Misfit:
                 break
             places, shares = np.append(places, entering), np.append(shares, 0.0)
         return Histogram(places, shares, value), max(gap, 0.0)
+
+    def _solve(
+        self, matrix: FloatArray, places: Places, rules: FloatArray, right: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Minimise fᵀKf − 2bᵀf where rules·f = right; return f and the multipliers of the rules.
+
+        K has a block per histogram, and only the share binds them together: f = K⁻¹(b + rulesᵀ·multipliers), block by
+        block. Where few reports cannot tell some of these buckets apart, the whole system is solved at once.
+        """
+        linear, given = self._linear[places], np.column_stack([self._linear[places], rules.T])
+        inverted, which = np.empty_like(given), self._group[places]
+        try:
+            for number in range(self.count):
+                own = np.flatnonzero(which == number)
+                inverted[own] = cho_solve(cho_factor(matrix[np.ix_(own, own)], check_finite=False), given[own])
+            multipliers = np.linalg.solve(rules @ inverted[:, 1:], right - rules @ inverted[:, 0])
+        except np.linalg.LinAlgError:
+            return _solve(matrix, linear, rules, right)
+        found = inverted @ np.append(1.0, multipliers)
+        exact = np.abs(rules @ found - right).max() <= _SAME
+        return (found, multipliers) if exact else _solve(matrix, linear, rules, right)
 
     def _least(self, slope: FloatArray, counted: FloatArray | None, share: float) -> float:
         """Return the least slopeᵀf of all histograms, or of those with this share.

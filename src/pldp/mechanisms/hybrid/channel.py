@@ -16,6 +16,7 @@ from pldp.mechanisms.rounding.channel import StochasticRounding, rounding_weight
 from pldp.mechanisms.window.channel import (
     PiecewiseMechanism,
     common_widths,
+    even_square,
     solvable_width,
     window_square,
     window_weights,
@@ -136,6 +137,14 @@ class HybridMechanism(NumberChannel):
             lower = TOTAL - self.piecewise_weight - upper
             return Fraction(upper if reported > self.piecewise_outputs else lower, TOTAL)
         return Fraction(self.inside if value <= reported < value + self.width else self.outside, TOTAL)
+
+    @property
+    def noise_variance(self) -> float:
+        """Both parts, as often as the coin picks them."""
+        piecewise, rest = self.piecewise_weight, TOTAL - self.piecewise_weight
+        window = even_square(self.size, self.width, self.inside, self.outside)
+        rounded = (rest / (self.step * self.size)) ** 2
+        return self._without_spread((piecewise * window + rest * rounded) / TOTAL)
 
     def unbiased(self, output: Output) -> Fraction:
         """The unbiased number of the part that the output belongs to, given the coin."""

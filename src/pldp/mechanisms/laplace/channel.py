@@ -96,6 +96,19 @@ class DiscreteLaplace(NumberChannel):
             return Fraction(self.noise[distance], TOTAL)
         return Fraction(self.tails[distance - 1] if distance else TOTAL - self.tails[0], TOTAL)
 
+    @property
+    def noise_variance(self) -> float:
+        """From how often each output comes if all values are as frequent."""
+        last = self.size - 1
+        sides = list(accumulate(self.noise))  # of noise of at most 0, 1, … to one side
+        inner = (sides[output] + sides[last - output] - self.peak for output in range(1, last))
+        bound = TOTAL - self.tails[0] + sum(self.tails)
+        chances = [bound, *inner, bound]
+        return self._without_spread(
+            sum(chance * float(self.unbiased(output)) ** 2 for output, chance in enumerate(chances))
+            / (self.size * TOTAL)
+        )
+
     def unbiased(self, output: Output) -> Fraction:
         """The centre of the bucket; at a bound also the mean overshoot. Unbiased up to the rounding of the weights."""
         reported = as_int(output)

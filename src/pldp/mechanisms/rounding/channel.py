@@ -63,6 +63,11 @@ class StochasticRounding(NumberChannel):
         upper = self.first + self.step * value
         return Fraction(upper if output == 1 else TOTAL - upper, TOTAL)
 
+    @property
+    def noise_variance(self) -> float:
+        """C² less the spread of the values, C being the number of both outputs."""
+        return self._without_spread((TOTAL / (self.step * self.size)) ** 2)
+
     def unbiased(self, output: Output) -> Fraction:
         """Plus or minus the same number, 2⁵³/(step·size): (e^ε+1)/(e^ε−1) for the centres of the outermost buckets."""
         return (2 * as_int(output) - 1) * Fraction(TOTAL, self.step * self.size)

@@ -79,6 +79,11 @@ class WindowChannel(NumberChannel):
         """Two weights: in the window of the value or not."""
         return Fraction(self.inside if value <= as_int(output) < value + self.width else self.outside, TOTAL)
 
+    @property
+    def noise_variance(self) -> float:
+        """From the mean square of the outputs of evenly spread values."""
+        return self._without_spread(even_square(self.size, self.width, self.inside, self.outside))
+
     def unbiased(self, output: Output) -> Fraction:
         """(y − middle of all outputs) / slope, in buckets, scaled: exact, as the mean output is linear in the value."""
         slope = Fraction(self.width * (self.inside - self.outside), TOTAL)  # of the mean output, per bucket
@@ -153,6 +158,20 @@ class SquareWave(WindowChannel):
         inside, outside = self.inside / TOTAL, self.outside / TOTAL
         entropy = self.width * inside * math.log(inside) + (self.size - 1) * outside * math.log(outside)
         return 1 / (math.log(self.form.count) + entropy)
+
+
+def even_square(size: int, width: int, inside: int, outside: int) -> float:
+    """Return the mean square of the unbiased number if all values are as frequent; the weights may have any sum.
+
+    Around the middle of all count = size + width − 1 outputs, Σ(2y+1−count)² is count·(count²−1)/3. Every output has
+    the weight `outside`; the windows of the values add inside − outside, and a value's place and its place in the
+    window are independent there: (size² − 1 + width² − 1)/3.
+    """
+    count = size + width - 1
+    window = width * (inside - outside)
+    total = width * inside + (size - 1) * outside
+    squares = outside * count * (count**2 - 1) / 3 + window * (size**2 + width**2 - 2) / 3
+    return squares * total / (window * size) ** 2
 
 
 def solvable_width(size: int, ideal: float) -> int:

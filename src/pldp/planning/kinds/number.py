@@ -26,7 +26,12 @@ class PlannedNumber(PlannedKind[Number]):
         """Return the shares of the buckets: equal by default, given, or as even as a given mean allows."""
         grid: Grid = question.grid
         if given is None or isinstance(given, str):
-            return np.full(grid.size, 1 / grid.size)
+            shares = np.full(grid.size, 1.0)
+            if (
+                question.for_mean
+            ):  # numbers between the bounds are rounded to points, and both bounds have one side only
+                shares[[0, -1]] = 0.5
+            return np.asarray(shares / shares.sum())
         if not isinstance(given, Mapping):
             return normalise(question, given, grid.size)
         if given.keys() == {"mean"}:
@@ -111,10 +116,6 @@ class PlannedNumber(PlannedKind[Number]):
         people, grid = float(reports.sum()), question.grid
         variance = expected_mean_variance(channels, label_channel, reports / people, shares)
         return np.array([variance / people * ((grid.high - grid.low) / 2) ** 2])
-
-    def special(self, question: Number) -> str | None:
-        """Its error is not one of shares."""
-        return "is a number"
 
     def rivals(self, question: Number, channel: Channel) -> tuple[str, ...]:
         """Return all mechanisms for numbers."""
