@@ -367,10 +367,21 @@ class Tiers(Table):
         return Counter(zip(self.chosen, self.other, strict=True))
 
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
-        """A set with the one value and not the other; without both it tells nothing."""
-        if other is not self:
-            raise AuditError("levels whose labels have budgets of their own cannot be hidden")
-        return [self.column(one)] if one != two else [(1, 1, 1)]
+        """A set with the one value and not the other; without both it tells nothing, unless the levels differ."""
+        if other is self:
+            return [self.column(one)] if one != two else [(1, 1, 1)]
+        assert isinstance(other, Tiers)  # noqa: S101
+        if self.chosen != other.chosen:
+            raise AuditError("sets of different sizes show the level")
+        ratios = []
+        for value in range(self.size):
+            noise, again = (each.chosen[value] * each.other[value] for each in (self, other))
+            least = NUMBER // max(1, self.count[self.chosen[value], self.other[value]] - 1)
+            uneven = least + 2 * self.chosen[value] - 2
+            ratios.append((noise, again, 1))  # a set of this value's tier, without both
+            if value == one:
+                ratios.append(((self.kept + noise) * uneven, (again + other.kept * (one == two)) * least, 1))
+        return [reduce(larger, (ratio for ratio in ratios if ratio[0]), (1, 1, 1))]
 
     def check(self) -> str | None:
         """Weights must leave the truth something, and sets must leave out some value of their tier."""

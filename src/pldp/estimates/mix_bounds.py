@@ -96,7 +96,7 @@ class MixBounds(Record):
     @property
     def nothing(self) -> bool:
         """Whether nothing is known."""
-        return not self.low.any() and bool((self.high == 1).all())
+        return not bool(self.low.any() or (self.high < 1).any())
 
     @cached_property
     def corners(self) -> FloatArray:

@@ -28,6 +28,7 @@ from pldp.errors import EstimateError, SimulationError
 from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.honest import Coarse, Honest, PairLaw, Range, group_outputs
+from pldp.mechanisms.laws import CellLaw, SupportLaw
 from pldp.mechanisms.marks import Marked, output_groups
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
@@ -312,9 +313,27 @@ class LabelArrays(PieceArrays):
         """Draw how often each output comes (or each bit is 1) from so many people per value, all at once."""
         raise SimulationError(f"there is no sampler of counts for {self.channel.mechanism}")
 
-    def ones(self, cells: Cells) -> npt.NDArray[np.intp] | None:
-        """Return, for every cell, the number of supported values where the common factor of L depends on it."""
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """Return how likely every cell is, comparable between levels: here all cells are of one class."""
+        count = self.channel.form.count if cells is None else cells.shape[1]
+        return CellLaw.of(np.zeros(count, np.intp), 1, low=self.low, step=self.step)
+
+    def value_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the weights of values in low and step of `cell_law`, where they are not 1."""
         return None
+
+    def statistic(self, support: FloatArray) -> FloatArray:
+        """Return what makes shares, in the same way at every level, of the reports that support each value."""
+        return support
+
+    def support_law(self) -> SupportLaw:
+        """Return the mean of the statistic."""
+        return SupportLaw.of(self.channel.size, constant=self.other_support, slope=self.contrast)
+
+    def statistic_covariance(self, shares: FloatArray) -> FloatArray:
+        """Return the covariance of the statistic of one report if these shares were true."""
+        contrast = np.broadcast_to(np.asarray(self.contrast), len(shares))
+        return np.asarray(self.covariance(shares) * np.outer(contrast, contrast))
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
@@ -454,6 +473,10 @@ class PersonalArrays(LabelArrays):
 
 class ByValue(LabelArrays):
     """Array forms whose low and step belong to the value: L_cj = low_j + step_j where cell c supports j."""
+
+    def value_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return low and step."""
+        return np.asarray(self.low), np.asarray(self.step)
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell."""
