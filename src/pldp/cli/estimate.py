@@ -102,7 +102,7 @@ def _run(args: argparse.Namespace) -> None:
 
 
 def _options(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of the estimate; refuse those that tables do not have, and ranges without a table."""
+    """Return the options that were given, read; refuse what does not apply to the tables that are asked for."""
     options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
     if args.known is not None and not args.groups:
         options["known"] = read_known(args.known)
