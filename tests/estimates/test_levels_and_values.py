@@ -125,7 +125,9 @@ def test_the_claim_notices_a_test_of_three_times_the_rate() -> None:
     assert not is_rare(found)
 
 
-@pytest.mark.parametrize(("mechanism", "label"), [("krr", "1"), ("sue", "0.3"), ("oue", "0.3"), ("lh", "1"), ("iprr", "1")])
+@pytest.mark.parametrize(
+    ("mechanism", "label"), [("krr", "1"), ("sue", "0.3"), ("oue", "0.3"), ("lh", "1"), ("iprr", "1")]
+)
 def test_the_test_of_hidden_levels_has_the_power_that_it_states(mechanism: str, label: str) -> None:
     """At the difference that it states for the value where that is hardest to notice, it rejects 4 times in 5."""
     people = 40_000 if label == "1" else 60_000

@@ -17,7 +17,13 @@ QUESTION: dict[str, Any] = {"name": "q", "values": ["a", "b", "c"]}
 
 def hide(hidden: dict[str, Any], *questions: dict[str, Any]) -> pldp.Survey:
     levels = {"strict": 0.5, "middle": 1, "open": 2}
-    document = {"pldp": 1, "title": "t", "levels": levels, "hide_level": hidden, "questions": [*questions] or [QUESTION]}
+    document = {
+        "pldp": 1,
+        "title": "t",
+        "levels": levels,
+        "hide_level": hidden,
+        "questions": [*questions] or [QUESTION],
+    }
     survey = pldp.Survey.read(document)
     again = pldp.Survey.read(dict(survey.document))
     assert again == survey  # what is spelled out says the same

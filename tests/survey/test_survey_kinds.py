@@ -219,7 +219,6 @@ def test_numbers_outside_are_clipped_where_the_survey_says_so() -> None:
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
-        (ITEM, "shares cannot be estimated yet where levels are hidden and labels have budgets of their own"),
         (SEVERAL, "sets of labels cannot be estimated yet where levels are hidden"),
         (NUMBER, "the mean of a number cannot be estimated yet where levels are hidden"),
     ],
