@@ -145,7 +145,7 @@ def most_accurate(
     answer_bytes: int = ANSWER_BYTES,
     *,
     alike: float = ALIKE,
-    rank: Callable[[Sequence[SomeChannel]], int] = blocks,
+    rank: Callable[[Sequence[SomeChannel]], float] = blocks,
 ) -> tuple[SomeChannel, ...]:
     """Return the most accurate of several sets of channels, one channel per level, whose answers are short enough.
 

@@ -199,7 +199,7 @@ def _read_question(
     tracked: bool,
     answer_bytes: int,
 ) -> Question:
-    table = entry if isinstance(entry, dict) else read_table(entry, key, ())
+    table: Mapping[str, Any] = entry if isinstance(entry, dict) else read_table(entry, key, ())
     kind = table.get("kind", DEFAULT_KIND)
     check_known(kind, f"{key}.kind", KINDS)
     made = KINDS[kind]

@@ -342,7 +342,7 @@ def joint_likelihood(
     found = [maximise(model, start, gap, progress=progress) for start in beginnings[:starts]]
     best = max(found, key=lambda fit: fit.log_likelihood)
     agree = all(best.log_likelihood - other.log_likelihood <= AGREE * model.reports for other in found)
-    (shares, corners), slope = model.split(best.shares), best.slope[model.blocks[0]]
+    (shares, corners), slope = (best.shares[block] for block in model.blocks), best.slope[model.blocks[0]]
     return HiddenFit(model, replace(best, shares=shares.copy(), slope=slope), corners.copy(), agree)
 
 
