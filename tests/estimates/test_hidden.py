@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import inf
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from pldp import tally
 from pldp.errors import EstimateError
 from pldp.estimates import frequencies, norm_sub
 from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.item_dependence import ItemDependence
 from pldp.estimates.shares.joint import HiddenLikelihood, joint_likelihood
 from pldp.mechanisms import Bits, Channel, RandomizedResponse, family, hideable, micro_epsilon, names
 from pldp.simulate import Population, simulate_reports
@@ -214,6 +216,26 @@ def test_an_impossible_mix_of_levels_is_projected_and_said() -> None:
     found = moments(HiddenReports.of(channels, label_channel, counts))
     assert found.projected_levels
     assert np.isfinite(found.shares).all()
+
+
+@pytest.mark.parametrize("mechanism", ["iprr", "subset_items"])
+def test_an_open_value_that_nobody_reports_ends_the_fit_at_once_and_has_an_error(mechanism: str) -> None:
+    """Noise never names it, so that its share has no curvature: it must not push a level out of the mix."""
+    budgets = [(micro // 2, micro, micro, inf) for micro in (10**6, 2 * 10**6)]
+    channels = list(next(hideable(mechanism, 4, budgets, per_value=True)))
+    label, shares = RandomizedResponse.of(2, 10**6), np.array([0.5, 0.3, 0.2, 0.0])
+    hidden = HiddenReports.of(
+        channels, label, hidden_counts(channels, label, shares, [0.5, 0.5], 20_000, np.random.default_rng(1))
+    )
+    fit, by_moments = joint_likelihood(hidden), moments(hidden)
+    assert fit.fit.converged
+    assert fit.fit.steps < 30
+    assert fit.shares[3] < 1e-6
+    free = ItemDependence.of(hidden, fit.shares, fit.levels)
+    for each in (fit, by_moments, free):
+        errors = np.sqrt(np.diag(each.covariance))
+        assert (errors > 0).all()
+        assert (np.abs(each.shares - shares) < 5.1 * errors).all()
 
 
 def test_no_reports_get_one_clear_line() -> None:

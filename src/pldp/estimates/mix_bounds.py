@@ -91,7 +91,7 @@ class MixBounds(Record):
     @property
     def known(self) -> bool:
         """Whether the mix is known exactly."""
-        return self.corners.shape[1] == 1
+        return bool(self.corners.shape[1] == 1)
 
     @property
     def nothing(self) -> bool:

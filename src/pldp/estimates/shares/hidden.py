@@ -121,6 +121,9 @@ class Moments(Record):
         """
         hidden, taken = self.hidden, self._taken_by_labels
         feasible, rho = norm_sub(self.shares), norm_sub(self.levels)
+        # A label without protection that nobody reported counts as half a report, not as certainty.
+        by_chance = self.law.constant + self.law.loading @ feasible
+        feasible = np.where(by_chance > 0, feasible, np.maximum(feasible, 0.5 / (hidden.reports * self.law.slope)))
         given_level = level_means(hidden.law, feasible)
         label = hidden.label_matrix
         both = np.zeros((hidden.size, hidden.size))

@@ -74,6 +74,9 @@ class ItemDependence(Dependence):
             mixed = np.outer(self._added(place, sums), constant)
             total -= mixed + mixed.T
             total += each.reports * np.outer(constant, constant)
+        # What nobody reported, and noise cannot make, counts as half a report: it is not certain that nobody has it.
+        own = [np.sum(weights[:, None] / self.hidden.law.slope, axis=0) for weights in self.hidden.mix.inverse.T]
+        total[np.diag_indices(len(total))] += 0.5 * (self.hidden.support() == 0) * np.max(np.square(own), axis=0)
         return np.asarray((total / reports - np.outer(self.shares, self.shares)) / reports)
 
     def _added(self, label: int, statistic: FloatArray | None) -> FloatArray:

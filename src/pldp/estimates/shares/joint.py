@@ -218,9 +218,9 @@ class HiddenLikelihood:
         if any(label.group.outputs is not None for label in self._labels):
             found = self.reports * self._outer(point, self.weights)
         else:
-            # An impossible output counts as half a report, not as certainty.
-            cells = [np.where(cell > 0, cell, 0.5 / self.hidden.reports) for cell in self._cells]
-            total = sum(float(cell.sum()) for cell in cells)
+            # An output that cannot come, or hardly ever, counts as half a report, not as certainty.
+            total = sum(float(cell.sum()) for cell in self._cells)
+            cells = [np.maximum(cell, 0.5 * total / self.hidden.reports) for cell in self._cells]
             found = self.hidden.reports * self._outer(point, [cell / total for cell in cells], cells=cells)
         found[self.blocks[1], self.blocks[1]] += self._pseudo_products(point, self.reports * self._pseudo_weights)
         return found
@@ -342,7 +342,7 @@ def joint_likelihood(
     found = [maximise(model, start, gap, progress=progress) for start in beginnings[:starts]]
     best = max(found, key=lambda fit: fit.log_likelihood)
     agree = all(best.log_likelihood - other.log_likelihood <= AGREE * model.reports for other in found)
-    (shares, corners), slope = model.split(best.shares), best.slope[model.blocks[0]]
+    (shares, corners), slope = (best.shares[block] for block in model.blocks), best.slope[model.blocks[0]]
     return HiddenFit(model, replace(best, shares=shares.copy(), slope=slope), corners.copy(), agree)
 
 
