@@ -39,6 +39,10 @@ QUESTIONS: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "choice, some values unprotected": ({"values": FRUIT, "unprotected": ["apple"]}, "pear"),
     "set": ({"kind": "choices", "values": FRUIT}, ["pear", "fig"]),
     "set, budgets per item": ({"kind": "choices", "values": FRUIT, "fractions": {"fig": "1/2"}}, ["pear", "fig"]),
+    "set, ticked and not ticked apart": (
+        {"kind": "choices", "values": FRUIT, "ticked": {"fig": "1/2"}, "unticked": {"pear": "1/2"}},
+        ["pear", "fig"],
+    ),
     "set, one budget": ({"kind": "choices", "values": FRUIT, "budget": "set"}, ["pear", "fig"]),
     "set of at most two": ({"kind": "choices", "values": FRUIT, "budget": "set", "at_most": 2}, ["pear", "fig"]),
     "number": ({"kind": "number", "low": 0, "high": 10, "buckets": 40}, 4.5),

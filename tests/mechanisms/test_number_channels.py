@@ -25,10 +25,14 @@ from pldp.mechanisms import (
     StochasticRounding,
     WindowChannel,
     build,
+    family,
     micro_epsilon,
     names,
+    noise_at,
+    noise_variances,
     read,
 )
+from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.mechanisms.continuous import CONTINUOUS, Continuous
 from pldp.mechanisms.response.channel import TOTAL
 
@@ -252,3 +256,17 @@ def test_bad_channels_and_numbers_are_refused() -> None:
     assert [Grid(0, 1, 4).index(number) for number in (0, 0.25, 1)] == [0, 1, 3]
     with pytest.raises(NotImplementedError):
         WindowChannel.of(4, 1)
+
+
+@pytest.mark.parametrize("mechanism", names("numbers"))
+@pytest.mark.parametrize(("size", "micro"), [(17, 300_000), (16, 1_100_000), (33, 2_900_000)])
+def test_noise_by_formula_is_that_of_the_arrays(mechanism: str, size: int, micro: int) -> None:
+    """The split of a total rests on it, and needs the standard library only."""
+    channel = family(mechanism).build(size, micro)
+    form = piecewise_arrays(channel)
+    numbers = form.unbiased()
+    squares, means = (form.pieces().expectation(each) for each in (numbers**2, numbers))
+    exact = float((squares - means**2).mean())
+    assert noise_variances([channel]) == [pytest.approx(exact, rel=1e-9)]
+    assert noise_at(mechanism, size, micro) == pytest.approx(exact, rel=0.01)  # minimax knows it without being built
+    assert noise_at(mechanism, size, micro // 2) > 1.5 * exact  # the twin: half of the ε is no such number

@@ -33,7 +33,7 @@ from pldp.estimates import (
 from pldp.mechanisms import REGISTRY, build, build_stages
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Partitions, Population, simulate
-from pldp.tallies import Asked, BitCounts, HiddenLevels, ItemColumns, OutputCounts, PairCounts, fused_of
+from pldp.tallies import Asked, BitCounts, HiddenLevels, ItemColumns, OutputCounts, TableCounts, fused_of
 
 SIZE = 1000
 MOST_LINES = 5
@@ -174,6 +174,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "row of an audit": (lambda: pldp.audit("krr", samples=0).rows[0], lambda: pldp.audit("oue", samples=0).rows[0]),
     "population": (lambda: Population.of_shares(survey(), 100), lambda: Population.of_shares(survey(), 100, seed=1)),
     "partitions": (lambda: Partitions(survey(), 100), lambda: Partitions(survey(), 101)),
+    "scoring": (lambda: scored(9), lambda: scored(8)),
     "service": (lambda: service(1), lambda: service(2)),
     "fused": (lambda: pldp.fuse([service(1)]), lambda: pldp.fuse([service(2)])),
     "source": (lambda: pldp.fuse([service(1)]).sources[0], None),
@@ -187,7 +188,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     ),
     "counts of pairs": (
         lambda: next(iter(commute().pairs.values())),
-        lambda: PairCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
+        lambda: TableCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
     ),
     "columns of items": (lambda: ItemColumns.of_rows(rows(9), SIZE), lambda: ItemColumns.of_rows(rows(8), SIZE)),
     "fit": (
@@ -210,6 +211,10 @@ def rounds() -> list[pldp.Result]:
     return [pldp.estimate(commute(seed=seed), "mode") for seed in (1, 2, 3)]
 
 
+def scored(epsilon: int) -> pldp.budgets.Scoring:
+    return pldp.budgets.score_values({"a": [9, 9], "b": [4, 5], "c": [3, 3]}, epsilon * 1_000_000)
+
+
 def service(seed: int) -> pldp.Service:
     outputs = np.random.default_rng(seed).integers(0, 2, SIZE)
     return pldp.Service("one", build("sr", SIZE, 1_000_000), np.arange(SIZE), outputs)
@@ -227,7 +232,7 @@ PARTS = {
     "Bits", "Bound", "Called", "ChangeTest", "Choice", "Choices", "Exact", "FrameService", "Grid", "GroupReports",
     "GroupShares", "Homogeneity", "Integers", "LevelShare", "Note", "Places", "Rates", "Rule", "SetSupports",
     "Signature", "Spend", "Timing", "Answer", "AuditSettings", "JavaScript", "Options", "OutputColumns",
-    "Question", "Number", "Forgery", "ForgeryTest",
+    "Question", "Number", "Forgery", "ForgeryTest", "ScoredValue", "Share",
 }  # fmt: skip
 """Small ones, options, and those that are seen within others."""
 

@@ -20,6 +20,7 @@ VERBS: Final = {
     "demo": "32,561 people choose among four levels; compare estimates with the truth",
     "survey": "check, compile and sign survey files",
     "plan": "say what errors to expect, and which design is best, before asking",
+    "score": "turn people's scores of how sensitive values are into budgets, and into the questions of a survey",
     "serve": "collect reports over HTTP: a page to answer on, a dashboard, a durable store",
     "send": "send reports to a collector",
     "store": "look after a collector's database: tokens, rounds, backups",

@@ -115,6 +115,9 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
+TABLE_WITHOUT_MIX: Final = Note(
+    "mix-not-used", "tables estimate the mix of levels from the labels: the given one is not used"
+)
 
 FORGED_REPORTS: Final = "forged-reports"
 """Code of the note that says so."""
@@ -205,6 +208,20 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
+def bent(question: str, p_value: float) -> Note:
+    """Say that other answers do not change in straight lines along a number, as its ranges assume."""
+    text = (
+        f"shares of other answers do not change in straight lines along {question!r} "
+        f"(p = {p_value:.2g} < {TEST_LEVEL}): those of its ranges are biased, by more than their errors say"
+    )
+    return Note("bent-ranges", text)
+
+
+def no_association(cells: int) -> Note:
+    """Say that there is no association measure."""
+    return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
+
+
 def given_mix(levels: Sequence[str], mix: LevelMix) -> tuple[str, ...]:
     """Return what a result assumes about the mix of hidden levels, where something about it was given."""
     if mix.bounds.nothing:
@@ -225,14 +242,15 @@ def mix_contradicted(mix: LevelMix) -> tuple[Note, ...]:
     return (Note("mix-contradicted", text),)
 
 
-def weak_test(test: Homogeneity | None) -> tuple[Note, ...]:
-    """Say that a test which did not reject says little, where it does."""
-    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK:
+def weak_test(test: Homogeneity | None, whole: float = 1.0, unit: str | None = None) -> tuple[Note, ...]:
+    """Say that a test which did not reject says little, where it does; of numbers with this range, in their unit."""
+    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK * whole:
         return ()
+    amount = f"{100 * test.noticed:.0f} percentage points" if unit is None else f"{test.noticed:.3g} {unit}".rstrip()
     least = (
         "no difference between levels would be noticed reliably"
-        if test.noticed >= 1
-        else f"only differences between levels from {100 * test.noticed:.0f} percentage points on are noticed reliably"
+        if test.noticed >= whole
+        else f"only differences between levels from {amount} on are noticed reliably"
     )
     text = f"labels and reports say little about whether levels depend on answers: {least}"
     return (Note("weak-test", text, "info"),)
@@ -401,6 +419,12 @@ def sets_not_told(largest: int) -> Note:
         f"reports tell about at most {largest} {'item' if largest == 1 else 'items'} together: supports of larger "
         "sets, and rules among their items, cannot be estimated"
     )
+    return Note("sets-not-told", text, "info")
+
+
+def sets_too_large(largest: int) -> Note:
+    """Say that larger sets are not estimated where levels are hidden."""
+    text = f"where levels are hidden, sets of at most {largest} items are estimated; larger ones were not looked for"
     return Note("sets-not-told", text, "info")
 
 

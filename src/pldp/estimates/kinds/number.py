@@ -1,6 +1,7 @@
 """A number: its mean, quantiles and density, or its mean alone."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from pldp.estimates.notes import (
 )
 from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density, pool_densities
 from pldp.estimates.numbers.dependence import untested_groups
+from pldp.estimates.numbers.hidden_estimate import estimate_hidden
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.options import SHARED, Options
@@ -32,11 +34,12 @@ from pldp.estimates.result import (
     check_confidence,
     normal_reach,
 )
-from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
+from pldp.estimates.tables import Margin, NumberSide, Ranges, Side
+from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Fused, Tally, fused_of
 
-OPTIONS: Final = (*SHARED, "method")
+OPTIONS: Final = (*SHARED, "method", "mix")
 
 METHODS: Final = {
     "weights": "unbiased, pooled by {pool}",
@@ -85,8 +88,8 @@ class _OfNumber(Result):
 
     @property
     def fitted(self) -> bool:
-        """Whether the mean is that of a fitted density."""
-        return self.mean.method == "fitted"
+        """Whether the mean is that of a fitted density, or rests on a fitted mix of hidden levels."""
+        return self.mean.method == "fitted" or bool(self.levels)
 
     def lead(self, confidence: float | None = None) -> None:
         """Mean and quantiles are not compared."""
@@ -239,6 +242,8 @@ class NumberResult(_OfNumber):
 
 def estimate(tally: Tally, question: Number, options: Options) -> Result:
     """Return the mean, and quantiles and density unless only the mean was asked for."""
+    if tally.survey.level_channel is not None:
+        return _hidden(tally, question, options)
     fused = fused_of(tally, question.name)
     method = cast("MeanMethod", options.method or "weights")
     found = mean(fused, method=method, target=options.target, pool=options.pool)
@@ -262,6 +267,17 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
         shared["notes"] += (CURVE_POOLS,)
     shared["assumptions"] += (CURVE_ASSUMES,)
     return with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
+
+
+def _hidden(tally: Tally, question: Number, options: Options) -> Result:
+    """Return the same where levels are hidden."""
+    found = estimate_hidden(tally, question, options)
+    if found.curves is None:
+        free = MeanResult(**found.free)
+        return MeanResult(**found.shared | {"assumption_free": free, "notes": (*found.shared["notes"], MEAN_ONLY)})
+    curves = found.curves
+    beside = with_curve(found.free, curves.free, Profile(curves.reports, apart=True))
+    return with_curve(found.shared | {"assumption_free": beside}, curves.fitted, Profile(curves.reports))
 
 
 def with_curve(
@@ -327,3 +343,13 @@ def _moves(fused: Fused, weights: FloatArray) -> float:
     reports = np.array([source.reports for source in fused.sources])
     reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
     return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
+
+
+def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
+    own = estimate(tally, question, replace(options, method=None))
+    if not isinstance(own, NumberResult):
+        raise EstimateError(NO_DENSITY)
+    ranges = Ranges.of(question.name, own.density, edges)
+    margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), own.reports)
+    return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges)

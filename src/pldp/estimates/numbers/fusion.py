@@ -25,6 +25,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
+from pldp.estimates.numbers.log_density import Likelihood
 from pldp.estimates.numbers.sources import source_pieces
 from pldp.estimates.solver.likelihood import Fit, FitProgress, Product, maximise, minus_log, ratio
 from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces
@@ -61,6 +62,7 @@ class FusedLikelihood:
     def __init__(self, fused: Fused) -> None:
         self.fused = fused
         self.size = fused.size
+        self.copies = 1
         self.bounds = fused.bounds
         self.blocks = (slice(0, self.size),)
         self.people = self.reports = fused.people
@@ -238,7 +240,7 @@ def likelihood_fit(fused: Fused | FusedLikelihood, *, progress: FitProgress | No
 
 
 def em(
-    fused: Fused | FusedLikelihood, *, smoothing: bool, most_steps: int = 10_000, progress: FitProgress | None = None
+    fused: Fused | Likelihood, *, smoothing: bool, most_steps: int = 10_000, progress: FitProgress | None = None
 ) -> Fit:
     """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
 
@@ -248,7 +250,7 @@ def em(
     Reference: Li, Wang, Lopuhaä-Zwakenberg, Li, Škorić, "Estimating Numerical Distributions under Local Differential
     Privacy" (2020).
     """
-    model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
+    model = FusedLikelihood(fused) if isinstance(fused, Fused) else fused
     shares, steps, converged = model.uniform, 0, False
     scores, remaining = model.scores(shares), np.inf
     while steps < most_steps and not converged:
