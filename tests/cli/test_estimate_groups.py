@@ -68,7 +68,7 @@ REFUSED = {
     "broken": (("town.tally", "--known", "broken.json"), "--known: broken.json, line 1: not valid JSON"),
     "no pair": (("sea.tally", "--question", "mode", "--known", "late:yes=0.2,no=0.8"), "not tallied as a pair"),
     "table": (
-        ("town.tally", "--pair", "late", "mode", "--known", "late:yes=0.2,no=0.8"),
+        ("town.tally", "--pair", "late,mode", "--known", "late:yes=0.2,no=0.8"),
         "--known does not apply to two-way tables",
     ),
     "one group": (("--groups", "town=town.tally"), "--groups must be two or more different names with their tallies"),

@@ -11,10 +11,12 @@ from scipy import stats
 
 from helpers.claims import FALSE_ALARM, Z, mean_is, runs
 from helpers.samples import counts_of, law, sample, zipf
+from helpers.tables import pair_counts
 from pldp import estimate, tally
 from pldp.collector.answers import ClosedRounds, overview
 from pldp.errors import EstimateError
 from pldp.estimates import Homogeneity, agreement, power
+from pldp.estimates.cross import two_way
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.shares import pooling
 from pldp.estimates.shares.dependence import Dependence
@@ -22,11 +24,12 @@ from pldp.estimates.shares.hidden import HiddenReports, moments
 from pldp.estimates.shares.item_dependence import ItemDependence
 from pldp.estimates.shares.joint import joint_likelihood
 from pldp.estimates.shares.pooling import Pooled, homogeneity_test
-from pldp.estimates.tables import PairGroup, Table, two_way
+from pldp.estimates.tables import PairGroup, Table, augment
 from pldp.mechanisms import Channel, ItemSet, RandomizedResponse, family, hideable, micro_epsilon, names
+from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, perturb_item_sets, simulate_reports
 from pldp.survey import Survey, loads
-from pldp.tallies import PairCounts, Tally
+from pldp.tallies import Tally
 
 LABELS = names("labels")
 PARTS = (0.75, 1, 1, 1)  #: of the level's ε, where a mechanism takes a budget per value
@@ -372,9 +375,10 @@ def test_the_covariance_of_a_table_is_that_of_its_cells() -> None:
     """Its diagonal is the variance that tables state; cells of k-RR are those of one multinomial, inverted."""
     first, second = (RandomizedResponse.of(size, 1_000_000) for size in (2, 3))
     shares = np.array([[0.3, 0.1, 0.1], [0.05, 0.25, 0.2]])
-    group = PairGroup(first, second, PairCounts(1, np.ones(2, int), np.ones(3, int), np.ones((2, 3), int)))
+    counts = pair_counts(1, np.ones(2, int), np.ones(3, int), np.ones((2, 3), int))
+    group = PairGroup.of([label_arrays(first), label_arrays(second)], counts)
     found = group.covariance(shares, np.arange(6))
     inverse = np.kron(np.linalg.inv(law(first)), np.linalg.inv(law(second)))
     cells = (law(first) @ shares @ law(second).T).ravel()
     assert np.allclose(found, inverse @ (np.diag(cells) - np.outer(cells, cells)) @ inverse.T)
-    assert np.allclose(np.diag(found), group.variance(shares, shares.sum(axis=1), shares.sum(axis=0)).ravel())
+    assert np.allclose(np.diag(found), group.variance(augment(shares)).ravel())

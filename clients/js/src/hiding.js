@@ -3,7 +3,7 @@ import { canonical } from "./bytes.js";
 import { largest, microOfPowers, TOTAL } from "./epsilon.js";
 import { odds } from "./explain.js";
 import { loadMechanisms, MECHANISMS } from "./mechanisms/registry.js";
-import { check, fields, microOf, namesOf, sumOfLargest, table } from "./reading.js";
+import { check, fields, microOf as read, namesOf, sumOfLargest, table } from "./reading.js";
 
 /** Factors by which the output that speaks most for channel a against b changes the odds. */
 const factors = ({ form, total }, pairs) =>
@@ -14,10 +14,13 @@ const sameValue = (a, b) => a.levelOdds?.(b, true) ?? factors(a, [[a.truth, b.tr
 const otherValue = (a, b) =>
 	a.levelOdds?.(b, false) ?? factors(a, [[a.truth, b.other, 1n], [a.other, b.truth, 1n], [a.other, b.other, a.size - 2n]]);
 
+/** An output that is possible on one side only proves it. */
+const microOf = (factors) => (factors.every(([, less]) => less) ? microOfPowers(factors) : Infinity);
 const most = (channels, between) =>
-	Math.max(...channels.flatMap((a) => channels.map((b) => (a === b ? 0 : microOfPowers(between(a, b))))));
+	Math.max(...channels.flatMap((a) => channels.map((b) => (a === b ? 0 : microOf(between(a, b))))));
 const levelLeak = (channels) => most(channels, sameValue);
-const ownEpsilon = (channel) => (channel.levelOdds ? microOfPowers(channel.levelOdds(channel, false)) : channel.promised());
+const ownEpsilon = (channel) =>
+	channel.whole?.() ?? (channel.levelOdds ? microOf(channel.levelOdds(channel, false)) : channel.promised());
 const jointEpsilon = (channels, label) =>
 	Math.max(...channels.map(ownEpsilon), label + Math.max(levelLeak(channels), most(channels, otherValue)));
 
@@ -37,13 +40,15 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 	const names = namesOf(levels);
 	for (const question of questions) {
 		check(canonical(namesOf(question.levels)) === canonical(names), key);
-		const alike = ({ form, truth, levelOdds }, _, [first]) => (levelOdds ?? truth) && canonical(form) === canonical(first.form);
+		const shape = ({ form, picked = "" }) => canonical([form, picked]);
+		const alike = (channel, _, [first]) =>
+			(channel.truth || channel.family || channel.levelOdds) && channel.family === first.family && shape(channel) === shape(first);
 		check(channelsOf(question).every(alike), key);
 	}
 	const outputs = sumOfLargest(questions.map((question) => levelLeak(channelsOf(question))), ask);
-	const label = microOf(epsilon, key);
-	check(outputs < Infinity && outputs + label <= microOf(leak_cap, key, TOTAL), key);
-	const bounds = names.map((name) => (budgets === undefined ? label : microOf(table(budgets, key, names).get(name), key)));
+	const label = read(epsilon, key);
+	check(outputs < Infinity && outputs + label <= read(leak_cap, key, TOTAL), key);
+	const bounds = names.map((name) => (budgets === undefined ? label : read(table(budgets, key, names).get(name), key)));
 	check(bounds.every((bound) => bound <= label), key);
 	const takes = check(MECHANISMS.get(mechanism)?.[0], key);
 	check(takes.endsWith("label") && (budgets === undefined || takes !== "label"), key);

@@ -27,7 +27,7 @@ export const questionOf = async (entry, known, tracked) => {
 		const fit = !stages || canonical(new Map(stages.together)) === canonical(weights);
 		check(fit, where, "weights must be those that both stages make together");
 		const channel = channelOf(where, module.takes, mechanism, size, weights, bounds);
-		check(!module.fits || module.fits(channel, shown, micro, stages), where, "weights must fit the question");
+		check(!module.fits || module.fits(channel, shown, micro, stages, { file, level, where }), where, "weights must fit the question");
 		return {
 			...promise,
 			micro,

@@ -29,17 +29,35 @@ from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.honest import Coarse, Honest, PairLaw, Range, group_outputs
 from pldp.mechanisms.laws import CellLaw, SupportLaw
+from pldp.mechanisms.marks import Marked, output_groups
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
 from pldp.mechanisms.registry import build, names
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
 if TYPE_CHECKING:
-    from pldp.mechanisms.sets.arrays import SetArrays, bit_columns, joint_of, patterns_of
+    from pldp.mechanisms.sets.arrays import (
+        SetArrays,
+        SetPatterns,
+        bit_columns,
+        independent_patterns,
+        joint_of,
+        patterns_of,
+    )
     from pldp.mechanisms.tracking.stages import Stages
 
 __getattr__ = lazy_exports(
-    __name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns", "joint_of", "patterns_of")}
+    __name__,
+    {
+        "pldp.mechanisms.sets.arrays": (
+            "SetArrays",
+            "SetPatterns",
+            "bit_columns",
+            "independent_patterns",
+            "joint_of",
+            "patterns_of",
+        )
+    },
 )[0]
 
 Values = npt.NDArray[Any]
@@ -98,7 +116,7 @@ def personal_arrays(mechanism: str, size: int) -> PersonalArrays:
     return form
 
 
-class ChannelArrays(Honest, ABC):
+class ChannelArrays(Honest, Marked, ABC):
     """A channel over arrays."""
 
     def __init__(self, channel: Channel) -> None:
@@ -107,6 +125,17 @@ class ChannelArrays(Honest, ABC):
     @abstractmethod
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person from the same integer weights that devices use."""
+
+    def agreement(self) -> float:
+        """Return at most how often two independent outputs for one value are the same, whichever value it is.
+
+        Outputs that are the same support the same values, and a value that is supported with probability s agrees in
+        two outputs with probability s² + (1 − s)².
+        """
+        ends = self.support_range()
+        if ends is None:
+            return 1.0
+        return float(np.max([np.square(end) + np.square(1 - end) for end in (ends.low, ends.high)], axis=0).min())
 
     def draw_levels(
         self, others: list[ChannelArrays], values: Values, level: Values, generator: Generator
@@ -137,6 +166,15 @@ class PieceArrays(ChannelArrays):
         found.pattern[:-1] = np.arange(1, count + 1)
         return replace(found, patterns=np.concatenate([found.patterns, self.matrix()]))
 
+    def agreement(self) -> float:
+        """Return Σ_y Q(y|t)² at the value where it is largest, where outputs can be listed."""
+        count = self.channel.form.count
+        if isinstance(self.channel.form, Bits) or (count + 1) * self.channel.size > LARGEST_PATTERNS:
+            return super().agreement()
+        found = self.pieces()
+        squares = replace(found, base=found.base**2, patterns=found.patterns**2, lift=found.lift * (2 + found.lift))
+        return float(squares.expectation(np.ones(count)).max())
+
     def matrix(self) -> FloatArray:
         """Q as a matrix, outputs × values."""
         rows = [[self.channel.probability(y, t) for t in range(self.channel.size)] for y in self.channel.outputs()]
@@ -163,18 +201,28 @@ class NumberArrays(PieceArrays):
             outputs[start : start + CHUNK] = self.outputs_of(own, drawn)
         return outputs
 
-    def coarse(self) -> Coarse | None:
+    def coarse(self, group: npt.NDArray[np.intp] | None = None) -> Coarse | None:
         """Group neighbouring outputs; `None` where there are too many to list."""
         if (self.channel.form.count + 1) * self.channel.size > LARGEST_PATTERNS:
             return None
         chances = self.pieces().table()[:-1]
-        group = group_outputs(chances.mean(axis=1))
+        if group is None:
+            group = group_outputs(chances.mean(axis=1))
         return Coarse(group, np.add.reduceat(chances, np.flatnonzero(np.diff(group, prepend=-1))))
 
     def unbiased(self) -> FloatArray:
         """Return the unbiased number on [−1, 1] of every output."""
         channel: Any = self.channel
         return np.array([float(channel.unbiased(output)) for output in channel.outputs()])
+
+    @property
+    def mark_count(self) -> int:
+        """Groups of outputs."""
+        return int(output_groups(self.channel.form.count)[-1]) + 1
+
+    def mark_codes(self, outputs: Outputs) -> npt.NDArray[np.intp]:
+        """Return the group of every output."""
+        return np.asarray(output_groups(self.channel.form.count)[outputs.astype(np.intp)])
 
 
 class LabelArrays(PieceArrays):
@@ -227,11 +275,20 @@ class LabelArrays(PieceArrays):
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
         """Return 1 where an output supports a value, outputs × values."""
 
+    @property
+    def mark_count(self) -> int:
+        """A mark per value."""
+        return self.channel.size
+
+    def marked(self, outputs: Outputs) -> npt.NDArray[np.float32]:
+        """Mark the supported values."""
+        return self.supported(outputs)
+
     def support(self, counts: npt.NDArray[Any]) -> FloatArray:
         """Return how many reports support each value, given the counts of outputs or of bits that are 1."""
         return counts.astype(np.float64)
 
-    def support_range(self) -> Range | None:
+    def support_range(self) -> Range:
         """A value that nobody has is supported with q, one that everybody has with p."""
         size = self.channel.size
         return Range(*(np.broadcast_to(each, size) for each in (self.other_support, self.truth_support)))

@@ -280,6 +280,13 @@ class SupportChannel(CategoricalChannel):
         return self._shares("other_weights")
 
     @property
+    def equal_variance(self) -> float:
+        """The mean over values of π(1−π)/(p−q)², π = q + (p−q)/k."""
+        pairs = [(float(p), float(q)) for p, q in zip(self.truth_supports, self.other_supports, strict=True)]
+        said = ((q + (p - q) / self.size, p - q) for p, q in pairs)
+        return sum(share * (1 - share) / contrast**2 for share, contrast in said) / self.size
+
+    @property
     def manipulation(self) -> float:
         """The largest (1−q)/(p−q) of a value."""
         pairs = zip(self.truth_supports, self.other_supports, strict=True)

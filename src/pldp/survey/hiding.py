@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -79,8 +79,13 @@ class Hiding(NamedTuple):
             return None
         return (self.leak_cap - (self.micro_epsilon or LEAST_LABEL_EPSILON)) // self.questions
 
-    def choose(self, entry: Entry, candidates: Iterable[tuple[Channel, ...]]) -> tuple[Channel, ...]:
-        """Choose channels of one form whose leak stays within the cap: the least leak at about the least error."""
+    def choose(
+        self, entry: Entry, candidates: Iterable[tuple[Channel, ...]], variance: Callable[[Channel], float], advice: str
+    ) -> tuple[Channel, ...]:
+        """Choose channels of one form whose leak stays within the cap: the least leak at about the least error.
+
+        `variance` is the error by which they are compared, `advice` what would tell less where the cap is too small.
+        """
         with naming(entry.key):
             leaks = {channels: level_leak(channels) for channels in candidates}
         if not leaks:
@@ -97,10 +102,10 @@ class Hiding(NamedTuple):
             known = ", ".join(f"{name} {epsilon_text(leak)}" for name, leak in least.items())
             raise SurveyError(
                 f"hide_level.leak_cap: must leave room for epsilon beside what the reports of {entry.key} tell about "
-                f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}"
+                f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}{advice}"
             )
         with naming(entry.key):
-            return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak)
+            return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak, variance=variance)
 
 
 def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hiding | None:

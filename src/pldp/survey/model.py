@@ -40,6 +40,7 @@ class Survey:
     level_budgets: tuple[int, ...] = ()  #: The ε promised for the label of each level, where they differ.
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
+    remarks: tuple[str, ...] = field(default=(), compare=False)  #: What the reader chose where the file left it open.
     signer: str = field(default="", compare=False)  #: The public key that signed the file; empty: nobody.
     trusted: bool = field(default=False, compare=False)  #: Whether whoever read the file named that key before.
 

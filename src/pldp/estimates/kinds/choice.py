@@ -1,5 +1,6 @@
 """A choice of one label: the share of each value."""
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 from pldp.errors import EstimateError
@@ -7,6 +8,8 @@ from pldp.estimates.margins import correct_shares
 from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.tables import LabelAxis, Margin, PlainSide, Side, refuse_ranges
+from pldp.mechanisms.arrays import label_arrays
 from pldp.survey import Choice
 from pldp.tallies import Tally
 
@@ -38,3 +41,12 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
         mix=options.mix,
         progress=None if progress is None else lambda steps, _: progress(steps),
     )
+
+
+def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: its labels."""
+    refuse_ranges(question.name, question.kind, edges)
+    own = frequencies(tally, question.name, pool=options.pool, target=options.target)
+    possible, about = own.consistent(), {"notes": own.notes, "homogeneity": own.homogeneity}
+    margin = Margin(question.name, own.values, own.shares, possible, own.reports, **about)
+    return PlainSide(margin, [LabelAxis(label_arrays(channel)) for channel in question.channels])

@@ -97,7 +97,9 @@ def frequencies(  # noqa: PLR0913 - one per option
     return _unbiased(asked, named, pool, target, gap)
 
 
-def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
+def _unbiased(
+    question: Choice, named: Named, pool: Pool, target: Target, gap: float, *tested: Homogeneity | None
+) -> Shares:
     groups = [each for _, each in named]
     pooled = pooling.Pooled.of(groups, pool, target, gap)
     together = pool == "precision" and len(groups) > 1
@@ -105,17 +107,19 @@ def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: f
     return Shares(
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
+        rare=pooled.rare(),
         method=f"unbiased, pooled by {pool}",
         assumptions=notes.assume(target, *levels),
         evidence=pooled,
-        **_circumstances(question, named, pooled),
+        **_circumstances(question, named, pooled, *tested),
     )
 
 
 def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
-    about = _circumstances(question, named, pooling.Pooled.of(groups, "precision", target, gap))
+    pooled = pooling.Pooled.of(groups, "precision", target, gap)
+    about = _circumstances(question, named, pooled)
     if not fit.converged:
         about["notes"] = (notes.no_convergence(fit.gap, fit.steps), *about["notes"])
     dense = len(fit.shares) <= LARGEST_DENSE
@@ -126,6 +130,7 @@ def _fitted(question: Choice, named: Named, target: Target, gap: float, progress
         shares=fit.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(len(fit.shares), np.nan),
         method="maximum likelihood",
+        rare=pooled.rare(),
         assumptions=notes.assume(target, notes.SAME_SHARES, notes.INTERIOR),
         fit=fit,
         evidence=evidence,
@@ -133,11 +138,16 @@ def _fitted(question: Choice, named: Named, target: Target, gap: float, progress
     )
 
 
-def _circumstances(question: Choice, named: Named, pooled: pooling.Pooled) -> dict[str, Any]:
-    """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size."""
+def _circumstances(
+    question: Choice, named: Named, pooled: pooling.Pooled, *tested: Homogeneity | None
+) -> dict[str, Any]:
+    """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size.
+
+    Whether they agree can be said before: what stands beside a result has the same groups.
+    """
     groups = _group_shares([name for name, _ in named], pooled)
     reports = sum(each.reports for each in groups)
-    test = pooling.homogeneity_test(pooled)
+    test = tested[0] if tested else pooling.homogeneity_test(pooled)
     together = pooled.pool == "precision" and len(groups) > 1
     few = [name for name, each in named if not pooling.has_enough_support(each)]
     return {
@@ -150,7 +160,7 @@ def _circumstances(question: Choice, named: Named, pooled: pooling.Pooled) -> di
         "manipulation": max(each.weight * reports / each.reports * each.manipulation for each in groups),
         "homogeneity": test,
         "notes": (*notes.levels_disagree(test, pooled.pool), *notes.few_reports(few)),
-        "assumption_free": _unbiased(question, named, "size", pooled.target, pooled.gap) if together else None,
+        "assumption_free": _unbiased(question, named, "size", pooled.target, pooled.gap, test) if together else None,
     }
 
 
@@ -193,6 +203,7 @@ def _hidden(
     return Shares(
         shares=found.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
+        rare=hidden.rare(found.shares, found.levels),
         method=words,
         assumptions=notes.assume(target, tested, *notes.given_mix(names, hidden.mix), *further),
         notes=(

@@ -23,6 +23,7 @@ from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import Group, group
 from pldp.estimates.mix import LevelMix
 from pldp.estimates.mix_bounds import MixBounds
+from pldp.estimates.rare import Rare
 from pldp.mechanisms import CategoricalChannel
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, SupportLaw, label_arrays
 from pldp.records import Record
@@ -81,6 +82,16 @@ class HiddenReports(Record):
         """How the statistic of reports bears on values, a row per level."""
         laws = [form.support_law() for form in self.arrays]
         return SupportLaw(*(np.array(rows) for rows in zip(*laws, strict=True)))
+
+    def rare(self, shares: FloatArray, levels: FloatArray) -> Rare | None:
+        """Return the values that few reports speak for, were these shares and levels true; people are drawn."""
+        if self.law.least.any():
+            return None  # reports speak against values, too: there is no count of those that speak for one
+        mix, feasible, supports = norm_sub(levels), norm_sub(shares), self.support()[None, :]
+        absent = (mix @ self.law.constant + mix @ self.law.loading @ feasible)[None, :]
+        present = absent + mix @ self.law.slope
+        everybody = np.full(supports.shape, float(self.reports))
+        return Rare.find(supports, everybody, absent, present, weights=np.ones(supports.shape), sampled=1.0)
 
     def support(self) -> FloatArray:
         """Return how many reports support each value."""

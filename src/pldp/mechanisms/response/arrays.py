@@ -70,6 +70,10 @@ class _Direct(LabelArrays):
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
         return np.asarray(outputs.astype(np.int64)[:, None] == np.arange(self.channel.size), np.float32)
 
+    def mark_codes(self, outputs: Outputs) -> npt.NDArray[np.intp]:
+        """Every report names one value."""
+        return outputs.astype(np.intp)
+
     def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
         return numbers
 

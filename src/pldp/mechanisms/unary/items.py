@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby, islice, product
 from math import ceil, floor
 from typing import Any, Self
@@ -62,11 +62,11 @@ class ItemUnaryEncoding(SupportChannel):
             raise EpsilonError("budgets must be given for every value for idue; iprr takes values without one")
         count = Counter(budgets)
         levels = sorted(count)
-        keep, raised = idue_optimum([micro / MICRO for micro in levels], [count[micro] for micro in levels], model)
-        weights = {m: (floor(a * BIT_TOTAL), ceil(b * BIT_TOTAL)) for m, a, b in zip(levels, keep, raised, strict=True)}
+        found = _optimum(tuple(micro / MICRO for micro in levels), tuple(count[micro] for micro in levels), model)
+        weights = {m: (floor(a * BIT_TOTAL), ceil(b * BIT_TOTAL)) for m, (a, b) in zip(levels, found, strict=True)}
         for one, two in product(levels, repeat=2):
-            found = _micro_epsilon(weights[one], weights[two])
-            if found > min(one, two):
+            kept = _micro_epsilon(weights[one], weights[two])
+            if kept > min(one, two):
                 raise EpsilonError(f"epsilon {epsilon_text(min(one, two))} is too small for 32-bit weights to keep it")
         return cls(len(budgets), tuple(weights[m][0] for m in budgets), tuple(weights[m][1] for m in budgets))
 
@@ -139,6 +139,12 @@ class ItemUnaryEncoding(SupportChannel):
 def _odds(one: int, two: int) -> Fraction:
     """Return the larger ratio of a bit being 1 or 0 with these weights."""
     return bit_odds(Fraction(one, BIT_TOTAL), Fraction(two, BIT_TOTAL))
+
+
+@lru_cache(256)
+def _optimum(epsilons: tuple[float, ...], values: tuple[int, ...], model: Model) -> tuple[tuple[float, float], ...]:
+    """Return a and b of each level. It takes tenths of a second, and the same survey is often read again."""
+    return tuple(zip(*idue_optimum(epsilons, values, model), strict=True))
 
 
 def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> Micro:

@@ -25,6 +25,8 @@ from pldp.tallies import BitCounts, Counts, OutputCounts
 DATASETS: Final = {"education": "adult_education", "job": "bank_job", "country": "adult_country"}
 BUDGETS: Final = tuple(range(100_000, 1_100_000, 100_000))
 TWO_BUDGETS: Final = (100_000, 200_000)
+RUNS: Final = 50
+QUICK_RUNS: Final = 10
 KEY: Final = ("dataset", "levels", "epsilon_p", "method")  # what identifies a row
 EXTRA_BITS: Final = 16  # always-zero bits that PPDA appends; the paper gives no number
 
@@ -52,7 +54,7 @@ class Setting:
 
 def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
     """Run all settings in parallel processes."""
-    runs = 10 if quick else 50
+    runs = QUICK_RUNS if quick else RUNS
     labels = (300_000, 400_000, 1_000_000) if quick else BUDGETS
     settings = [Setting(*cell, labels) for cell in product(DATASETS, ("uniform", "power_law"))]
     settings += [Setting(*cell, (100_000,)) for cell in product(DATASETS, ("uniform_two", "power_law_two"))]

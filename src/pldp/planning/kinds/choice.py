@@ -16,6 +16,7 @@ from pldp.planning.kinds.kind import (
     Given,
     OneReport,
     PlannedKind,
+    disproportion,
     earlier_rows,
     normalise,
     order_shares,
@@ -83,8 +84,8 @@ class PlannedChoice(PlannedKind[Choice]):
         return unprotected_labels(question)
 
     def special(self, question: Choice) -> str | None:
-        """Budgets that differ between labels are special."""
-        return "has a budget for each label" if question.budgets else None
+        """Budgets of labels that are other fractions at other levels are special."""
+        return disproportion(question)
 
     def rivals(self, question: Choice, channel: Channel) -> tuple[str, ...]:
         """Return the mechanisms with one budget for a channel with one."""

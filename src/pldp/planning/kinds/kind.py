@@ -76,9 +76,9 @@ class PlannedKind(ABC, Generic[Q]):
     def one_report(self, question: Q, channel: Channel, shares: FloatArray) -> OneReport:
         """Return what one report of this channel says."""
 
-    @abstractmethod
     def special(self, question: Q) -> str | None:
         """Say what is special about the question where other designs cannot be compared with it; `None` if they can."""
+        return None
 
     def rivals(self, question: Q, channel: Channel) -> tuple[str, ...]:
         """Return the mechanisms that could take the place of this channel's."""
@@ -164,6 +164,11 @@ def earlier_rows(question: Question, entry: Mapping[str, Any]) -> dict[str, floa
     if not found or not np.isfinite(list(found.values())).all():
         raise PlanError(f"shares of {question.name}: the earlier result must have finite estimates")
     return found
+
+
+def disproportion(question: Choice | Choices) -> str | None:
+    """Say where the budgets of labels are not the same fractions at every level: no other ε follows from them."""
+    return None if question.proportional else "gives its labels other fractions of ε at other levels"
 
 
 def unprotected_labels(question: Choice | Choices) -> tuple[str, ...]:
