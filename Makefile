@@ -26,7 +26,7 @@ test: $(VENV)/test.done browser ## run all tests, doctests included
 
 test-long: $(VENV)/test.done browser ## run the statistical tests with many more runs
 	PLDP_LONG=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests
-	$(BIN)/python docs/make_coverage_page.py
+	PYTHONPATH=tests $(BIN)/python docs/make_coverage_page.py
 
 test-faults: $(VENV)/test.done ## 200 kills, 10,000 power cuts, failing disks, floods: the long form, with its numbers
 	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py tests/collector/test_siege.py tests/collector/test_one_writer.py tests/collector/test_integrity.py)

@@ -66,7 +66,7 @@ def test_the_price_of_a_set_is_the_sum_over_its_labels(capsys) -> None:
         (["plan", SHOPPING, "--people", "9", "--error", "0.1"], "question 'spent' is a number"),
         (
             ["plan", SHOPPING, "--people", "9", "--hide-level", "1"],
-            "sets of labels cannot be estimated yet where levels are hidden",
+            "cannot be estimated yet where levels are hidden",
         ),
         (["simulate", COMMUTE, "--people", "9", "--partitions", "2", "--out", "OUT"], "is for --engine spark"),
     ],

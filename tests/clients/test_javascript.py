@@ -169,6 +169,7 @@ LATER = (
     ("kinds/choice.js", "mechanisms/projective.js"),
     ("kinds/budgets.js", "mechanisms/budgets.js"),
     ("kinds/choices.js", "mechanisms/sets.js"),
+    ("kinds/sides.js", "mechanisms/sets.js"),
     ("kinds/whole.js", "mechanisms/boxes.js", "mechanisms/privset.js"),
     ("kinds/number.js", *(f"mechanisms/{name}.js" for name in NUMBERS)),
 )

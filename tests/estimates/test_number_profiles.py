@@ -125,7 +125,7 @@ def simulated(shape: str, per_cell: int, seed: int = 1) -> tuple[list[float], li
     for people, epsilon in CELLS:
         for _ in range(per_cell):
             fused = draw([SHAPES[shape]], [people], [epsilon], generator)
-            found = distances(Misfit(fused, apart=False), SHAPES[shape])
+            found = distances(Misfit.of(fused, apart=False), SHAPES[shape])
             quantiles += found[0]
             cumulative += found[1]
     return quantiles, cumulative
@@ -173,10 +173,10 @@ def test_intervals_hold_where_the_level_depends_on_the_number(strict: str, open_
     for _ in range(runs(6, 350)):
         for people in (2_000, 50_000):
             fused = draw(shapes, [round(part * people) for part in parts], [0.5, 2], generator)
-            found = distances(Misfit(fused, apart=True), shares)
+            found = distances(Misfit.of(fused, apart=True), shares)
             quantiles += found[0]
             cumulative += found[1]
-            pooled += distances(Misfit(fused, apart=False), shares)[0]
+            pooled += distances(Misfit.of(fused, apart=False), shares)[0]
     assert covers(quantiles, QUANTILE_DEGREES, 0.95, len(QUANTILES))
     assert covers(cumulative, SHARE_DEGREES, 0.95, 2 * len(QUANTILES))
     # One histogram for both levels would not do, unless both levels are alike.
@@ -313,7 +313,7 @@ def test_the_minimum_is_that_of_a_general_solver() -> None:
         )
         for place, each in enumerate(made)
     ]
-    misfit = Misfit(fuse(services), apart=False)
+    misfit = Misfit.of(fuse(services), apart=False)
     levels = misfit._levels[0]
     rows = np.concatenate([np.sqrt(level.scale)[:, None] * level.pieces.table()[:-1] for level in levels])
     right = np.concatenate([np.sqrt(level.scale) * level.shares for level in levels])

@@ -20,7 +20,9 @@ import numpy as np
 
 import pldp
 from pldp.errors import PldpError
+from pldp.estimates import estimate_fused
 from pldp.simulate import Population, simulate_reports, truth_mapping
+from pldp.tallies import join_services, keyed_reports
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = ROOT / "clients" / "js" / "vectors" / "answers.js"
@@ -37,6 +39,10 @@ QUESTIONS: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "choice, some values unprotected": ({"values": FRUIT, "unprotected": ["apple"]}, "pear"),
     "set": ({"kind": "choices", "values": FRUIT}, ["pear", "fig"]),
     "set, budgets per item": ({"kind": "choices", "values": FRUIT, "fractions": {"fig": "1/2"}}, ["pear", "fig"]),
+    "set, ticked and not ticked apart": (
+        {"kind": "choices", "values": FRUIT, "ticked": {"fig": "1/2"}, "unticked": {"pear": "1/2"}},
+        ["pear", "fig"],
+    ),
     "set, one budget": ({"kind": "choices", "values": FRUIT, "budget": "set"}, ["pear", "fig"]),
     "set of at most two": ({"kind": "choices", "values": FRUIT, "budget": "set", "at_most": 2}, ["pear", "fig"]),
     "number": ({"kind": "number", "low": 0, "high": 10, "buckets": 40}, 4.5),
@@ -143,6 +149,24 @@ def two_way(way: Way) -> None:
     assert np.isfinite(table.consistent()).all()
 
 
+def fuse(way: Way) -> None:
+    """The reports of two services about the same people, joined: intervals that hold the truth."""
+    survey = way.survey
+    people = Population.of_shares(survey, PEOPLE, seed=13)
+    services = [
+        keyed_reports(
+            f"service {seed}", survey, simulate_reports(survey, people, seed=seed), range(PEOPLE), questions=["asked"]
+        )
+        for seed in (13, 14)
+    ]
+    result = estimate_fused(join_services(services)["asked"])
+    shares = {question.name: people.shares(question) for question in survey.questions}
+    truth = {row["label"]: row["true"] for row in truth_mapping(survey, shares)[0]["rows"]}
+    for row in result.rows(SURE):
+        assert 0 < row.standard_error < np.inf, row
+        assert row.low <= truth[row.label] <= row.high, (row, truth[row.label])
+
+
 def node() -> str | None:
     """Return the path of Node, if there is one."""
     return shutil.which("node")
@@ -167,6 +191,7 @@ VERBS: Mapping[str, Callable[[Way], None]] = {
     "plan": plan,
     "audit": audit,
     "two-way": two_way,
+    "fuse": fuse,
     "JavaScript": javascript,
 }
 """What is done with a survey."""

@@ -110,13 +110,13 @@ def _choice(name: str, size: int = 8, hide: float | None = None, **keys: Any) ->
     return Case(name, {"values": _labels(size), **keys}, size, hide)
 
 
-def _sets(name: str, size: int = 5, largest: float = 0.5, **keys: Any) -> Case:
-    return Case(name, {"kind": "choices", "values": _labels(size), **keys}, size, largest=largest)
+def _sets(name: str, size: int = 5, largest: float = 0.5, hide: float | None = None, **keys: Any) -> Case:
+    return Case(name, {"kind": "choices", "values": _labels(size), **keys}, size, hide, largest=largest)
 
 
-def _number(name: str, buckets: int | None = None, **keys: Any) -> Case:
+def _number(name: str, buckets: int | None = None, hide: float | None = None, **keys: Any) -> Case:
     about = {"kind": "number", "low": 0, "high": 1, **keys, **({} if buckets is None else {"buckets": buckets})}
-    return Case(name, about, buckets or FINE)
+    return Case(name, about, buckets or FINE, hide)
 
 
 CASES: tuple[Case, ...] = (
@@ -133,6 +133,13 @@ CASES: tuple[Case, ...] = (
     _sets("set of at most two, one budget", 8, 0.2, budget="set", at_most=2),
     _number("number", 96),
     _number("mean of a number", purpose="mean"),
+    _number("number, hidden levels", 96, 1.0),
+    _number("mean of a number, hidden levels", hide=1.0, purpose="mean"),
+    _sets("set, a budget per box, hidden levels", hide=1.0),
+    _sets("set, one budget, hidden levels", hide=1.0, budget="set"),
+    _sets("set of at most two, one budget, hidden levels", 8, 0.2, hide=1.0, budget="set", at_most=2),
+    _choice("choice, budgets per value, hidden levels", hide=1.0, fractions={"label 0": "1/2", "label 1": "1/2"}),
+    _choice("choice, open values, hidden levels", hide=1.0, fractions={"label 0": "1/2"}, unprotected=["label 7"]),
 )
 """What is asked. A new kind, or a new way to ask, needs one line here."""
 
@@ -157,6 +164,14 @@ EPSILONS = (0.5, 1.0, 2.0, 4.0)
 def cells(case: Case, shape: str) -> list[Cell]:
     """Return the cells of a case and shape."""
     return [Cell(case, shape, people, epsilon) for people, epsilon in product(PEOPLE, EPSILONS)]
+
+
+CELL_RUNS = 170
+"""Runs of a cell in the long form: 2,040 for each case and shape."""
+
+ROWS = 8  # of a result, about
+TESTS = len(CASES) * len(SHAPES) * (len(PEOPLE) * len(EPSILONS) + 1) * ROWS * 2
+"""Tests in the family of the whole table."""
 
 
 @cache

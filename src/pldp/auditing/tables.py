@@ -56,6 +56,12 @@ class Table(ABC):
         pairs = product(self.values(), repeat=2)
         return [reduce(larger, (self.odds(one, self, two)[0] for one, two in pairs if one != two))]
 
+    def level_odds(self, other: Table, *, values: bool) -> set[tuple[Ratio, ...]]:
+        """What outputs tell between this level and another one, of one value or, with `values`, of any two."""
+        own = self.values()
+        pairs = ((one, two) for one in own for two in (own if values else (one,)))
+        return {tuple(self.odds(one, other, two)) for one, two in pairs if other is not self or one != two}
+
     def check(self) -> str | None:
         """Say what is wrong with the integers themselves, if anything: probabilities that do not sum to 1."""
         return None
@@ -139,7 +145,10 @@ class Response(Direct):
 
 @dataclass(frozen=True)
 class Number(Direct):
-    """A number on a grid: windows (PM, SW), two outputs (SR), both (HM), or noise cut at the bounds (Laplace)."""
+    """A number on a grid: windows (PM, SW), two outputs (SR), both (HM), or noise (Laplace).
+
+    Noise is cut at the bounds or, with outputs `beyond` them, that far away.
+    """
 
     width: int = 0
     inside: int = 0
@@ -148,6 +157,7 @@ class Number(Direct):
     step: int = 0
     noise: tuple[int, ...] = ()
     tails: tuple[int, ...] = ()
+    beyond: int = 0
 
     @property
     def windows(self) -> int:
@@ -157,8 +167,8 @@ class Number(Direct):
     def weight(self, value: int, output: int) -> int:
         """By the part that the output belongs to."""
         if self.noise:
-            distance = abs(output - value)
-            if 0 < output < self.size - 1:
+            distance = abs(output - self.beyond - value)
+            if 0 < output < self.outputs - 1:
                 return self.noise[distance]
             return self.tails[distance - 1] if distance else NUMBER - self.tails[0]
         if output < self.windows:
@@ -255,6 +265,27 @@ class Sets(Bits):
         """What a report tells about the presence of one item of a set, for it and against it, the larger."""
         return larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))
 
+    def level_odds(self, other: Table, *, values: bool) -> set[tuple[Ratio, ...]]:
+        """Every item by itself, present or absent, speaks as much as it can: sets are made of any of them."""
+        assert isinstance(other, Sets)  # noqa: S101
+        states = [(one, two) for one in (0, 1) for two in (0, 1) if values or one == two]
+        found: list[Ratio] = []
+        for own, others in zip(self.weights, other.weights, strict=True):
+            ones = [(own[one], others[two], 1) for one, two in states]
+            bits = [*ones, *((BIT - mine, BIT - theirs, 1) for mine, theirs, _ in ones)]
+            found.append(reduce(larger, (odds for odds in bits if odds[0])))
+        return {tuple((more, less, count) for (more, less, _), count in Counter(found).items())}
+
+    @property
+    def weights(self) -> list[tuple[int, int]]:
+        """2³² times the probability that the bit of each item is 1, where a set lacks it and where it has it."""
+        return list(zip(self.raised, self.kept, strict=True))
+
+    def side_odds(self, item: int) -> tuple[Ratio, Ratio]:
+        """What a 1 tells for the presence of an item, and a 0 for its absence."""
+        kept, raised = self.kept[item], self.raised[item]
+        return (kept, raised, 1), (BIT - raised, BIT - kept, 1)
+
     def plain(self) -> list[Ratio]:
         """What a report tells between a set and the set of all other items."""
         return [self.item_odds(item) for item in range(self.size)]
@@ -336,10 +367,21 @@ class Tiers(Table):
         return Counter(zip(self.chosen, self.other, strict=True))
 
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
-        """A set with the one value and not the other; without both it tells nothing."""
-        if other is not self:
-            raise AuditError("levels whose labels have budgets of their own cannot be hidden")
-        return [self.column(one)] if one != two else [(1, 1, 1)]
+        """A set with the one value and not the other; without both it tells nothing, unless the levels differ."""
+        if other is self:
+            return [self.column(one)] if one != two else [(1, 1, 1)]
+        assert isinstance(other, Tiers)  # noqa: S101
+        if self.chosen != other.chosen:
+            raise AuditError("sets of different sizes show the level")
+        ratios = []
+        for value in range(self.size):
+            noise, again = (each.chosen[value] * each.other[value] for each in (self, other))
+            least = NUMBER // max(1, self.count[self.chosen[value], self.other[value]] - 1)
+            uneven = least + 2 * self.chosen[value] - 2
+            ratios.append((noise, again, 1))  # a set of this value's tier, without both
+            if value == one:
+                ratios.append(((self.kept + noise) * uneven, (again + other.kept * (one == two)) * least, 1))
+        return [reduce(larger, (ratio for ratio in ratios if ratio[0]), (1, 1, 1))]
 
     def check(self) -> str | None:
         """Weights must leave the truth something, and sets must leave out some value of their tier."""

@@ -27,6 +27,11 @@ CURVE_ASSUMES: Final = (
     "for curve and quantiles: people of every level and service have the same distribution (tested; see homogeneity)"
 )
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
+SAME_SUBSETS: Final = (
+    "people of every level, and of every set of services that they gave to, have the same distribution (tested; see "
+    "homogeneity)"
+)
+UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
@@ -57,6 +62,16 @@ CURVE_POOLS: Final = Note(
     "the curve and its quantiles assume that all levels have the same distribution: use the quantiles of the result "
     "that assumes nothing about it",
 )
+CURVE_POOLS_SUBSETS: Final = Note(
+    "curve-pools-levels",
+    "the curve and its quantiles assume that people of all services and levels have the same distribution: use the "
+    "quantiles of the result that assumes nothing about it",
+)
+ONE_REPORT_EACH: Final = Note(
+    "one-report-each",
+    "intervals of quantiles use one report of each person, that of the largest epsilon; the estimates use all of them",
+    "info",
+)
 CONSERVATIVE: Final = Note(
     "conservative-intervals",
     "intervals of quantiles hold for any distribution, with steps, heaps and spikes too, and more often than stated; "
@@ -78,6 +93,12 @@ MEAN_ONLY: Final = Note(
     "mean-only",
     'the question is asked for its mean only (purpose = "mean"): such reports show no distribution, so there are '
     "neither quantiles nor a curve",
+    "info",
+)
+HIDDEN_MEAN: Final = Note(
+    "mean-only",
+    "a service hides the levels of a number: its reports count for the mean, which assumes nothing about how levels "
+    "were chosen; quantiles and a curve from several services need levels that show",
     "info",
 )
 CURVE_UNFINISHED: Final = Note("no-convergence", "the fit of the curve did not converge")
@@ -221,14 +242,15 @@ def mix_contradicted(mix: LevelMix) -> tuple[Note, ...]:
     return (Note("mix-contradicted", text),)
 
 
-def weak_test(test: Homogeneity | None) -> tuple[Note, ...]:
-    """Say that a test which did not reject says little, where it does."""
-    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK:
+def weak_test(test: Homogeneity | None, whole: float = 1.0, unit: str | None = None) -> tuple[Note, ...]:
+    """Say that a test which did not reject says little, where it does; of numbers with this range, in their unit."""
+    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK * whole:
         return ()
+    amount = f"{100 * test.noticed:.0f} percentage points" if unit is None else f"{test.noticed:.3g} {unit}".rstrip()
     least = (
         "no difference between levels would be noticed reliably"
-        if test.noticed >= 1
-        else f"only differences between levels from {100 * test.noticed:.0f} percentage points on are noticed reliably"
+        if test.noticed >= whole
+        else f"only differences between levels from {amount} on are noticed reliably"
     )
     text = f"labels and reports say little about whether levels depend on answers: {least}"
     return (Note("weak-test", text, "info"),)
@@ -302,6 +324,18 @@ def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
         f"< {TEST_LEVEL}): only a mean pooled by size does not assume otherwise"
     )
     return (Note(LEVELS_DISAGREE, text),)
+
+
+def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
+    if test is None or not test.rejected:
+        return ()
+    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
+    text = (
+        f"people who gave to different services, or chose other levels, answer differently (p = {test.p_value:.2g} < "
+        f"{TEST_LEVEL}): {advice}"
+    )
+    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
@@ -385,6 +419,12 @@ def sets_not_told(largest: int) -> Note:
         f"reports tell about at most {largest} {'item' if largest == 1 else 'items'} together: supports of larger "
         "sets, and rules among their items, cannot be estimated"
     )
+    return Note("sets-not-told", text, "info")
+
+
+def sets_too_large(largest: int) -> Note:
+    """Say that larger sets are not estimated where levels are hidden."""
+    text = f"where levels are hidden, sets of at most {largest} items are estimated; larger ones were not looked for"
     return Note("sets-not-told", text, "info")
 
 

@@ -28,6 +28,7 @@ from pldp.errors import EstimateError, SimulationError
 from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.honest import Coarse, Honest, PairLaw, Range, group_outputs
+from pldp.mechanisms.laws import CellLaw, SupportLaw
 from pldp.mechanisms.marks import Marked, output_groups
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
@@ -35,11 +36,28 @@ from pldp.mechanisms.registry import build, names
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
 if TYPE_CHECKING:
-    from pldp.mechanisms.sets.arrays import SetArrays, bit_columns, joint_of, patterns_of
+    from pldp.mechanisms.sets.arrays import (
+        SetArrays,
+        SetPatterns,
+        bit_columns,
+        independent_patterns,
+        joint_of,
+        patterns_of,
+    )
     from pldp.mechanisms.tracking.stages import Stages
 
 __getattr__ = lazy_exports(
-    __name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns", "joint_of", "patterns_of")}
+    __name__,
+    {
+        "pldp.mechanisms.sets.arrays": (
+            "SetArrays",
+            "SetPatterns",
+            "bit_columns",
+            "independent_patterns",
+            "joint_of",
+            "patterns_of",
+        )
+    },
 )[0]
 
 Values = npt.NDArray[Any]
@@ -108,6 +126,17 @@ class ChannelArrays(Honest, Marked, ABC):
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person from the same integer weights that devices use."""
 
+    def agreement(self) -> float:
+        """Return at most how often two independent outputs for one value are the same, whichever value it is.
+
+        Outputs that are the same support the same values, and a value that is supported with probability s agrees in
+        two outputs with probability s² + (1 − s)².
+        """
+        ends = self.support_range()
+        if ends is None:
+            return 1.0
+        return float(np.max([np.square(end) + np.square(1 - end) for end in (ends.low, ends.high)], axis=0).min())
+
     def draw_levels(
         self, others: list[ChannelArrays], values: Values, level: Values, generator: Generator
     ) -> Outputs | None:
@@ -137,6 +166,15 @@ class PieceArrays(ChannelArrays):
         found.pattern[:-1] = np.arange(1, count + 1)
         return replace(found, patterns=np.concatenate([found.patterns, self.matrix()]))
 
+    def agreement(self) -> float:
+        """Return Σ_y Q(y|t)² at the value where it is largest, where outputs can be listed."""
+        count = self.channel.form.count
+        if isinstance(self.channel.form, Bits) or (count + 1) * self.channel.size > LARGEST_PATTERNS:
+            return super().agreement()
+        found = self.pieces()
+        squares = replace(found, base=found.base**2, patterns=found.patterns**2, lift=found.lift * (2 + found.lift))
+        return float(squares.expectation(np.ones(count)).max())
+
     def matrix(self) -> FloatArray:
         """Q as a matrix, outputs × values."""
         rows = [[self.channel.probability(y, t) for t in range(self.channel.size)] for y in self.channel.outputs()]
@@ -163,12 +201,13 @@ class NumberArrays(PieceArrays):
             outputs[start : start + CHUNK] = self.outputs_of(own, drawn)
         return outputs
 
-    def coarse(self) -> Coarse | None:
+    def coarse(self, group: npt.NDArray[np.intp] | None = None) -> Coarse | None:
         """Group neighbouring outputs; `None` where there are too many to list."""
         if (self.channel.form.count + 1) * self.channel.size > LARGEST_PATTERNS:
             return None
         chances = self.pieces().table()[:-1]
-        group = group_outputs(chances.mean(axis=1))
+        if group is None:
+            group = group_outputs(chances.mean(axis=1))
         return Coarse(group, np.add.reduceat(chances, np.flatnonzero(np.diff(group, prepend=-1))))
 
     def unbiased(self) -> FloatArray:
@@ -274,9 +313,27 @@ class LabelArrays(PieceArrays):
         """Draw how often each output comes (or each bit is 1) from so many people per value, all at once."""
         raise SimulationError(f"there is no sampler of counts for {self.channel.mechanism}")
 
-    def ones(self, cells: Cells) -> npt.NDArray[np.intp] | None:
-        """Return, for every cell, the number of supported values where the common factor of L depends on it."""
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """Return how likely every cell is, comparable between levels: here all cells are of one class."""
+        count = self.channel.form.count if cells is None else cells.shape[1]
+        return CellLaw.of(np.zeros(count, np.intp), 1, low=self.low, step=self.step)
+
+    def value_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the weights of values in low and step of `cell_law`, where they are not 1."""
         return None
+
+    def statistic(self, support: FloatArray) -> FloatArray:
+        """Return what makes shares, in the same way at every level, of the reports that support each value."""
+        return support
+
+    def support_law(self) -> SupportLaw:
+        """Return the mean of the statistic."""
+        return SupportLaw.of(self.channel.size, constant=self.other_support, slope=self.contrast)
+
+    def statistic_covariance(self, shares: FloatArray) -> FloatArray:
+        """Return the covariance of the statistic of one report if these shares were true."""
+        contrast = np.broadcast_to(np.asarray(self.contrast), len(shares))
+        return np.asarray(self.covariance(shares) * np.outer(contrast, contrast))
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
@@ -416,6 +473,10 @@ class PersonalArrays(LabelArrays):
 
 class ByValue(LabelArrays):
     """Array forms whose low and step belong to the value: L_cj = low_j + step_j where cell c supports j."""
+
+    def value_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return low and step."""
+        return np.asarray(self.low), np.asarray(self.step)
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell."""

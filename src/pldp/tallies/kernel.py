@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -161,6 +161,29 @@ def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False
     tallied = np.bincount(reasons, minlength=256)
     rejections = {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
     return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections, together)
+
+
+class BatchAnswers(NamedTuple):
+    """The answers of one batch to a question: the place of each row's level, −1 where there is no answer that counts.
+
+    `outputs` are integers (under 0), and packed rows by the number of their bytes.
+    """
+
+    level: npt.NDArray[np.int16]
+    outputs: dict[int, npt.NDArray[Any]]
+
+
+def read_answers(survey: Survey, batch: pa.RecordBatch) -> tuple[dict[str, BatchAnswers], dict[Rejection, int]]:
+    """Return the answers of the accepted reports of one batch, row by row, and how many were rejected for what."""
+    read, reasons = _checked(survey, batch)
+    accepted = reasons == _ACCEPTED
+    found = {}
+    for columns in read:
+        level = np.where(accepted, columns.level, np.int16(-1))
+        integers = {} if columns.output is None else {0: columns.output}
+        found[columns.question.name] = BatchAnswers(level, {**integers, **columns.rows})
+    tallied = np.bincount(reasons, minlength=256)
+    return found, {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
 
 
 def accepted_rows(survey: Survey, batch: pa.RecordBatch, question: str) -> dict[str, ByteArray]:

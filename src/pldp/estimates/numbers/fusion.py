@@ -25,8 +25,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
+from pldp.estimates.numbers.log_density import Likelihood
+from pldp.estimates.numbers.sources import source_pieces
 from pldp.estimates.solver.likelihood import Fit, FitProgress, Product, maximise, minus_log, ratio
-from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces, piecewise_arrays
+from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces
 from pldp.tallies import Fused
 
 _CELLS_AT_ONCE: Final = 1 << 17
@@ -60,10 +62,11 @@ class FusedLikelihood:
     def __init__(self, fused: Fused) -> None:
         self.fused = fused
         self.size = fused.size
+        self.copies = 1
         self.bounds = fused.bounds
         self.blocks = (slice(0, self.size),)
         self.people = self.reports = fused.people
-        rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
+        rows = [source_pieces(fused, place) for place in range(len(fused.sources))]
         group, self.patterns = _patterns(fused, rows)
         # Tuples with one pattern stand together: their prefix sums stay in the processor's cache.
         self.order = np.argsort(group, kind="stable") if len(self.patterns) > 64 else np.arange(len(group))
@@ -237,7 +240,7 @@ def likelihood_fit(fused: Fused | FusedLikelihood, *, progress: FitProgress | No
 
 
 def em(
-    fused: Fused | FusedLikelihood, *, smoothing: bool, most_steps: int = 10_000, progress: FitProgress | None = None
+    fused: Fused | Likelihood, *, smoothing: bool, most_steps: int = 10_000, progress: FitProgress | None = None
 ) -> Fit:
     """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
 
@@ -247,7 +250,7 @@ def em(
     Reference: Li, Wang, Lopuhaä-Zwakenberg, Li, Škorić, "Estimating Numerical Distributions under Local Differential
     Privacy" (2020).
     """
-    model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
+    model = FusedLikelihood(fused) if isinstance(fused, Fused) else fused
     shares, steps, converged = model.uniform, 0, False
     scores, remaining = model.scores(shares), np.inf
     while steps < most_steps and not converged:

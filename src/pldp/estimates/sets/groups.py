@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,12 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates import power
 from pldp.estimates.agreement import stricter_half
+from pldp.estimates.notes import BY_SIZE, SAME_SUPPORTS, sets_not_told
 from pldp.estimates.options import Pool, Target, check_pooling
 from pldp.estimates.rare import Rare
-from pldp.estimates.result import Homogeneity
+from pldp.estimates.result import Homogeneity, Note
 from pldp.mechanisms import Channel
-from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, arrays, patterns_of
+from pldp.mechanisms.arrays import FloatArray, IntArray, SetPatterns, arrays, patterns_of
 from pldp.records import Record
 from pldp.tallies import Columns, columns_of, joint_counts
 
@@ -40,9 +41,9 @@ class ItemGroup(Record):
     reports: int
 
     @cached_property
-    def arrays(self) -> SetArrays:
+    def arrays(self) -> SetPatterns:
         """The array form of the channel."""
-        form: SetArrays = arrays(self.channel)
+        form: SetPatterns = arrays(self.channel)
         return form
 
     def telling(self, patterns: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -98,15 +99,31 @@ class ItemGroups(Record):
         made = tuple(ItemGroup(channel, own.reports) for channel, own in pairs if own.reports)
         if not made:
             raise EstimateError("groups must hold at least one report, not none")
-        columns = tuple(own for own in every if own.reports)
-        singles = np.arange(size)[:, None]
+        return cls.together(made, tuple(own for own in every if own.reports), pool, target)
+
+    @classmethod
+    def together(
+        cls, made: tuple[ItemGroup, ...], columns: tuple[Columns, ...], pool: Pool, target: Target, **further: Any
+    ) -> Self:
+        """Put groups together, given the reports of each."""
+        singles = np.arange(columns[0].size)[:, None]
         counts = [patterns_of(joint_counts(own, singles)) for own in columns]
         supports = np.array([own.moment(singles, count, 1) for own, count in zip(made, counts, strict=True)])
         untold = np.array([own.telling(count) == 0 for own, count in zip(made, counts, strict=True)])
         if untold.any():  # an item that no report of a group tells about is had there as often as in the others
             others = np.average(supports, axis=0, weights=np.where(untold, 1e-300, [[own.reports] for own in made]))
             supports = np.where(untold, others, supports)
-        return cls(made, pool, target, supports, columns, tuple(np.flatnonzero(untold.any(axis=0)).tolist()))
+        lacking = tuple(np.flatnonzero(untold.any(axis=0)).tolist())
+        return cls(made, pool, target, supports, columns, lacking, **further)
+
+    @property
+    def about_levels(self) -> tuple[str, ...]:
+        """What is assumed about the choice of levels."""
+        return (SAME_SUPPORTS if self.pool == "precision" and len(self.groups) > 1 else BY_SIZE,)
+
+    def note_of_larger(self, largest: int) -> Note:
+        """Say why sets of more items are not estimated."""
+        return sets_not_told(largest)
 
     @cached_property
     def reports(self) -> int:
@@ -233,7 +250,7 @@ class ItemGroups(Record):
         alone = (weights**2 / np.maximum(told, 1)).sum(axis=0)
         sizes = np.array([group.reports for group in self.groups])[:, None]
         fixed = (weights**2 / sizes).sum(axis=0) if self.pool == "size" else 1 / self.reports
-        return np.clip(np.round(1 - fixed / np.maximum(alone, 1e-300), 9), 0, 1)
+        return np.asarray(np.clip(np.round(1 - fixed / np.maximum(alone, 1e-300), 9), 0, 1))
 
     def _told(self, patterns: Arrays) -> npt.NDArray[np.bool_]:
         """Return whether each group (rows) has a report that tells about each set."""

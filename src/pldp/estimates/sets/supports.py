@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import BY_SIZE, NORMAL, SAME_SUPPORTS, assume, levels_disagree
+from pldp.estimates.mix import level_mix
+from pldp.estimates.mix_bounds import Mix
+from pldp.estimates.notes import NORMAL, assume, levels_disagree
 from pldp.estimates.options import Pool, Target
 from pldp.estimates.rare import Rare
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, interval_around, make_rows, normal_reach
 from pldp.estimates.sets.groups import ItemGroups
+from pldp.estimates.sets.hidden import HiddenBaskets
 from pldp.mechanisms import Channel, item_places
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
@@ -66,8 +69,13 @@ class SetSupports(Record):
         return make_rows(self.sets, self.support, self.standard_error, self.interval(confidence))
 
 
-def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[Channel, Outputs]], tuple[str, ...]]:
+def baskets_of(
+    tally: Tally, question: str, *, mix: Mix | None = None
+) -> tuple[list[tuple[Channel, Outputs]], tuple[str, ...]] | tuple[HiddenBaskets, tuple[str, ...]]:
     """Return what `itemsets` and `supports` take from the tally of a question of kind `choices`: groups and items.
+
+    Where levels are hidden, reports are grouped by the label that they show; `mix` is what is known of the mix of
+    levels (see `Options`).
 
     >>> from pldp import Survey, tally
     >>> from pldp.simulate import Population, simulate_reports
@@ -81,18 +89,28 @@ def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[Channel, Outputs
     asked = cast("Choices", tally.survey.question(question))  # or another kind whose answer is a set
     if asked.domain != "sets":
         raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
-    groups: list[tuple[Channel, Outputs]] = []
-    for level, channel in zip(asked.levels, asked.channels, strict=True):
-        counts = tally.counts[question, level.name]
-        if counts.reports:
-            groups.append((channel, counts.rows() if isinstance(counts, BitCounts) else counts.counts))
-    if not groups:
+    parts = [tally.counts[question, level.name] for level in asked.levels]
+    if not any(counts.reports for counts in parts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
-    return groups, asked.values
+    outputs: list[Outputs] = [each.rows() if isinstance(each, BitCounts) else each.counts for each in parts]
+    labels = level_mix(tally, question, mix)
+    if labels is not None:
+        names = tuple(level.name for level in asked.levels)
+        return HiddenBaskets(asked.channels, labels, tuple(outputs), names), asked.values
+    channels: Sequence[Channel] = asked.channels
+    every = zip(channels, outputs, parts, strict=True)
+    return [(channel, own) for channel, own, counts in every if counts.reports], asked.values
+
+
+def put_together(groups: Baskets | HiddenBaskets, size: int, pool: Pool, target: Target) -> ItemGroups:
+    """Put the groups of reports about so many items together, whether levels show or are hidden."""
+    if isinstance(groups, HiddenBaskets):
+        return groups.together(size, pool, target)
+    return ItemGroups.of(groups, size, pool, target)
 
 
 def supports(
-    groups: Baskets,
+    groups: Baskets | HiddenBaskets,
     items: Sequence[str],
     sets: Sequence[Sequence[str]],
     *,
@@ -104,7 +122,7 @@ def supports(
     Parameters
     ----------
     groups, items
-        Channel and packed rows of each group of people, and the name of each bit.
+        Channel and packed rows of each group of people, or what `baskets_of` returns, and the name of each bit.
     sets
         The sets, as names of items.
     target, pool
@@ -123,7 +141,7 @@ def supports(
     >>> [bool(a < truth < b) for a, truth, b in zip(low, (0.4, 0.0), high)]
     [True, True]
     """
-    together = ItemGroups.of(groups, len(items), pool, target)
+    together = put_together(groups, len(items), pool, target)
     places = item_places(items)
     wanted = [_places(one, places) for one in sets]
     if not wanted:
@@ -178,13 +196,12 @@ def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:
 def circumstances(together: ItemGroups) -> dict[str, Any]:
     """Return what supports of these groups rest on, as fields of `SetSupports`."""
     test = together.homogeneity()
-    by_precision = together.pool == "precision" and len(together.groups) > 1
     return {
         "reports": together.reports,
         "target": together.target,
         "pool": together.pool,
         "homogeneity": test,
-        "assumptions": assume(together.target, SAME_SUPPORTS if by_precision else BY_SIZE, NORMAL),
+        "assumptions": assume(together.target, *together.about_levels, NORMAL),
         "notes": levels_disagree(test, together.pool),
         "manipulation": together.manipulation,
     }

@@ -1,5 +1,7 @@
 """Sampled boxes over arrays: who was asked about what, and the patterns of a few items among those who were."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,7 +14,7 @@ import numpy.typing as npt
 from pldp.mechanisms.arrays import FloatArray, IntArray, Outputs, arrays
 from pldp.mechanisms.boxes.channel import SampledBoxes
 from pldp.mechanisms.honest import Range
-from pldp.mechanisms.sets.arrays import SetArrays, independent_patterns
+from pldp.mechanisms.sets.arrays import SetArrays, SetPatterns
 
 
 class BoxArrays(SetArrays):
@@ -135,9 +137,16 @@ class BoxArrays(SetArrays):
         all_there = (patterns & part) == part
         return np.asarray((all_there - self._noise(part.bit_count())) / self._answer[0])[None, :]
 
-    def pattern_chances(self, sets: IntArray, supports: FloatArray) -> FloatArray:
+    def shown(self, sets: IntArray, table: FloatArray) -> FloatArray:
         """The true pattern with p − q, and any one with q·2^{s−k}."""
-        return np.asarray(self._answer[0] * independent_patterns(sets, supports) + self._noise(sets.shape[1]))
+        return np.asarray(self._answer[0] * table + self._noise(sets.shape[1]))
+
+    def mixed(self, forms: Sequence[BoxArrays], weights: FloatArray) -> SetPatterns:
+        """Answers have the mean p and the mean q: randomized response again."""
+        found = BoxArrays(self.channel)
+        contrast, noise = weights @ np.array([form._answer for form in forms])  # noqa: SLF001 - its own class
+        found._answer = (float(contrast), float(noise))
+        return found
 
 
 FORMS: Final = {SampledBoxes: BoxArrays}
