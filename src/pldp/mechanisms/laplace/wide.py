@@ -133,6 +133,18 @@ class WideLaplace(NumberChannel):
         return centre + overshoot * ((reported == self.form.count - 1) - (reported == 0))
 
     @property
+    def noise_variance(self) -> float:
+        """From how often each output comes if all values are as frequent."""
+        last, sides = self.size - 1, list(accumulate(self.noise, initial=0))  # of noise below 0, 1, 2, … to one side
+        outer = [sides[last + away + 1] - sides[away] for away in range(1, self.beyond)]
+        inner = [sides[bucket + 1] + sides[last - bucket + 1] - self.peak for bucket in range(self.size)]
+        end = sum(self.tails[self.beyond - 1 : self.beyond + last])
+        chances = [end, *reversed(outer), *inner, *outer, end]
+        numbers = (float(self.unbiased(output)) for output in range(self.form.count))
+        even = sum(chance * number**2 for chance, number in zip(chances, numbers, strict=True))
+        return self._without_spread(even / (self.size * TOTAL))
+
+    @property
     def manipulation(self) -> float:
         """The number of an end over the largest true number."""
         return float(self.unbiased(self.form.count - 1) / self.centre(self.size - 1))
