@@ -33,7 +33,7 @@ from pldp.survey import Question, loads, sign
 
 PLAIN, BUDGETED = names("labels", per_value=False), names("labels", per_value=True)
 
-HIDEABLE = (*PLAIN, *names("sets"), *(each for each in names("numbers") if each != "minimax"))
+HIDEABLE = (*PLAIN, *BUDGETED, *names("sets"), *(each for each in names("numbers") if each != "minimax"))
 """Mechanisms whose levels can be hidden."""
 
 CASES = (
@@ -124,6 +124,8 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
         key = rng.choice(["epsilon", "leak_cap"])
         most = 100 if case.startswith("choices ") and key == "leak_cap" else 6  # sets tell much about the level
         document["hide_level"] = {key: _epsilon(rng, most=most)}
+        if rng.random() < 0.4:
+            document["hide_level"] |= {"mechanism": "iprr", "fractions": {rng.choice(names): "1/3"}}
     try:
         return loads(json.dumps(document))
     except SurveyError:
@@ -133,7 +135,7 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
 def _random_question(rng: random.Random, case: str, place: int, names: list[str], hidden: bool) -> dict[str, Any]:
     kind, mechanism = case.split()
     entry: dict[str, Any] = {"name": f"{place}{rng.choice(NAMES)}", "kind": kind, "text": "?", "mechanism": mechanism}
-    if not hidden and rng.random() < 0.3:
+    if rng.random() < (0.15 if hidden else 0.3):
         entry["levels"] = {name: _epsilon(rng, case) for name in rng.sample(names, rng.randint(1, len(names)))}
         del entry["text"]
     if kind == "number":
@@ -142,7 +144,11 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
     entry["values"] = values
     if kind == "choices":
         entry |= _random_set(rng, mechanism, values)
-    if mechanism in {"iprr", "subset_items"} and rng.random() < 0.5:
+    if hidden and mechanism in BUDGETED:
+        parts = _random_fractions(rng, values)
+        plain = {"idue": {**parts, "unprotected": []}, "aprr": {"fractions": {}}, "prr": {"fractions": {}}}
+        entry |= plain.get(mechanism, parts)
+    elif mechanism in {"iprr", "subset_items"} and rng.random() < 0.5:
         entry |= _random_fractions(rng, values)
     elif mechanism in BUDGETED:
         entry |= _random_budgets(rng, mechanism, len(values), names)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import pldp
 from helpers.claims import mean_is, runs
@@ -112,6 +113,19 @@ def test_bounds_hold_in_the_fit_and_errors_cover_at_their_ends(place: float) -> 
             assert low - 1e-9 <= each.levels[0] <= low + width + 1e-9
         squares.append(np.mean((fitted.shares - SHARES) ** 2 / np.diag(fitted.covariance)))
     assert np.mean(squares) <= 1 + 4.9 * np.std(squares) / np.sqrt(len(squares))  # one in a million
+
+
+def test_weighing_the_middle_of_bounds_covers_at_their_ends_and_cutting_at_them_does_not() -> None:
+    """In numbers: one free share, an end of the bounds at 1, labels with errors σ, intervals of both kinds as wide."""
+    least = {"weighed": 1.0, "cut": 1.0}
+    for spread in np.geomspace(0.1, 10, 60):
+        gain, reach = 1 / (1 + spread**2), 1.96 * spread / np.sqrt(1 + spread**2)
+        middle, error = gain - 1, gain * spread
+        weighed = stats.norm.cdf((reach - middle) / error) - stats.norm.cdf((-reach - middle) / error)
+        cut = 1 - stats.norm.cdf(-reach / spread) if reach < 2 else 1.0  # only errors below count: it is cut at 1
+        least = {"weighed": min(least["weighed"], weighed), "cut": min(least["cut"], cut)}
+    assert least["weighed"] >= 0.9499
+    assert least["cut"] < 0.93
 
 
 def test_labels_contradict_a_true_mix_no_more_often_than_stated() -> None:

@@ -138,6 +138,8 @@ CASES: tuple[Case, ...] = (
     _sets("set, a budget per box, hidden levels", hide=1.0),
     _sets("set, one budget, hidden levels", hide=1.0, budget="set"),
     _sets("set of at most two, one budget, hidden levels", 8, 0.2, hide=1.0, budget="set", at_most=2),
+    _choice("choice, budgets per value, hidden levels", hide=1.0, fractions={"label 0": "1/2", "label 1": "1/2"}),
+    _choice("choice, open values, hidden levels", hide=1.0, fractions={"label 0": "1/2"}, unprotected=["label 7"]),
 )
 """What is asked. A new kind, or a new way to ask, needs one line here."""
 

@@ -210,7 +210,10 @@ def test_a_budget_for_each_label_that_leaves_them_nothing_is_refused() -> None:
             choice(2, budgets={"only": ["1", "1"]}),
             "questions[0] (q0).budgets: are spelled out in ε, and so must the levels be",
         ),
-        (choice(4, fractions={"a": "1/2"}, mechanism="aprr"), "total_epsilon: the variance of shares from aprr"),
+        (
+            choice(4, fractions={"a": "1/2"}, mechanism="aprr"),
+            "question q0, level only: weights must keep the promised epsilon",
+        ),
     ],
 )
 def test_one_clear_line(table: dict[str, Any], words: str) -> None:

@@ -216,17 +216,6 @@ def test_numbers_outside_are_clipped_where_the_survey_says_so() -> None:
     assert [encode(question, number) for number in (-1e9, -10, 90.5, 1e9)] == [0, 0, 63, 63]
 
 
-@pytest.mark.parametrize(
-    ("question", "reason"),
-    [
-        (ITEM, "shares cannot be estimated yet where levels are hidden and labels have budgets of their own"),
-    ],
-)
-def test_what_cannot_be_hidden_is_refused_with_the_reason_and_a_way_out(question: dict, reason: str) -> None:
-    with pytest.raises(SurveyError, match=f"^hide_level: question q: {reason}; .*or let reports show the level$"):
-        survey_of(question, hide_level={"epsilon": 1})
-
-
 @pytest.mark.parametrize("purpose", ["distribution", "mean"])
 @pytest.mark.parametrize("mechanism", ["auto", "sw", "pm", "sr", "hm", "laplace"])
 def test_numbers_hide_levels_behind_one_output_grid(mechanism: str, purpose: str) -> None:

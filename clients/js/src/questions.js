@@ -17,6 +17,7 @@ export const questionOf = async (entry, known, tracked) => {
 	const { name, text, kind, ...file } = fields(entry, key, keys, module.options);
 	const { size, scale, rule, encode, ...shown } = module.read(file, key);
 	const price = ({ promised }) => module.chargeOf?.(Array.from({ length: size }, (_, place) => promised(place))) ?? promised(0);
+	const placeOf = ({ name: level }) => known.findIndex((each) => each.name === level);
 	const levels = levelsOf(file.levels, `${key}, level`, (level, epsilon, where) => {
 		const [promise, micro] = [check(known.find((each) => each.name === level), where), microOf(epsilon, where)];
 		const perLevel = (part) => table(file[part], `${key}.${part}`, [...file.levels.keys()]).get(level);
@@ -36,7 +37,7 @@ export const questionOf = async (entry, known, tracked) => {
 			channel,
 			...(stages && { stages: { ...stages, prices: stages.channels.map(price) } }),
 		};
-	});
+	}, (a, b) => placeOf(a) - placeOf(b));
 	const unknown = (rule) => fail("AnswerError", `${rule} of question '${name}'; what came is not`);
 	const question = {
 		...shown,

@@ -76,18 +76,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> None:
     check_plot(args)
     _check_rounds(args)
-    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
-    if args.known is not None and not args.groups:
-        options["known"] = read_known(args.known)
-    if args.ranges:
-        options["ranges"] = read_ranges(args.ranges)
-        if args.question and not args.pair:
-            raise UsageError("--ranges is about tables: name one with --pair")
-    if args.mix is not None:
-        options["mix"] = parse_mix(args.mix)
-    others = options.keys() - TABLE_OPTIONS
-    if args.pair and others:
-        raise UsageError(f"--{min(others).replace('_', '-')} does not apply to tables of several questions")
+    options = _options(args)
     named = _group_paths(args.groups or ())
     tallies = [Tally.load(path) for path in args.rounds or [*named.values()] or [args.tally]]
     if not args.question and not args.pair:
@@ -110,6 +99,23 @@ def _run(args: argparse.Namespace) -> None:
         Path(args.html).write_text(show.results_page(content, closing=closing), encoding="utf-8")
     if args.plot:
         found[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that were given, read; refuse what does not apply to the tables that are asked for."""
+    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    if args.known is not None and not args.groups:
+        options["known"] = read_known(args.known)
+    if args.ranges:
+        options["ranges"] = read_ranges(args.ranges)
+        if args.question and not args.pair:
+            raise UsageError("--ranges is about tables: name one with --pair")
+    if args.mix is not None:
+        options["mix"] = parse_mix(args.mix)
+    others = options.keys() - TABLE_OPTIONS
+    if args.pair and others:
+        raise UsageError(f"--{min(others).replace('_', '-')} does not apply to tables of several questions")
+    return options
 
 
 def _check_rounds(args: argparse.Namespace) -> None:

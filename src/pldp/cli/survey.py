@@ -16,7 +16,7 @@ from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
 from pldp.mechanisms import Micro
-from pldp.survey import Question, Survey, dead_ends, load, make_key, name_warnings, repeat_mapping, sign
+from pldp.survey import Question, Survey, dead_ends, leak_warnings, load, make_key, name_warnings, repeat_mapping, sign
 
 SIDES: Final = ("ticked_epsilon", "unticked_epsilon")  # what is promised for both sides of a label
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
@@ -52,7 +52,7 @@ def _check(args: argparse.Namespace) -> None:
         "channels": rows,
         "repeat": repeat_mapping(survey),
         "remarks": list(survey.remarks),
-        "warnings": [*name_warnings(survey), *dead_ends(survey)],
+        "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey)],
     }
     emit(args, content, lambda console: _show(console, survey, rows))
     sys.stderr.writelines(f"pldp: warning: {line}\n" for line in content["warnings"])

@@ -91,12 +91,12 @@ class MixBounds(Record):
     @property
     def known(self) -> bool:
         """Whether the mix is known exactly."""
-        return self.corners.shape[1] == 1
+        return bool(self.corners.shape[1] == 1)
 
     @property
     def nothing(self) -> bool:
         """Whether nothing is known."""
-        return not self.low.any() and bool((self.high == 1).all())
+        return not bool(self.low.any() or (self.high < 1).any())
 
     @cached_property
     def corners(self) -> FloatArray:

@@ -11,7 +11,13 @@ from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.live import check_plan
 from pldp.estimates.margins import uncorrected_notes
 from pldp.estimates.mix import check_mix
-from pldp.estimates.notes import MIX_NOT_USED, TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
+from pldp.estimates.notes import (
+    TABLE_NOT_CORRECTED,
+    TABLE_WITHOUT_MIX,
+    forged_reports,
+    interval_notes,
+    other_method,
+)
 from pldp.estimates.options import OF_TABLES, GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, check_confidence
@@ -107,7 +113,7 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
             edges = {name: own for name, own in (chosen.ranges or {}).items() if name in names}
             table = cross(tally, names, pool=chosen.pool, target=chosen.target, ranges=edges)
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
-            about += [] if chosen.mix is None else [MIX_NOT_USED]
+            about += [] if chosen.mix is None else [TABLE_WITHOUT_MIX]
             tables.append(_with_circumstances(replace(table, notes=(*table.notes, *about)), _of_intervals(chosen)))
         except EstimateError as error:
             missing[" × ".join(names)] = str(error)

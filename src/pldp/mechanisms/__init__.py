@@ -16,7 +16,15 @@ from pldp.lazy import lazy_exports
 if TYPE_CHECKING:
     from pldp.epsilon import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, Micro, epsilon_text, micro_epsilon
     from pldp.mechanisms.boxes.channel import SampledBoxes
-    from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel, SupportChannel, pure
+    from pldp.mechanisms.channel import (
+        CategoricalChannel,
+        Channel,
+        Domain,
+        PureChannel,
+        SupportChannel,
+        categorical,
+        pure,
+    )
     from pldp.mechanisms.hashing.channel import LinearHashing
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
@@ -72,11 +80,11 @@ __all__ = [
     "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SampledBoxes", "SetChannel",
     "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding",
     "UnaryEncoding", "ValueResponse", "WeightedResponse", "WideLaplace", "WindowChannel", "as_int", "build",
-    "build_stages", "build_whole_set", "enough_points", "epsilon_text", "family", "hideable", "hideable_whole_sets",
-    "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon", "most_accurate",
-    "names", "noise_at", "noise_variances", "places_of", "planned_share", "position", "pure", "read", "read_stages",
-    "report_promise", "round_at_random", "set_of", "suitable", "summed_variances", "value_and_level_epsilon",
-    "value_promise",
+    "build_stages", "build_whole_set", "categorical", "enough_points", "epsilon_text", "family", "hideable",
+    "hideable_whole_sets", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon",
+    "most_accurate", "names", "noise_at", "noise_variances", "places_of", "planned_share", "position", "pure", "read",
+    "read_stages", "report_promise", "round_at_random", "set_of", "suitable", "summed_variances",
+    "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -84,7 +92,15 @@ __getattr__, __dir__ = lazy_exports(
     {
         "pldp.epsilon": ("LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "Micro", "epsilon_text", "micro_epsilon"),
         "pldp.mechanisms.boxes.channel": ("SampledBoxes",),
-        "pldp.mechanisms.channel": ("CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel", "pure"),
+        "pldp.mechanisms.channel": (
+            "CategoricalChannel",
+            "Channel",
+            "Domain",
+            "PureChannel",
+            "SupportChannel",
+            "categorical",
+            "pure",
+        ),
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),

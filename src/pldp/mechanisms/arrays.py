@@ -28,6 +28,7 @@ from pldp.errors import EstimateError, SimulationError
 from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.honest import Coarse, Honest, PairLaw, Range, group_outputs
+from pldp.mechanisms.laws import CellLaw, SupportLaw
 from pldp.mechanisms.marks import Marked, output_groups
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
@@ -35,6 +36,7 @@ from pldp.mechanisms.registry import build, names
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
 if TYPE_CHECKING:
+    from pldp.mechanisms.personal import PersonalArrays, personal_arrays
     from pldp.mechanisms.sets.arrays import (
         SetArrays,
         SetPatterns,
@@ -55,7 +57,8 @@ __getattr__ = lazy_exports(
             "independent_patterns",
             "joint_of",
             "patterns_of",
-        )
+        ),
+        "pldp.mechanisms.personal": ("PersonalArrays", "personal_arrays"),
     },
 )[0]
 
@@ -104,14 +107,6 @@ def piecewise_arrays(channel: Channel) -> PieceArrays:
     form = arrays(channel)
     if not isinstance(form, PieceArrays) or isinstance(channel.form, Bits):
         raise EstimateError(f"outputs of {channel.mechanism} are packed bits; only integers can be fused")
-    return form
-
-
-def personal_arrays(mechanism: str, size: int) -> PersonalArrays:
-    """Return the array form of a mechanism for people who each have an ε of their own."""
-    form = arrays(build(mechanism, size, MICRO)) if mechanism in names("labels", per_value=False) else None
-    if not isinstance(form, PersonalArrays):
-        raise EstimateError(f"{mechanism!r} has no form for an epsilon per person; krr, sue, oue and subset have")
     return form
 
 
@@ -312,9 +307,27 @@ class LabelArrays(PieceArrays):
         """Draw how often each output comes (or each bit is 1) from so many people per value, all at once."""
         raise SimulationError(f"there is no sampler of counts for {self.channel.mechanism}")
 
-    def ones(self, cells: Cells) -> npt.NDArray[np.intp] | None:
-        """Return, for every cell, the number of supported values where the common factor of L depends on it."""
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """Return how likely every cell is, comparable between levels: here all cells are of one class."""
+        count = self.channel.form.count if cells is None else cells.shape[1]
+        return CellLaw.of(np.zeros(count, np.intp), 1, low=self.low, step=self.step)
+
+    def value_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the weights of values in low and step of `cell_law`, where they are not 1."""
         return None
+
+    def statistic(self, support: FloatArray) -> FloatArray:
+        """Return what makes shares, in the same way at every level, of the reports that support each value."""
+        return support
+
+    def support_law(self) -> SupportLaw:
+        """Return the mean of the statistic."""
+        return SupportLaw.of(self.channel.size, constant=self.other_support, slope=self.contrast)
+
+    def statistic_covariance(self, shares: FloatArray) -> FloatArray:
+        """Return the covariance of the statistic of one report if these shares were true."""
+        contrast = np.broadcast_to(np.asarray(self.contrast), len(shares))
+        return np.asarray(self.covariance(shares) * np.outer(contrast, contrast))
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
@@ -402,58 +415,12 @@ class LabelArrays(PieceArrays):
         return np.asarray((self.support_total(chance * sizes, None) - alone) / self.contrast**2)
 
 
-class PersonalArrays(LabelArrays):
-    """Channels for labels that are as fast with an ε per person."""
-
-    channel: PureChannel
-
-    @property
-    def total(self) -> int:
-        """What weights are counted in."""
-        return self.channel.total
-
-    def fitted_to(self, epsilon: FloatArray) -> PersonalArrays:
-        """Return the form that serves people with these ε best, where there is a choice."""
-        return self
-
-    def fitted_to_outputs(self, outputs: Outputs) -> PersonalArrays:
-        """Return the form that made these outputs, where there is a choice."""
-        return self
-
-    def checked_epsilons(self, epsilon: npt.ArrayLike, people: int) -> FloatArray:
-        """Return one ε per person, all above 0 and not absurd."""
-        budgets = np.asarray(epsilon, np.float64)
-        if budgets.shape != (people,):
-            raise EstimateError(f"epsilon must hold one number per person, {people:,} in all, not {budgets.shape}")
-        # NaN fails the comparison as well.
-        if people and not (float(budgets.min()) >= 1 / MICRO and float(budgets.max()) <= LARGEST_EPSILON):
-            raise EstimateError(f"epsilon must be above 0 and at most {LARGEST_EPSILON} for every person; some are not")
-        return budgets
-
-    def personal_weights(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return each person's p and q in whole weights, rounded towards more noise; as floats they are exact."""
-        channel, size = self.channel, self.channel.size
-        parts, others = channel.other_odds(size)
-        other = np.exp(epsilon if parts == 1 else epsilon / parts)
-        other += others
-        np.divide(channel.total, other, out=other)
-        np.ceil(other, out=other)
-        truth = channel.truth_left(size, other, channel.total)
-        if len(truth) and bool((truth <= other).any()):
-            raise EstimateError(f"epsilon is too small for {size:,} values: integer weights cannot tell them apart")
-        return truth, other
-
-    @abstractmethod
-    def draw_personal(self, values: Values, epsilon: FloatArray, generator: Generator) -> Outputs:
-        """Draw one output per person, each with an ε of their own."""
-
-    @abstractmethod
-    def weighted_support(self, outputs: Outputs, weights: FloatArray) -> FloatArray:
-        """Return, for every value, the sum of the weights of the people whose outputs support it."""
-
-
 class ByValue(LabelArrays):
     """Array forms whose low and step belong to the value: L_cj = low_j + step_j where cell c supports j."""
+
+    def value_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return low and step."""
+        return np.asarray(self.low), np.asarray(self.step)
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell."""

@@ -246,6 +246,18 @@ class CategoricalChannel(Channel):
         """ln max Q(y|x)/Q(y|x') over outputs and other values, for x: how far any report can speak *for* this value."""
         return max(self._evidence(value, other) for other in self._rivals(value))
 
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Return the largest Q(y|x)/Q'(y|x'), which is known within a family."""
+        if self.size != other.size or self.form != other.form:
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        if not isinstance(other, CategoricalChannel) or type(other).family_odds is not type(self).family_odds:
+            return super().level_odds(other, same_value=same_value)
+        return self.family_odds(other, same_value=same_value)
+
+    @abstractmethod
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
+        """Return the same for a channel of one's own family."""
+
 
 @dataclass(frozen=True, repr=False)
 class SupportChannel(CategoricalChannel):
@@ -351,18 +363,6 @@ class PureChannel(SupportChannel):
         kinds = {self.supports(output, value) for value in range(self.size)}
         return self.micro_epsilon if len(kinds) == 2 else 0
 
-    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
-        """Return the largest Q(y|x)/Q'(y|x'), which is known within a family."""
-        if self.size != other.size or self.form != other.form:
-            raise EpsilonError("outputs of different form show the level: there is no finite leak")
-        if not isinstance(other, PureChannel) or type(other).family_odds is not type(self).family_odds:
-            return super().level_odds(other, same_value=same_value)
-        return self.family_odds(other, same_value=same_value)
-
-    @abstractmethod
-    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
-        """Return the same for a channel of one's own family."""
-
     def variance(self, share: float, reports: int = 1) -> float:
         """Return the variance of the unbiased share from so many reports: π(1−π)/(reports·(p−q)²), π = q + share·(p−q).
 
@@ -382,6 +382,14 @@ class PureChannel(SupportChannel):
     def manipulation(self) -> float:
         """(1−q)/(p−q)."""
         return float((1 - self.other_support) / (self.truth_support - self.other_support))
+
+
+def categorical(channels: Sequence[Channel]) -> tuple[CategoricalChannel, ...]:
+    """Return the same channels, all of them for labels; refuse others."""
+    found = tuple(channel for channel in channels if isinstance(channel, CategoricalChannel))
+    if len(found) < len(channels):
+        raise EpsilonError(f"channels must be for labels, not {', '.join(each.mechanism for each in channels)}")
+    return found
 
 
 def pure(channels: Sequence[Channel]) -> tuple[PureChannel, ...]:

@@ -79,7 +79,7 @@ class Pieces:
         if shares.ndim == 1:
             sums = np.zeros((1, len(self.patterns), len(shares) + 1))
             np.cumsum(self.patterns * shares, axis=1, out=sums[0, :, 1:])
-            return self._from_sums(sums, sums[..., -1], self.pattern[:-1])[0]
+            return np.asarray(self._from_sums(sums, sums[..., -1], self.pattern[:-1])[0])
         # Windows have few patterns, whatever other outputs have: for many rows only theirs are summed up.
         used, pattern = np.unique(np.where(self.lift[:-1] != 0, self.pattern[:-1], -1), return_inverse=True)
         sums = np.zeros((len(shares), len(used), shares.shape[1] + 1))

@@ -31,7 +31,7 @@ from pldp.errors import SurveyError
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
 from pldp.survey.entries import open_entry, read_weight
-from pldp.survey.hiding import Hiding, label_channel, read_hiding
+from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_level
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.question import Question, Schema, ref
 from pldp.survey.reading import (
@@ -173,7 +173,7 @@ def survey_from_mapping(document: object) -> Survey:
     )
     check_distinct([question.name for question in questions], "questions", "names")
     total = _total(survey.get("total_epsilon"), questions, ask, hidden=hiding is not None)
-    level_micro, level_channel = (None, None) if hiding is None else label_channel(hiding, levels, questions)
+    label = None if hiding is None else label_channel(hiding, levels, questions)
     return Survey(
         title=read_text(survey["title"], "title", LONGEST_TEXT),
         collector=read_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
@@ -181,8 +181,9 @@ def survey_from_mapping(document: object) -> Survey:
         questions=questions,
         total_micro_epsilon=total,
         ask=ask,
-        level_channel=level_channel,
-        level_micro_epsilon=level_micro,
+        level_channel=None if label is None else label.channel,
+        level_micro_epsilon=None if label is None else label.micro_epsilon,
+        level_budgets=() if label is None else label.budgets,
         leak_cap=None if hiding is None else hiding.leak_cap,
         repeat=repeat,
         remarks=remarks,
@@ -199,9 +200,9 @@ def _read_question(
     answer_bytes: int,
 ) -> Question:
     made, opened = open_entry(entry, key, survey_levels, hiding=hiding, tracked=tracked, answer_bytes=answer_bytes)
-    names = [level.name for level in opened.levels]
-    if hiding is not None and names != [level.name for level in survey_levels]:  # what it offers would tell the level
-        fail(f"hide_level: {opened.key}.levels", "must offer every level in the survey's order", names)
+    if hiding is not None:
+        table, levels = with_every_level(opened.table, opened.key, opened.levels, survey_levels)
+        opened = opened._replace(table=table, levels=levels)
     weight, question = read_weight(opened), made.read(opened)
     return question if weight == question.weight else replace(question, weight=weight)
 

@@ -123,11 +123,13 @@ def count_marks(forms: Sequence[Marked], outputs: Sequence[npt.NDArray[Any]]) ->
     `outputs` are those of the same people, question by question.
     """
     people = len(outputs[0])
-    codes = [form.mark_codes(own) for form, own in zip(forms, outputs, strict=True)]
-    coded = [place for place, own in enumerate(codes) if own is not None]
-    others = [place for place in range(len(forms)) if place not in coded]
+    every = [form.mark_codes(own) for form, own in zip(forms, outputs, strict=True)]
+    codes = {place: own for place, own in enumerate(every) if own is not None}
+    coded, others = [*codes], [place for place in range(len(forms)) if place not in codes]
     shape = [forms[place].mark_count for place in coded]
-    flat = np.ravel_multi_index([codes[place] for place in coded], shape) if coded else np.zeros(people, np.intp)
+    flat = np.zeros(people, np.intp)
+    for place, own in codes.items():
+        flat = flat * forms[place].mark_count + own
     if others:
         table = np.zeros((int(np.prod(shape)), *(forms[place].mark_count + 1 for place in others)), np.int64)
         for start in range(0, people, _ROWS_AT_ONCE):

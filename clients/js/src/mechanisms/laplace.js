@@ -59,5 +59,13 @@ export const laplace_wide = (sure, size, beyond, decay, peak) => {
 		const far = noise[near + apart];
 		if (noise[near] * worst[1] > worst[0] * far) worst = [noise[near], far];
 	}
-	return { ...integers(size + 2n * beyond, pick), width: 1, promised: promise(worst) };
+	// By distance from the value: outputs on the grid, and at one of its ends.
+	const told = [noise, tails.slice(Number(beyond) - 1)];
+	const levelOdds = ({ told: [grid, far] }, same) => {
+		const ratios = (own, others) => own.slice(0, others.length).map((weight, place) => [weight, others[place], 1n]);
+		const pairs = [...ratios(noise, grid), ...ratios(told[1], far)];
+		return [largest(...pairs, ...(same ? [] : [...ratios(noise, grid.slice(apart)), [told[1][0], far.at(-1), 1n]]))];
+	};
+	const channel = integers(size + 2n * beyond, pick);
+	return { ...channel, family: "laplace_wide", told, levelOdds, width: 1, promised: promise(worst) };
 };

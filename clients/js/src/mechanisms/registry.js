@@ -39,9 +39,6 @@ export const MECHANISMS = new Map([
 	["hm", ["number", one, () => import("./hybrid.js"), "width", "inside", "outside", "first", "step"]],
 ]);
 
-/** The one that perturbs levels. */
-export const FOR_LEVELS = "krr";
-
 /** Load these; give what makes a channel that promises no more than the bounds: one for each value, or one for all. */
 export const loadMechanisms = async (names) => {
 	const load = async (name) => [name, (await MECHANISMS.get(name)?.[2]())?.[name]];

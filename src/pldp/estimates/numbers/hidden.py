@@ -304,7 +304,7 @@ class _KnownMix:
     def unknown(self, shares: FloatArray) -> FloatArray:
         """Return how the observations change with the mix."""
         del shares
-        return self._table
+        return np.asarray(self._table)
 
 
 class _FreeCounts:
@@ -334,3 +334,4 @@ class _FreeCounts:
     def unknown(self, shares: FloatArray) -> FloatArray | None:
         """Nothing else is unknown."""
         del shares
+        return None

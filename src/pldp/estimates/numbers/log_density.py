@@ -128,7 +128,8 @@ class LogDensity:
     def __init__(self, model: Likelihood, splines: int, order: int, start: FloatArray, like: LogDensity | None) -> None:
         """Start at these shares; or at those of another fit of this order, and about as smooth as that."""
         self.model, self.splines, self.order = model, splines, order
-        self.basis = np.kron(np.eye(model.copies), spline_basis(model.size // model.copies, splines))
+        splines_of_one = spline_basis(model.size // model.copies, splines)
+        self.basis: FloatArray = block_diag(*[splines_of_one] * model.copies)
         differences = block_diag(*map(self._differences, start.reshape(model.copies, -1)))
         self.penalty: FloatArray = differences.T @ differences
         self.rank = len(differences)

@@ -299,6 +299,7 @@ class LevelCounts:
     def unknown(self, shares: FloatArray) -> FloatArray | None:
         """Nothing else is unknown."""
         del shares
+        return None
 
 
 def _levels(fused: Fused) -> Iterator[LevelCounts]:
@@ -315,12 +316,13 @@ def _unknown(levels: Sequence[Counted], pilot: FloatArray) -> tuple[FloatArray, 
     pairs = [(level, table) for level, table in zip(levels, tables, strict=True) if table is not None]
     if not pairs or not pairs[0][1].size:
         return np.zeros((len(pilot), 0)), np.zeros(0)
-    inner = sum(table.T @ (level.scale[:, None] * table) for level, table in pairs)
-    along = sum(table.T @ (level.scale * level.shares) for level, table in pairs)
-    outer = np.zeros((len(along), len(pilot)))
+    count = pairs[0][1].shape[1]
+    inner, along, outer = np.zeros((count, count)), np.zeros(count), np.zeros((count, len(pilot)))
     for level, table in pairs:
+        inner += table.T @ (level.scale[:, None] * table)
+        along += table.T @ (level.scale * level.shares)
         outer += np.array([level.backward(level.scale * column) for column in table.T])
-    root = np.linalg.cholesky(np.asarray(inner))
+    root = np.linalg.cholesky(inner)
     return solve_triangular(root, outer, lower=True).T, solve_triangular(root, along, lower=True)
 
 

@@ -371,7 +371,7 @@ class FreeGroups(_Labelled):
         told = self.groups[0].arrays.telling(sets.shape[1])
         squares = [group.arrays.second_moment(sets, self.item_supports) for group in self.groups]
         known = support**2 if self.target == "population" else support - (1 - told) * (support - support**2)
-        return np.sqrt(np.maximum(self.sizes @ squares - known, 0) / (self.reports * told))
+        return np.asarray(np.sqrt(np.maximum(self.sizes @ squares - known, 0) / (self.reports * told)))
 
     @property
     def manipulation(self) -> float:

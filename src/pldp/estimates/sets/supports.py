@@ -92,12 +92,13 @@ def baskets_of(
     parts = [tally.counts[question, level.name] for level in asked.levels]
     if not any(counts.reports for counts in parts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
-    outputs = [counts.rows() if isinstance(counts, BitCounts) else counts.counts for counts in parts]
+    outputs: list[Outputs] = [each.rows() if isinstance(each, BitCounts) else each.counts for each in parts]
     labels = level_mix(tally, question, mix)
     if labels is not None:
         names = tuple(level.name for level in asked.levels)
         return HiddenBaskets(asked.channels, labels, tuple(outputs), names), asked.values
-    every = zip(asked.channels, outputs, parts, strict=True)
+    channels: Sequence[Channel] = asked.channels
+    every = zip(channels, outputs, parts, strict=True)
     return [(channel, own) for channel, own, counts in every if counts.reports], asked.values
 
 

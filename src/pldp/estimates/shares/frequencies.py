@@ -16,9 +16,11 @@ from pldp.estimates.result import Homogeneity, LevelShare, Note
 from pldp.estimates.shares import pooling
 from pldp.estimates.shares.dependence import LARGEST_ERROR, Dependence, Free
 from pldp.estimates.shares.hidden import HiddenReports, Moments, moments
+from pldp.estimates.shares.item_dependence import ItemDependence
 from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
 from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
 from pldp.estimates.solver.likelihood import GAP, FitProgress, maximum_likelihood
+from pldp.mechanisms import categorical
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.survey import Choice
 from pldp.tallies import Tally
@@ -85,7 +87,7 @@ def frequencies(  # noqa: PLR0913 - one per option
     if not any(own.reports for own in counts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     if labels is not None:
-        hidden = HiddenReports.of(asked.pure_channels, labels, counts, bounds)
+        hidden = HiddenReports.of(categorical(asked.channels), labels, counts, bounds)
         return _hidden(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
     parts = zip(asked.levels, asked.channels, counts, strict=True)
     tracked = bool(asked.stages)
@@ -201,7 +203,7 @@ def _hidden(
     return Shares(
         shares=found.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
-        rare=hidden.rare(found.levels),
+        rare=hidden.rare(found.shares, found.levels),
         method=words,
         assumptions=notes.assume(target, tested, *notes.given_mix(names, hidden.mix), *further),
         notes=(
@@ -241,7 +243,8 @@ def _free(
         return None, None, ()
     # A mix that was given may be wrong; the test must not blame that on levels that depend on values.
     levels = found.levels if hidden.mix.bounds.nothing else hidden.mix.unbiased
-    free = Dependence.of(hidden, found.shares, levels)
+    kind = ItemDependence if hidden.channels[0].per_value else Dependence
+    free = kind.of(hidden, found.shares, levels)
     if free is None:
         return None, None, (notes.no_free_shares(np.inf),)
     test, evidence = free.test(), Free(free, target)
@@ -293,9 +296,11 @@ def _level_notes(hidden: HiddenReports, levels: FloatArray) -> tuple[Note, ...]:
     """Say so where reports are few, or labels barely tell how people chose: then the scale of all shares is unsure."""
     if hidden.size > LARGEST_DENSE:
         return (notes.NO_ERRORS,)
-    if hidden.reports * float(hidden.other_supports.min()) < pooling.ENOUGH_SUPPORT:
+    by_chance = hidden.reports * np.min([form.chance_support() for form in hidden.arrays], axis=0)
+    if np.where(by_chance > 0, by_chance, hidden.support()).min() < pooling.ENOUGH_SUPPORT:
         return (notes.ROUGH_ERRORS,)
-    spread = float(np.sqrt(hidden.contrasts @ hidden.mix.covariance @ hidden.contrasts))
-    if spread > 0.5 * float(np.clip(levels, 0, 1) @ hidden.contrasts):
+    slopes = hidden.law.slope  # the scale of each share is their mean over the levels
+    spread = np.sqrt(np.einsum("ix,ij,jx->x", slopes, hidden.mix.covariance, slopes))
+    if bool((spread > 0.5 * np.clip(levels, 0, 1) @ slopes).any()):
         return (notes.LABELS_SAY_LITTLE,)
     return ()

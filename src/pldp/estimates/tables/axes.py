@@ -223,7 +223,7 @@ class BinaryAxis(Axis):
         return 2
 
     @property
-    def decoder(self) -> FloatArray:  # type: ignore[override] # nothing to keep
+    def decoder(self) -> FloatArray:
         has = np.array([self.weights[1] - self.weights[0], self.weights[0], 0.0])
         return np.array([has, [0.0, 0.0, 1.0] - has])
 
@@ -231,7 +231,7 @@ class BinaryAxis(Axis):
         raise NotImplementedError
 
     @property
-    def given(self) -> FloatArray:  # type: ignore[override] # nothing to keep
+    def given(self) -> FloatArray:
         found = []
         for shown in self.telling * self.chances[::-1]:
             told = self.telling

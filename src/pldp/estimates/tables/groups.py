@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from pldp.estimates.consistency import norm_sub
 from pldp.estimates.result import Homogeneity
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, add_reports
 from pldp.estimates.tables.axes import Axis, LabelAxis
-from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
+from pldp.mechanisms.arrays import FloatArray, IntArray, LabelArrays, label_arrays
 from pldp.tallies import TableCounts, Tally
 
 ENOUGH_PAIRS: Final = 4 * ENOUGH_SUPPORT
@@ -30,6 +30,7 @@ LARGEST_PRODUCTS: Final = 1 << 24
 """Products (values × tested pairs²) that the test of a table holds at most; fewer pairs are tested where it is more."""
 
 Step = Callable[[FloatArray], FloatArray]
+Table = TypeVar("Table", FloatArray, IntArray)
 
 
 def along(table: FloatArray, steps: Sequence[Step]) -> FloatArray:
@@ -41,8 +42,8 @@ def along(table: FloatArray, steps: Sequence[Step]) -> FloatArray:
     return table
 
 
-def inner(table: FloatArray) -> FloatArray:
-    """Return the shares of an augmented table that are about all questions."""
+def inner(table: Table) -> Table:
+    """Return the numbers of an augmented table that are about all questions."""
     return table[(slice(None, -1),) * table.ndim]
 
 
@@ -152,7 +153,7 @@ class PairGroup(TableGroup):
         return tuple(axis.form for axis in self.axes if isinstance(axis, LabelAxis))
 
     @property
-    def margins(self) -> tuple[FloatArray, FloatArray]:
+    def margins(self) -> tuple[IntArray, IntArray]:
         """How many reports support each value of the first question, and of the second."""
         return self.counts.marked[:-1, -1], self.counts.marked[-1, :-1]
 

@@ -131,7 +131,7 @@ class ShownTable(PooledTable):
         likely, count = self._likely(margins), len(self.groups)
         people = np.array([float(each.reports) for each in self.groups])[:, None]
         chances = np.array([each.chances(likely) for each in self.groups]).reshape(count, 2, -1)
-        supports = np.array([inner(each.counts.marked) for each in self.groups], float).reshape(count, -1)
+        supports = np.array([inner(each.counts.marked) for each in self.groups], np.float64).reshape(count, -1)
         alone = float((self.weights**2 / people[:, 0]).sum())
         return Rare.find(
             supports,
@@ -225,7 +225,7 @@ class HiddenTable(PooledTable):
     def _found(self) -> tuple[list[Levels], FloatArray]:
         """Combinations of levels that the labels that came say anything about, and Λ⁻¹ of both."""
         place = {levels: number for number, levels in enumerate(self._every)}
-        inverse = np.linalg.inv(self._chances)[:, [place[labels] for labels in self._labels]]
+        inverse = np.asarray(np.linalg.inv(self._chances))[:, [place[labels] for labels in self._labels]]
         some = np.flatnonzero(np.abs(inverse).max(axis=1) > 1e-12)
         return [self._every[number] for number in some], inverse[some]
 

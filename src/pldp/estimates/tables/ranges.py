@@ -190,7 +190,7 @@ class RangeAxis(Axis):
         return float(np.abs(np.cumsum(off, axis=1)).max())
 
 
-def range_axes(forms: Sequence[NumberArrays], ranges: Ranges, reports: Sequence[int]) -> list[RangeAxis]:
+def range_axes(forms: Sequence[NumberArrays], ranges: Ranges, reports: Sequence[float]) -> list[RangeAxis]:
     """Return the axis of every level, with knots for so many reports of each, the same for all levels.
 
     Levels are weighed by their precision.

@@ -1,14 +1,16 @@
 """Laplace noise on a grid that reaches far beyond the bounds."""
 
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
+from pldp.mechanisms.channel import Channel
 from pldp.mechanisms.number import NumberChannel
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 
@@ -51,12 +53,18 @@ class WideLaplace(NumberChannel):
             raise EpsilonError("weights must satisfy 0 < decay < 2^53 and an even peak that leaves both tails a weight")
 
     @classmethod
-    def of(cls, size: int, micro_epsilon: int) -> Self:
-        """Build the channel whose true ε is at most the given one."""
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels with one grid for all levels, which is as long as the strictest one needs it."""
+        beyond = max(_far_enough(size, micro) for micro in budgets)
+        yield tuple(cls.of(size, micro, beyond) for micro in budgets)
+
+    @classmethod
+    def of(cls, size: int, micro_epsilon: int, beyond: int | None = None) -> Self:
+        """Build the channel (with so many buckets beyond each bound) whose true ε is at most the given one."""
         alpha = 1 / Fraction(exp_micro(micro_epsilon, size - 1))
         decay = -int(-alpha * TOTAL // 1)
         ideal = int(TOTAL * (1 - alpha) / (1 + alpha))
-        beyond = _far_enough(size, micro_epsilon)
+        beyond = _far_enough(size, micro_epsilon) if beyond is None else beyond
         # Every weight is rounded up, which the tails must make up for: the peak gives way by about as much.
         for shrink in range((size + beyond).bit_length() - 1, 54):
             peak = (ideal - (ideal >> (53 - shrink))) // 2 * 2
@@ -135,14 +143,23 @@ class WideLaplace(NumberChannel):
     @property
     def noise_variance(self) -> float:
         """From how often each output comes if all values are as frequent."""
-        last, sides = self.size - 1, list(accumulate(self.noise, initial=0))  # of noise below 0, 1, 2, … to one side
-        outer = [sides[last + away + 1] - sides[away] for away in range(1, self.beyond)]
-        inner = [sides[bucket + 1] + sides[last - bucket + 1] - self.peak for bucket in range(self.size)]
-        end = sum(self.tails[self.beyond - 1 : self.beyond + last])
-        chances = [end, *reversed(outer), *inner, *outer, end]
-        numbers = (float(self.unbiased(output)) for output in range(self.form.count))
-        even = sum(chance * number**2 for chance, number in zip(chances, numbers, strict=True))
-        return self._without_spread(even / (self.size * TOTAL))
+        last, sides = self.size - 1, [0, *accumulate(self.noise)]  # of noise of less than 0, 1, … to one side
+        within = [sides[place + 1] + sides[last - place + 1] - self.peak for place in range(self.size)]
+        outside = [sides[self.size + distance] - sides[distance] for distance in range(1, self.beyond)]
+        end = sum(self.tails[self.beyond - 1 :])
+        chances = [end, *reversed(outside), *within, *outside, end]
+        return self._without_spread(
+            sum(chance * float(self.unbiased(output)) ** 2 for output, chance in enumerate(chances))
+            / (self.size * TOTAL)
+        )
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Fraction:
+        """The largest ratio at any distance, on the grid and at an end; for two values, one that is farther away."""
+        (grid, ends), (grids, others) = ((each.noise, each.tails[each.beyond - 1 :]) for each in (self, other))
+        pairs = [*zip(grid, grids, strict=True), *zip(ends, others, strict=True)]
+        if not same_value:
+            pairs += [*zip(grid, grids[self.size - 1 :], strict=False), (ends[0], others[-1])]
+        return max(Fraction(*pair) for pair in pairs)
 
     @property
     def manipulation(self) -> float:

@@ -173,8 +173,8 @@ def _theorem_5_3(seed: int, runs: int) -> dict[str, float]:
 
 def printed_variance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:
     """V1 + V2 + V3 + V4 of Theorem 5.3, letter by letter (A, B, N as in the paper)."""
-    q, d, n = hidden.other_supports, hidden.truth_supports - hidden.other_supports, hidden.reports
-    a = (1 - shares) * (levels @ q) + shares * (levels @ hidden.truth_supports)
+    (q, d), n = febsf.supports_of(hidden), hidden.reports
+    a = (1 - shares) * (levels @ q) + shares * (levels @ (q + d))
     label_q = float(hidden.label_matrix[0, 1])
     label_d = float(hidden.label_matrix[0, 0]) - label_q
     rate = label_q + levels * label_d

@@ -87,7 +87,8 @@ class PlannedChoices(PlannedKind[Choices]):
         shares: FloatArray,
     ) -> FloatArray:
         """Return the variance of labels pooled by precision, the error of the mix of levels included."""
-        return hidden_item_variance(channels, label_channel, reports / reports.sum(), shares) / reports.sum()
+        alone = hidden_item_variance(channels, label_channel, reports / reports.sum(), shares)
+        return np.asarray(alone / reports.sum())
 
     def remarks(self, question: Choices) -> tuple[str, ...]:
         """Name labels without protection."""

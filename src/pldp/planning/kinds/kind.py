@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Micro, PureChannel, build
+from pldp.mechanisms import CategoricalChannel, Channel, Micro, build
 from pldp.mechanisms.arrays import FloatArray, Numbers
 from pldp.survey import Choice, Choices, Question
 
@@ -116,7 +116,7 @@ class PlannedKind(ABC, Generic[Q]):
         self,
         question: Q,
         channels: Sequence[Channel],
-        label_channel: PureChannel,
+        label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
     ) -> FloatArray:

@@ -33,10 +33,10 @@ class Choice(LabelQuestion):
         size: int,
         budgets: Sequence[Micro | Budgets],
     ) -> Iterator[tuple[Channel, ...]] | None:
-        """Labels that are protected alike have many channels of one form."""
-        if any(isinstance(budget, tuple) for budget in budgets):
-            return None
-        return hideable(mechanism, size, budgets, domain=cls.domain)
+        """Labels have many channels of one form, whether they are protected alike or have budgets of their own."""
+        return hideable(
+            mechanism, size, budgets, domain=cls.domain, per_value=any(isinstance(each, tuple) for each in budgets)
+        )
 
     @classmethod
     def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Stages, ...]:
@@ -64,10 +64,5 @@ class Choice(LabelQuestion):
         return pure(self.channels)
 
     def hideable(self) -> str | None:
-        """Shares are estimated from hidden levels where all labels have the same protection."""
-        if not self.budgets:
-            return None
-        return (
-            "shares cannot be estimated yet where levels are hidden and labels have budgets of their own; "
-            "protect all labels alike (no fractions, unprotected or budgets), or let reports show the level"
-        )
+        """Shares are estimated from hidden levels whatever protects the labels."""
+        return None
