@@ -15,8 +15,10 @@ what answers have to do with each other although they do not depend on any answe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -226,20 +228,18 @@ def _table(
 def _axes(sides: Sequence[Side], counts: Mapping[tuple[int, ...], TableCounts]) -> list[Sequence[Axis]]:
     """Return the axes of every level of every question.
 
-    Axes of a number depend on how much its reports say, which is less where other answers of the table are noisy: those
-    that do not depend on it are made first.
+    Those of a number depend on how many noiseless reports its own are worth, which are fewer where the other answers of
+    the table are noisy. How noisy they are is found from rough axes.
     """
     levels = [1 + max(each[place] for each in counts) for place in range(len(sides))]
     people = [
         [sum(own.reports for each, own in counts.items() if each[place] == level) for level in range(number)]
         for place, number in enumerate(levels)
     ]
-    rough = [side.axes([max(each, 1.0) for each in own]) for side, own in zip(sides, people, strict=True)]
+    rough = [side.axes([float(max(each, 1)) for each in own]) for side, own in zip(sides, people, strict=True)]
     noise = [_mean_square(each, own) for each, own in zip(rough, people, strict=True)]
-    worth = [
-        [max(each / np.prod([other for place, other in enumerate(noise) if place != number]), 1.0) for each in own]
-        for number, own in enumerate(people)
-    ]
+    others = [math.prod(other for place, other in enumerate(noise) if place != number) for number in range(len(noise))]
+    worth = [[max(each / noisy, 1.0) for each in own] for own, noisy in zip(people, others, strict=True)]
     return [side.axes(own) for side, own in zip(sides, worth, strict=True)]
 
 
@@ -302,12 +302,11 @@ def _spreads(pooled: PooledTable, sides: Sequence[Side]) -> dict[tuple[str, ...]
         own = inner(table)
         likely = add_reports(own.ravel(), pooled.reports).reshape(own.shape)
         label = tuple(side.margin.values[place] for side, place in zip(sides, places, strict=True) if place is not None)
-        covariance = pooled.covariance(likely, lambda axes, at=places: _single(axes, at))
-        found[label] = Spread.of(own, covariance, pooled.reports)
+        found[label] = Spread.of(own, pooled.covariance(likely, partial(_single, places)), pooled.reports)
     return found
 
 
-def _single(axes: Sequence[Axis], places: Sequence[int | None]) -> list[Axis]:
+def _single(places: Sequence[int | None], axes: Sequence[Axis]) -> list[Axis]:
     """Return the axes with that of one item in place of a set's."""
     return [axis if place is None else axis.single(place) for axis, place in zip(axes, places, strict=True)]
 

@@ -47,6 +47,13 @@ def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float
     """Return what the question brings to a table: its labels."""
     refuse_ranges(question.name, question.kind, edges)
     own = frequencies(tally, question.name, pool=options.pool, target=options.target)
-    possible, about = own.consistent(), {"notes": own.notes, "homogeneity": own.homogeneity}
-    margin = Margin(question.name, own.values, own.shares, possible, own.reports, **about)
+    margin = Margin(
+        question=question.name,
+        values=own.values,
+        shares=own.shares,
+        possible=own.consistent(),
+        reports=own.reports,
+        notes=own.notes,
+        homogeneity=own.homogeneity,
+    )
     return PlainSide(margin, [LabelAxis(label_arrays(channel)) for channel in question.channels])

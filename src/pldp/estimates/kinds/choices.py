@@ -162,6 +162,14 @@ def side(tally: Tally, question: Choices, options: Options, edges: Sequence[floa
     """Return what the question brings to a table: its items."""
     refuse_ranges(question.name, question.kind, edges)
     own = estimate(tally, question, replace(options, largest=1))
-    about = {"exclusive": False, "notes": own.notes, "homogeneity": own.homogeneity}
-    margin = Margin(question.name, question.values, own.estimates, possible_shares(own.estimates), own.reports, **about)
+    margin = Margin(
+        question=question.name,
+        values=question.values,
+        shares=own.estimates,
+        possible=possible_shares(own.estimates),
+        reports=own.reports,
+        exclusive=False,
+        notes=own.notes,
+        homogeneity=own.homogeneity,
+    )
     return PlainSide(margin, [ItemAxis(arrays(channel)) for channel in question.channels])
