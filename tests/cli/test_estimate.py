@@ -178,7 +178,7 @@ def test_options_do_not_vanish_in_two_way_tables(capsys: Any, tmp_path: Path) ->
     code, out, _ = run(capsys, tmp_path / "t.tally", *pair, "--target", "respondents", "--json", "-")
     assert (code, [table["target"] for table in json.loads(out)["tables"]]) == (0, ["respondents"])
     code, _, err = run(capsys, tmp_path / "t.tally", *pair, "--method", "likelihood")
-    assert (code, err) == (2, "pldp: --method does not apply to two-way tables\n")
+    assert (code, err) == (2, "pldp: --method does not apply to tables of several questions\n")
 
 
 def test_a_tally_without_any_reports_gets_one_line(capsys: Any, tmp_path: Path) -> None:

@@ -297,6 +297,15 @@ def test_copies_are_found_among_rows_of_bits_too() -> None:
     )
 
 
+def test_services_with_hidden_levels_are_no_copies_because_the_open_level_agrees_often() -> None:
+    values, _ = people(10, 5000)
+    values[:] = 0
+    made = [service(name, "krr", values, np.arange(5000), seed) for seed, name in enumerate("ab")]
+    assert fuse(made).people == 5000
+    with pytest.raises(TallyError, match="the same output for 5,000 of 5,000 people"):
+        fuse([made[0], replace(made[0], name="b")])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

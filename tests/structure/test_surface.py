@@ -186,6 +186,10 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         lambda: BitCounts.of_rows(rows(9), SIZE, patterns=True),
         lambda: BitCounts.of_rows(rows(8), SIZE, patterns=True),
     ),
+    "margin of a table": (
+        lambda: pldp.two_way(commute(), "late", "mode").margins[0],
+        lambda: pldp.two_way(commute(), "late", "mode").margins[1],
+    ),
     "counts of pairs": (
         lambda: next(iter(commute().pairs.values())),
         lambda: TableCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),

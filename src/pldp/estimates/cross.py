@@ -80,7 +80,7 @@ def two_way(
     pool, target
         See `Options`: how pairs of levels are weighted, and of whom the shares are.
     ranges
-        Of numbers, the ends of the ranges from bound to bound, `{"spent": [0, 10, 50, 200]}`; four ranges of equal
+        Of numbers, the ends of the ranges from bound to bound, `{"spent": [0, 10, 50, 300]}`; four ranges of equal
         width where it does not say.
 
     Examples
@@ -120,8 +120,8 @@ def three_way(
     >>> people = Population.of_shares(survey, 20_000, seed=2)
     >>> together = ("reason", "basket", "spent")
     >>> counted = tally(survey, simulate_reports(survey, people, seed=2), pairs=[together])
-    >>> three_way(counted, *together, ranges={"spent": [0, 100, 200]}).shares.shape
-    (4, 8, 2)
+    >>> three_way(counted, *together, ranges={"spent": [0, 100, 300]}).shares.shape
+    (5, 6, 2)
     """
     require(tally, Tally, "pldp.three_way(tally, first, second, third)")
     return cross(tally, (first, second, third), pool=pool, target=target, ranges=ranges)
