@@ -285,7 +285,7 @@ def rows(cell: Cell, tally: pldp.Tally, *, whole: bool = False) -> Iterator[tupl
         for row, conservative in zip(table.rows(CONFIDENCE), table.conservative.tolist(), strict=True):
             yield row._replace(label=" × ".join(row.label)), conservative
         return
-    if cell.case.has_quantiles and not whole:
+    if cell.case.has_quantiles and cell.case.hide is None and not whole:
         fused = fused_of(tally, "q")
         yield mean(fused).row(CONFIDENCE), False
         profile = Profile(fused)

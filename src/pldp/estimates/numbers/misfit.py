@@ -243,7 +243,7 @@ class Misfit:
             return _solve(matrix, linear, rules, right)
         found = np.asarray(inverted @ np.append(1.0, multipliers), np.float64)
         exact = np.abs(rules @ found - right).max() <= _SAME
-        return (found, multipliers) if exact else _solve(matrix, linear, rules, right)
+        return (found, np.asarray(multipliers, float)) if exact else _solve(matrix, linear, rules, right)
 
     def _least(self, slope: FloatArray, counted: FloatArray | None, share: float) -> float:
         """Return the least slopeᵀf of all histograms, or of those with this share.
