@@ -105,6 +105,18 @@ def test_json_has_every_question_with_its_services(capsys: Any, folder: Path) ->
     assert "hours" in text
 
 
+def test_rejected_reports_are_counted_by_service(capsys: Any, folder: Path) -> None:
+    table = pq.read_table(folder / "shop.parquet")
+    place = table.column_names.index("schema")
+    broken = table.set_column(place, "schema", pa.array([9] * 5 + [1] * (len(table) - 5), pa.uint8()))
+    pq.write_table(broken.replace_schema_metadata(table.schema.metadata), folder / "broken.parquet")
+    options = ("--key", "person", "--question", "mode", "--accept-epsilon", "2")
+    code, out, _ = run(capsys, folder, "broken.parquet", *options)
+    assert code == 0
+    assert "rejected, broken: wrong_schema: 5" in out
+    assert json.loads(run(capsys, folder, "broken.parquet", *options, "--json", "-")[1])["rejected"] == 5
+
+
 def test_words_for_people_say_who_gave_where(capsys: Any, folder: Path) -> None:
     code, out, _ = run(capsys, folder, *FILES, "--question", "mode", "--method", "unbiased", "--accept-epsilon", "6")
     assert code == 0

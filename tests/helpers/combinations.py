@@ -140,13 +140,20 @@ def audit(way: Way) -> None:
 
 
 def two_way(way: Way) -> None:
-    """A table with another question, whose cells add up to what the others say."""
+    """A table with another question that has nothing to do with it: intervals that hold the products of shares."""
     survey = way.survey
     people = Population.of_shares(survey, PEOPLE, seed=12)
     tally = pldp.tally(survey, simulate_reports(survey, people, seed=12), pairs=[("asked", "beside")])
     table = pldp.two_way(tally, "asked", "beside")
     assert np.isfinite(table.standard_error).all()
     assert np.isfinite(table.consistent()).all()
+    shares = {question.name: people.shares(question) for question in survey.questions}
+    rows = {each["name"]: each["rows"] for each in truth_mapping(survey, shares)}
+    truth = {name: {row["label"]: row["true"] for row in own} for name, own in rows.items()}
+    for row in table.rows(SURE):
+        first, second = row.label
+        if first in truth["asked"]:  # ranges of numbers have labels of their own
+            assert row.low <= truth["asked"][first] * truth["beside"][second] <= row.high, row
 
 
 def fuse(way: Way) -> None:

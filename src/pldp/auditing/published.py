@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pldp.auditing.geometry import hyperplanes, pairs_of_groups
+from pldp.auditing.number_tables import Intervals, Number
 from pldp.auditing.set_tables import meeting, picked
-from pldp.auditing.tables import NUMBER, Bits, Blocks, Hashed, Intervals, Number, Response, Sets, Subset, Table, Tiers
+from pldp.auditing.tables import NUMBER, Bits, Blocks, Hashed, Response, Sets, Subset, Table, Tiers
 from pldp.errors import AuditError
 
 

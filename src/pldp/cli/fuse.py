@@ -80,13 +80,18 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(args: argparse.Namespace) -> None:
-    surveys = _surveys(args)
-    fused = join_services(_read(args, surveys))
+    services = _read(args, _surveys(args))
+    fused = join_services(services)
     if args.question:
         fused = {name: _asked(fused, name) for name in args.question}
     price = sum(each.micro_epsilon for each in fused.values())
     require_accepted(price, args.accept_epsilon, "type --accept-epsilon {}")
-    results = _estimate(fused, args)
+    rejections = {
+        f"{service.name}: {reason.value}": count
+        for service in services
+        for reason, count in sorted(service.rejected.items())
+    }
+    results = _estimate(fused, args, rejections)
     if not results:
         raise EstimateError(next(iter(results.missing.values())))
     for name, reason in results.missing.items():
@@ -189,7 +194,7 @@ def _one_of(args: argparse.Namespace, option: str, place: int) -> str | None:
     return str(given[place if len(given) > 1 else 0])
 
 
-def _estimate(fused: Mapping[str, Fused], args: argparse.Namespace) -> Results:
+def _estimate(fused: Mapping[str, Fused], args: argparse.Namespace, rejections: Mapping[str, int]) -> Results:
     options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
     for name, value in options.items():
         others = [question for question, each in fused.items() if not fused_applies(each, name, value)]
@@ -208,7 +213,7 @@ def _estimate(fused: Mapping[str, Fused], args: argparse.Namespace) -> Results:
                 missing[question] = str(error)
     people = max(each.people for each in fused.values())
     title = " + ".join(service_name(path) for path in args.files)
-    return Results("", title, people, {}, results, (), missing)
+    return Results("", title, people, rejections, results, (), missing)
 
 
 def _services(fused: Mapping[str, Fused]) -> list[dict[str, Any]]:
@@ -241,6 +246,9 @@ def _show(console: Console, content: Mapping[str, Any]) -> None:
         for subset in each["subsets"]
     ]
     console.print(make_table(("question", "gave to", "people"), rows, [2]))
-    console.print(f"A person's joined reports cost up to epsilon {content['epsilon']}.\n")
+    console.print(f"A person's joined reports cost up to epsilon {content['epsilon']}.")
+    for reason, count in content["rejections"].items():
+        console.print(f"  rejected, {reason}: {count:,}")
+    console.print()
     for result in content["questions"]:
         show_result(console, result)

@@ -144,8 +144,8 @@ class Rare(Record):
 
     def _few(self) -> npt.NDArray[np.bool_]:
         """Tell where the number is too skewed: κ₂³/κ₃², which is λ for a Poisson number of mean λ, is not enough."""
-        # What one person of all is: a sample shows no impossibility.
-        least = self.sampled / np.maximum(self.reports.sum(axis=0), 1)
+        # What one person of all is: a sample shows no impossibility. No report may tell about an item.
+        least = self.sampled / np.maximum(self.reports.sum(axis=0), 2.0)
         near, found = np.clip(self._centre(), least, 1 - least), np.zeros(self.supports.shape[1], bool)
         reach = _BEHIND * np.sqrt(self._cumulants(near)[0])
         for sign in (1, -1):  # long tails to the right are a danger above the estimate, those to the left below it

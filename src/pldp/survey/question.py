@@ -219,12 +219,19 @@ class Question(ABC):
         return tuple(found)
 
     @classmethod
-    @abstractmethod
-    def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:
+    def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:  # noqa: ARG003 - others have several
         """Return the ways to build the question from a part of a total.
 
-        There are several where the file leaves the choice, and it may be made (`free`).
+        There are several where the file leaves the choice, and it may be made (`free`). Here there is one: the summed
+        variance of all shares, at equal shares.
         """
+        from pldp.survey.sharing import Form  # noqa: PLC0415 - built surveys need none
+
+        def variances(levels: tuple[Level, ...]) -> list[float]:
+            channels = cls.read(entry._replace(levels=levels)).channels
+            return [channel.equal_variance * channel.size for channel in channels]
+
+        return (Form(variances),)
 
     @classmethod
     def dearest(cls, entry: Entry) -> int:

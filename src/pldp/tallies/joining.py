@@ -292,7 +292,9 @@ def _refuse_copies(fused: Fused) -> None:
         # Few copies do little harm, and c takes time for channels with many outputs, which agree rarely by chance.
         if equal < _SOME * people or not equal:
             continue
-        by_chance = arrays(first.channel).agreement()
+        # Of two levels that a person may have chosen, the one that agrees more with itself is an upper bound (Cauchy).
+        levels = [each.channels if each is not None else (first.channel,) for each in (first.hidden, second.hidden)]
+        by_chance = max(float(arrays(channel).agreement()) for own in levels for channel in own)
         if people * _divergence(equal / people, by_chance) > -math.log(_CHANCE):
             raise TallyError(
                 f"services {first.name!r} and {second.name!r} have the same output for {equal:,} of "

@@ -50,12 +50,12 @@ def output_rows(channel: Channel, outputs: Outputs) -> tuple[FloatArray, FloatAr
     if not isinstance(form, LabelArrays):
         raise EstimateError(f"a channel of {count:,} outputs and {size:,} values is too large to fuse")
     supported = form.supported(outputs).astype(np.float64)
-    found = np.asarray(form.low + form.step * supported)
-    cells = np.ascontiguousarray(outputs.T) if isinstance(channel.form, Bits) else None
-    if cells is None or form.ones(cells) is None:
-        return found, nothing
-    q = np.broadcast_to(np.clip(form.other_support, 1e-300, 1 - 1e-16), size)
-    return found, np.asarray(supported @ (np.log(q) - np.log1p(-q)) + np.log1p(-q).sum())
+    if not isinstance(channel.form, Bits):
+        return np.asarray(form.low + form.step * supported), nothing
+    law = form.cell_law(np.ascontiguousarray(outputs.T))
+    of_low, of_step = form.value_weights() or (1.0, 1.0)
+    low, step = law.low[law.classes, None], law.step[law.classes, None]
+    return np.asarray(low * of_low + step * of_step * supported), law.base[law.classes]
 
 
 class TupleSource(NamedTuple):

@@ -117,7 +117,7 @@ class FusedGroups(ItemGroups):
 class FusedSets(Sets):
     """Supports from the reports of several services."""
 
-    def person_weights(self) -> None:  # type: ignore[override]
+    def person_weights(self) -> None:
         """A person may have given several reports, so people have no single weight."""
 
 

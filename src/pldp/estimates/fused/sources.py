@@ -163,36 +163,48 @@ class HiddenSource(LabelSource):
 
     @cached_property
     def _scales(self) -> tuple[FloatArray, FloatArray]:
-        """α_s and β_s of z(s, y) = α_s·[y supports] − β_s, labels × values."""
-        size = self.forms[0].channel.size
-        ones = np.ones(size)
-        slopes = np.array([ones / form.contrast for form in self.forms])
-        offsets = np.array([ones * form.other_support / form.contrast for form in self.forms])
-        return self.undo.T @ slopes, self.undo.T @ offsets
+        """A_s (labels × values × values) and b_s (labels × values) of z(s, y) = A_s·t(y) − b_s.
+
+        t is the statistic of an output that is the same for every level, and J_τ(t − c_τ) the unbiased z_τ of a level
+        (`SupportLaw`): A_s = Σ_τ (G⁻¹)_τs J_τ and b_s = Σ_τ (G⁻¹)_τs J_τ c_τ.
+        """
+        laws = [form.support_law() for form in self.forms]
+        solved = np.array([law.solve(np.eye(self.forms[0].channel.size)) for law in laws])
+        offsets = np.array([matrix @ law.constant for matrix, law in zip(solved, laws, strict=True)])
+        return np.tensordot(self.undo.T, solved, 1), self.undo.T @ offsets
+
+    def numbers(self, label: int, supported: FloatArray) -> FloatArray:
+        """Return z of a report that shows this label and supports these values."""
+        slopes, offsets = self._scales
+        return np.asarray(slopes[label] @ self.forms[0].statistic(supported) - offsets[label])
 
     def shares(self, first: FloatArray) -> FloatArray:
         """Undo labels and outputs; the shares need not sum to 1."""
         del first
-        slopes, offsets = self._scales
-        shown = np.array([[row[self.labels == s].sum() for s in self._every] for row in self.counts])
         found = np.full((len(self.counts), self.forms[0].channel.size), np.nan)
         for place in np.flatnonzero(self.people):
-            total = (slopes * self.supports[place]).sum(axis=0) - shown[place] @ offsets
-            found[place] = total / self.people[place]
+            found[place] = self._total(self.supports[place], self.counts[place]) / self.people[place]
         return found
+
+    def _total(self, supports: FloatArray, counts: FloatArray) -> FloatArray:
+        """Return the sum of z over reports, given the supports of each label and how often each cell came."""
+        slopes, offsets = self._scales
+        shown = np.bincount(self.labels, weights=counts, minlength=len(self.forms))
+        moved = (slopes[s] @ self.forms[0].statistic(supports[s]) for s in self._every)
+        return np.asarray(sum(moved) - shown @ offsets)
 
     @cached_property
     def _second(self) -> FloatArray:
         """The mean of z zᵀ over the reports."""
         slopes, offsets = self._scales
-        size, every = self.forms[0].channel.size, self.counts.sum(axis=0)
-        total = np.zeros((size, size))
+        form, every = self.forms[0], self.counts.sum(axis=0)
+        total = np.zeros((form.channel.size, form.channel.size))
         for s in self._every:
             weights = every * (self.labels == s)
-            support = self.supports[:, s].sum(axis=0)
-            mixed = np.outer(slopes[s] * support, offsets[s])
-            total += np.outer(slopes[s], slopes[s]) * _pair_support(self.forms[0], weights, self.outputs)
-            total += weights.sum() * np.outer(offsets[s], offsets[s]) - mixed - mixed.T
+            pairs = form.statistic(form.statistic(_pair_support(form, weights, self.outputs)).T)
+            mixed = np.outer(slopes[s] @ form.statistic(self.supports[:, s].sum(axis=0)), offsets[s])
+            total += slopes[s] @ pairs @ slopes[s].T - mixed - mixed.T
+            total += weights.sum() * np.outer(offsets[s], offsets[s])
         return total / max(self.reports, 1)
 
     def covariance(self, shares: FloatArray, chosen: Chosen | None = None) -> FloatArray:
@@ -204,10 +216,7 @@ class HiddenSource(LabelSource):
 
     @cached_property
     def _mean(self) -> FloatArray:
-        slopes, offsets = self._scales
-        every = self.counts.sum(axis=0)
-        shown = np.array([every[self.labels == s].sum() for s in self._every])
-        return np.asarray(((slopes * self.supports.sum(axis=0)).sum(axis=0) - shown @ offsets) / max(self.reports, 1))
+        return self._total(self.supports.sum(axis=0), self.counts.sum(axis=0)) / max(self.reports, 1)
 
     def variance(self, shares: FloatArray) -> FloatArray:
         """Return the diagonal of the covariance."""
@@ -220,9 +229,9 @@ class HiddenSource(LabelSource):
 
     @property
     def manipulation(self) -> float:
-        """The largest |z| of any report."""
-        slopes, offsets = self._scales
-        return float(max(np.abs(slopes - offsets).max(), np.abs(offsets).max()))
+        """The largest number of a report that supports one value alone."""
+        alone = np.eye(self.forms[0].channel.size)
+        return float(max(np.abs(self.numbers(s, one)).max() for s in self._every for one in alone))
 
     @property
     def equal_noise(self) -> float:

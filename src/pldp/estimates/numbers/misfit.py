@@ -236,10 +236,12 @@ class Misfit:
             for number in range(self.count):
                 own = np.flatnonzero(which == number)
                 inverted[own] = cho_solve(cho_factor(matrix[np.ix_(own, own)], check_finite=False), given[own])
-            multipliers = np.linalg.solve(rules @ inverted[:, 1:], right - rules @ inverted[:, 0])
+            multipliers = np.asarray(
+                np.linalg.solve(rules @ inverted[:, 1:], right - rules @ inverted[:, 0]), np.float64
+            )
         except np.linalg.LinAlgError:
             return _solve(matrix, linear, rules, right)
-        found = inverted @ np.append(1.0, multipliers)
+        found = np.asarray(inverted @ np.append(1.0, multipliers), np.float64)
         exact = np.abs(rules @ found - right).max() <= _SAME
         return (found, multipliers) if exact else _solve(matrix, linear, rules, right)
 

@@ -11,9 +11,9 @@ from pldp.estimates import hidden_item_variance
 from pldp.mechanisms import (
     LARGEST_EPSILON,
     MICRO,
+    CategoricalChannel,
     Channel,
     Micro,
-    PureChannel,
     build_whole_set,
     family,
     names,
@@ -82,7 +82,7 @@ class PlannedChoices(PlannedKind[Choices]):
         self,
         question: Choices,
         channels: Sequence[Channel],
-        label_channel: PureChannel,
+        label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
     ) -> FloatArray:

@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from pldp.errors import PlanError
 from pldp.estimates import expected_mean_variance
-from pldp.mechanisms import Channel, Grid, PureChannel, names
+from pldp.mechanisms import CategoricalChannel, Channel, Grid, names
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.planning.kinds.kind import Family, Given, OneReport, PlannedKind, as_numbers, earlier_rows, normalise
 from pldp.survey import Number
@@ -108,7 +108,7 @@ class PlannedNumber(PlannedKind[Number]):
         self,
         question: Number,
         channels: Sequence[Channel],
-        label_channel: PureChannel,
+        label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
     ) -> FloatArray:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from pldp.budgets import Level, variance_cost
+from pldp.budgets import variance_cost
 from pldp.errors import SurveyError
 from pldp.mechanisms import AUTO, Channel, Domain, Micro, PureChannel, hideable, names, pure
 from pldp.survey.labels import BUDGET_KEYS, LabelQuestion, read_labels
@@ -49,17 +49,14 @@ class Choice(LabelQuestion):
         return super().read_stages(entry, size, budgets)
 
     @classmethod
-    def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:  # noqa: ARG003 - there is one
-        """Return one form: the summed variance of all shares, at equal shares."""
-        values, mechanisms = read_labels(entry), set(entry.mechanisms().values())
+    def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:
+        """Return one form, with a formula for its error where there is one."""
+        (form,) = super().forms(entry, free=free)
+        mechanisms = set(entry.mechanisms().values())
         alike = not BUDGET_KEYS & entry.table.keys() and not entry.tracked and len(mechanisms) == 1
-
-        def variances(levels: tuple[Level, ...]) -> list[float]:
-            channels = cls.channels_of(entry._replace(levels=levels), values)
-            return [channel.equal_variance * len(values) for channel in channels]
-
-        known = alike and mechanisms <= {AUTO, *names(cls.domain, per_value=False)}
-        return (Form(variances, ideal=variance_cost(mechanisms.pop(), len(values)) if known else None),)
+        if not alike or "values" not in entry.table or not mechanisms <= {AUTO, *names(cls.domain, per_value=False)}:
+            return (form,)
+        return (replace(form, ideal=variance_cost(mechanisms.pop(), len(read_labels(entry)))),)
 
     @cached_property
     def pure_channels(self) -> tuple[PureChannel, ...]:
