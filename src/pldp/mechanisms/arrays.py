@@ -29,7 +29,7 @@ from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.honest import Coarse, Honest, PairLaw, Range, group_outputs
 from pldp.mechanisms.laws import CellLaw, SupportLaw
-from pldp.mechanisms.marks import Marked, output_groups
+from pldp.mechanisms.marks import Marked, OutputMarks, SupportMarks, output_groups
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
 from pldp.mechanisms.registry import build, names
@@ -179,7 +179,7 @@ class PieceArrays(ChannelArrays):
         raise EstimateError(f"a mean needs numbers; outputs of {self.channel.mechanism} have no unbiased number")
 
 
-class NumberArrays(PieceArrays):
+class NumberArrays(OutputMarks, PieceArrays):
     """Channels for numbers: an output is made from one 53-bit number per person."""
 
     @abstractmethod
@@ -209,17 +209,8 @@ class NumberArrays(PieceArrays):
         channel: Any = self.channel
         return np.array([float(channel.unbiased(output)) for output in channel.outputs()])
 
-    @property
-    def mark_count(self) -> int:
-        """Groups of outputs."""
-        return int(output_groups(self.channel.form.count)[-1]) + 1
 
-    def mark_codes(self, outputs: Outputs) -> npt.NDArray[np.intp]:
-        """Return the group of every output."""
-        return np.asarray(output_groups(self.channel.form.count)[outputs.astype(np.intp)])
-
-
-class LabelArrays(PieceArrays):
+class LabelArrays(SupportMarks, PieceArrays):
     """Channels for one of several labels."""
 
     channel: CategoricalChannel
@@ -268,15 +259,6 @@ class LabelArrays(PieceArrays):
     @abstractmethod
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
         """Return 1 where an output supports a value, outputs × values."""
-
-    @property
-    def mark_count(self) -> int:
-        """A mark per value."""
-        return self.channel.size
-
-    def marked(self, outputs: Outputs) -> npt.NDArray[np.float32]:
-        """Mark the supported values."""
-        return self.supported(outputs)
 
     def support(self, counts: npt.NDArray[Any]) -> FloatArray:
         """Return how many reports support each value, given the counts of outputs or of bits that are 1."""

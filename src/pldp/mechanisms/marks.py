@@ -34,6 +34,40 @@ class Marked:
         raise NotImplementedError
 
 
+class SupportMarks(Marked):
+    """Reports of labels mark those that they support."""
+
+    channel: Any
+
+    @property
+    def mark_count(self) -> int:
+        """A mark per value."""
+        return int(self.channel.size)
+
+    def supported(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Return 1 where an output supports a value, outputs × values."""
+        raise NotImplementedError
+
+    def marked(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Mark the supported values."""
+        return self.supported(outputs)
+
+
+class OutputMarks(Marked):
+    """Reports of numbers mark the group of their output."""
+
+    channel: Any
+
+    @property
+    def mark_count(self) -> int:
+        """Groups of outputs."""
+        return int(output_groups(self.channel.form.count)[-1]) + 1
+
+    def mark_codes(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+        """Return the group of every output."""
+        return np.asarray(output_groups(self.channel.form.count)[outputs.astype(np.intp)])
+
+
 def output_groups(outputs: int) -> npt.NDArray[np.intp]:
     """Return the group of every output of a number: as many neighbours in each, `NUMBER_MARKS` groups at most.
 
