@@ -20,6 +20,7 @@ from pldp.device import Ledger, Spend
 from pldp.errors import CallError, PldpError
 from pldp.estimates import (
     Decoder,
+    HiddenBaskets,
     HiddenReports,
     Rates,
     baskets_of,
@@ -30,6 +31,7 @@ from pldp.estimates import (
     maximum_likelihood,
     mean,
 )
+from pldp.estimates.mix import LevelMix
 from pldp.mechanisms import REGISTRY, build, build_stages
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Partitions, Population, simulate
@@ -102,11 +104,18 @@ def hidden() -> HiddenReports:
     return HiddenReports.of(response, label, [OutputCounts(np.ones(SIZE, np.int64))] * 2)
 
 
+def hidden_baskets(reports: int) -> HiddenBaskets:
+    label, channels = build("krr", 2, 500_000), [build("item_set", SIZE, budget) for budget in (1_000_000, 4_000_000)]
+    outputs = (rows(reports), rows(reports))
+    return HiddenBaskets(tuple(channels), LevelMix.of(label, [reports, reports]), outputs, ("strict", "open"))
+
+
 def rows(reports: int) -> np.ndarray:
     return np.arange(reports * 125, dtype=np.uint8).reshape(reports, 125)
 
 
 MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+    "hidden baskets": (lambda: hidden_baskets(8), lambda: hidden_baskets(16)),
     "survey": (survey, lambda: commute().survey),
     **{
         f"question {name}": (lambda name=name: survey().question(name), lambda: survey().question("two"))
