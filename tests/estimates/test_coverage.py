@@ -69,6 +69,6 @@ def test_intervals_that_are_twice_as_wide_are_found_unless_they_are_marked() -> 
         return 2 * low - estimate, 2 * high - estimate
 
     (case,) = (each for each in CASES if each.name == "choice by krr")
-    found = judge_runs(Cell(case, "gamma", 20_000, 1.0), 500, widen)
+    found = judge_runs(Cell(case, "gamma", 20_000, 1.0), 700, widen)
     assert list(wrong(found, TESTS))
     assert list(wrong({(label, True): covered for (label, _), covered in found.items()}, TESTS)) == []

@@ -41,10 +41,14 @@ def names(folder: Path) -> list[str]:
 
 
 def run(*arguments: object) -> str:
-    """Run a verb that must succeed and say nothing about trouble; return what it printed."""
+    """Run a verb that must succeed and say nothing about trouble; return what it printed.
+
+    One survey hides levels behind labels that tell less about them than the answers do, and is warned of that.
+    """
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as trouble:
         code = main([str(argument) for argument in arguments])
-    assert (code, trouble.getvalue()) == (0, ""), trouble.getvalue()
+    lines = [line for line in trouble.getvalue().splitlines() if "levels are hidden behind labels" not in line]
+    assert (code, lines) == (0, []), trouble.getvalue()
     return out.getvalue()
 
 

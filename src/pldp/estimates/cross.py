@@ -142,13 +142,21 @@ def cross(
     for name in edges:
         if name not in names:
             raise EstimateError(f"ranges: {name!r} is no question of the table of {' and '.join(map(repr, names))}")
-    options = Options(pool=pool, target=target)
     asked = [tally.survey.question(name) for name in counted]
-    sides = [BY_KIND[each.kind].side(tally, each, options, edges.get(each.name)) for each in asked]
+
+    def sides_of(pooled: Pool) -> list[Side]:
+        options = Options(pool=pooled, target=target)
+        return [BY_KIND[each.kind].side(tally, each, options, edges.get(each.name)) for each in asked]
+
+    sides = sides_of(pool)
     counts = _counts(tally, counted)
     if not any(own.reports for own in counts.values()):
         raise EstimateError(f"no report answers {_all(names)}, so there is nothing to estimate")
-    made = _table(tally, sides, counts, pool, target)
+    made, together = _table(tally, sides, counts, pool, target)
+    if together:
+        # Margins of hidden levels cannot be pooled by size: those beside are the same.
+        beside = sides if tally.survey.level_channel is not None else sides_of("size")
+        made = replace(made, assumption_free=_table(tally, beside, counts, "size", target)[0])
     return _turned(made, [counted.index(name) for name in names], names)
 
 
@@ -189,8 +197,8 @@ def _counts(tally: Tally, names: Pair) -> dict[tuple[int, ...], TableCounts]:
 
 def _table(
     tally: Tally, sides: Sequence[Side], counts: Mapping[tuple[int, ...], TableCounts], pool: Pool, target: Target
-) -> Table:
-    """Return the table, its axes in the order of the sides."""
+) -> tuple[Table, bool]:
+    """Return the table, its axes in the order of the sides, and whether levels were pooled by precision."""
     axes = _axes(sides, counts)
     pooled = _pooled(tally, sides, axes, counts, pool)
     margins = [side.margin for side in sides]
@@ -205,7 +213,7 @@ def _table(
     levels = (SAME_SHARES, ROUGH_WEIGHTS) if pooled.together else (BY_SIZE,)
     straight = (line for side, each in zip(sides, axes, strict=True) for line in side.assumptions(each))
     hidden = tally.survey.level_channel is not None
-    return Table(
+    found = Table(
         question=" × ".join(margin.question for margin in margins),
         margins=tuple(margins),
         decoded=pooled.decoded,
@@ -218,11 +226,11 @@ def _table(
         homogeneity=test,
         people=pooled.people,
         distinct=distinct_people(tally.survey),
-        assumption_free=_table(tally, sides, counts, "size", target) if pooled.together else None,
         rare=pooled.rare([margin.shares for margin in margins], target),
         manipulation=pooled.manipulation,
         spreads=spreads,
     )
+    return found, pooled.together
 
 
 def _axes(sides: Sequence[Side], counts: Mapping[tuple[int, ...], TableCounts]) -> list[Sequence[Axis]]:

@@ -118,9 +118,8 @@ def hideable_whole_sets(
     """Yield channels of one form with one budget for a whole set, one per level; `auto` tries every mechanism.
 
     >>> found = hideable_whole_sets("auto", 20, (500_000, 4_000_000))
-    >>> sorted({(channels[0].mechanism, channels[0].form) for channels in found if channels[0].mechanism == "boxes"})
-    ...     # doctest: +ELLIPSIS
-    [('boxes', Integers(count=40)), ...]
+    >>> sorted({channels[0].form.count for channels in found if channels[0].mechanism == "boxes"})[0]
+    40
     """
     families = [family(name, "sets")] if name != AUTO else [REGISTRY[each] for each in names("sets")]
     for each in families:

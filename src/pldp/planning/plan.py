@@ -46,6 +46,9 @@ class Plan(Record):
         if self.survey.repeat != ONCE:
             rule = self.survey.repeat
             return f"other designs spend the total in one round, and this survey asks again (repeat = {rule})"
+        for question in self.survey.questions:
+            if not question.charge(len(question.levels) - 1):
+                return f"question {question.name!r} has no price, as nothing protects it, and no part of a total"
         found = ((question.name, BY_KIND[question.kind].special(question)) for question in self.survey.questions)
         special = next((f"question {name!r} {words}" for name, words in found if words is not None), None)
         return None if special is None else f"other designs keep every level's fraction of the budget, and {special}"
