@@ -7,6 +7,7 @@ comes from. Each verb is tried on a survey with that question and a choice besid
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -237,3 +238,16 @@ def page() -> str:
     if reasons:
         lines += ["", "## Reasons", "", *(f"{place}. {reason}" for place, reason in enumerate(reasons, 1))]
     return "\n".join(lines) + "\n"
+
+
+def told(text: str) -> dict[Way, dict[str, str]]:
+    """Return what a page says of every way and verb: nothing if it works, else the reason."""
+    reasons = {f"[{number}]": reason for number, reason in re.findall(r"^(\d+)\. (.*)$", text, re.MULTILINE)}
+    found: dict[Way, dict[str, str]] = {}
+    for budget in BUDGETS:
+        section = text.partition(f"## {budget[0].upper()}{budget[1:]}\n")[2].partition("\n## ")[0]
+        for line in section.splitlines()[3:]:
+            question, levels, *cells = line.strip("| ").split(" | ")
+            said = ("" if cell == "yes" else reasons[cell] for cell in cells)
+            found[Way(question, levels == "hidden", budget)] = dict(zip(COLUMNS, said, strict=True))
+    return found
