@@ -52,7 +52,8 @@ def test_corners_span_the_mixes_within_the_bounds(given: dict) -> None:
 def test_pseudo_reports_have_their_maximum_in_the_middle_and_the_stated_information() -> None:
     bounds = MixBounds.read({"strict": (0.3, 0.5), "middle": (0.2, 0.4)}, NAMES)
     chances, counts = bounds.pseudo_reports
-    weights = np.linalg.lstsq(np.vstack([bounds.corners, np.ones(bounds.corners.shape[1])]), [*bounds.middle, 1])[0]
+    corners = np.vstack([bounds.corners, np.ones(bounds.corners.shape[1])])
+    weights = np.linalg.lstsq(corners, [*bounds.middle, 1], rcond=None)[0]
     scaled = chances / (chances @ weights)[:, None]
     information = (scaled * counts[:, None]).T @ scaled
     inverse = np.linalg.pinv(bounds.spread, hermitian=True, rcond=1e-9)

@@ -343,7 +343,7 @@ def _solve(
     try:
         found = np.linalg.solve(system, wanted)
     except np.linalg.LinAlgError:  # few reports cannot tell some of these buckets apart: any of their shares will do
-        found = np.linalg.lstsq(system, wanted)[0]
+        found = np.linalg.lstsq(system, wanted, rcond=None)[0]
     return found[:count], unit * found[count:]
 
 

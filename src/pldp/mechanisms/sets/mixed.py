@@ -103,6 +103,6 @@ class MixedItemSets(SetPatterns):
                 bit = np.array([[1 - q, 1 - p], [q, p]]).transpose(2, 0, 1)  # output × whether the set has it
                 product = np.einsum("cab,cij->caibj", bit, product).reshape(len(codes), 2 * product.shape[1], -1)
             matrix += product
-        wanted = np.zeros((1 << items, 1))
-        wanted[-1] = 1.0
+        wanted = np.zeros((len(codes), 1 << items, 1))
+        wanted[:, -1] = 1.0
         return np.asarray(np.linalg.solve(matrix.transpose(0, 2, 1), wanted)[:, :, 0])
