@@ -10,6 +10,8 @@ LOCK = $(VENV)-tools/bin/uv pip compile --quiet --no-config --generate-hashes --
 # Tests use all cores themselves; numerical libraries must not multiply them.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
+# Tests start hundreds of Pythons; without bytecode files each would compile the package again.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom audit clean help
 
@@ -24,7 +26,7 @@ test: $(VENV)/test.done browser ## run all tests, doctests included
 
 test-long: $(VENV)/test.done browser ## run the statistical tests with many more runs
 	PLDP_LONG=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests
-	$(BIN)/python docs/make_coverage_page.py
+	PYTHONPATH=tests $(BIN)/python docs/make_coverage_page.py
 
 test-faults: $(VENV)/test.done ## 200 kills, 10,000 power cuts, failing disks, floods: the long form, with its numbers
 	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py tests/collector/test_siege.py tests/collector/test_one_writer.py tests/collector/test_integrity.py)

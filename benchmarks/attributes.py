@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,18 +24,18 @@ LEVELS = {"high": {"fraction": "1/3"}, "mid": {"fraction": "1/2"}, "low": {"frac
 PEER_PEOPLE = 500
 
 
-def survey_of(ask: int) -> Survey:
+def survey_of(ask: int, sizes: Sequence[int] = SIZES) -> Survey:
     """Return the survey; everybody is asked so many of the questions."""
     questions = [
-        {"name": f"q{place}", "values": [str(value) for value in range(size)]} for place, size in enumerate(SIZES)
+        {"name": f"q{place}", "values": [str(value) for value in range(size)]} for place, size in enumerate(sizes)
     ]
     head = {"pldp": 1, "title": "many", "levels": LEVELS, "total_epsilon": 20}
     return survey_from_mapping({**head, "questions": questions, "ask": ask})
 
 
-def pipeline(people: int, ask: int, repeats: int) -> dict[str, Any]:
+def pipeline(people: int, ask: int, repeats: int, sizes: Sequence[int] = SIZES) -> dict[str, Any]:
     """Draw people, perturb, tally and estimate all questions; batches are counted as they come."""
-    survey = survey_of(ask)
+    survey = survey_of(ask, sizes)
     _pipeline(survey, 1000)
     clock = Clock()
     error = clock.time(lambda: _pipeline(survey, people), repeats=repeats)

@@ -71,7 +71,7 @@ def _em(hidden: HiddenReports, bits: np.ndarray, labels: np.ndarray, steps: int)
     """E-step: posterior of (level, value) of every person; M-step: their means."""
     first = moments(hidden)
     shares, levels = interior(norm_sub(first.shares)), interior(norm_sub(first.levels))
-    p, q = hidden.truth_supports, hidden.other_supports
+    p, q = np.array([(float(each.truth_support), float(each.other_support)) for each in hidden.channels]).T
     ones = bits.sum(axis=1)[:, None]
     base = np.exp(ones * np.log(q) + (hidden.size - ones) * np.log1p(-q)) * hidden.label_matrix[labels]
     low, high = (1 - p) / (1 - q), p / q

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pldp.auditing import Audit, audit
     from pldp.device import Device
     from pldp.errors import PldpError
-    from pldp.estimates import Change, Result, Results, Trend, change, combine, estimate, trend, two_way
+    from pldp.estimates import Change, Result, Results, Trend, change, combine, estimate, three_way, trend, two_way
     from pldp.planning import Plan, plan
     from pldp.reports import Report
     from pldp.survey import Survey
@@ -62,7 +62,7 @@ _ELSEWHERE = {
 
 __all__ = [
     "Audit", "Change", "Device", "Plan", "PldpError", "Report", "Result", "Results", "Service", "Survey", "Tally",
-    "Trend", "audit", "change", "combine", "estimate", "fuse", "plan", "tally", "trend", "two_way",
+    "Trend", "audit", "change", "combine", "estimate", "fuse", "plan", "tally", "three_way", "trend", "two_way",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -71,7 +71,18 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.auditing": ("Audit", "audit"),
         "pldp.device": ("Device",),
         "pldp.errors": ("PldpError",),
-        "pldp.estimates": ("Change", "Result", "Results", "Trend", "change", "combine", "estimate", "trend", "two_way"),
+        "pldp.estimates": (
+            "Change",
+            "Result",
+            "Results",
+            "Trend",
+            "change",
+            "combine",
+            "estimate",
+            "three_way",
+            "trend",
+            "two_way",
+        ),
         "pldp.planning": ("Plan", "plan"),
         "pldp.reports": ("Report",),
         "pldp.survey": ("Survey",),

@@ -130,12 +130,19 @@ def micro_epsilon_of_ratio(numerator: int, denominator: int) -> Micro:
     return micro_epsilon_of_powers(((Fraction(numerator, denominator), 1),))
 
 
-def micro_epsilon_of_powers(factors: Iterable[tuple[Fraction, int]]) -> int:
-    """Return the smallest whole m ≥ 0 with Π ratio^power ≤ e^(m/10⁶), for positive ratios.
+def micro_epsilon_of_powers(factors: Iterable[tuple[Fraction, int]]) -> Micro:
+    """Return the smallest whole m ≥ 0 with Π ratio^power ≤ e^(m/10⁶); `math.inf` if one of them is divided by 0.
+
+    A product that is 0, of an output that cannot come, is below every bound.
 
     >>> micro_epsilon_of_powers([(Fraction(3), 1), (Fraction(1, 2), 1)])    # ln 1.5 = 0.4054651081…
     405466
+    >>> micro_epsilon_of_powers([(Fraction(3), 1), (Fraction(0), -1)])
+    inf
     """
+    factors = list(factors)
+    if any(not ratio for ratio, _ in factors):
+        return math.inf if any(not ratio and power < 0 for ratio, power in factors) else 0
     logarithm = Decimal(0)
     for ratio, power in factors:
         difference = _EXACT.subtract(_EXACT.ln(Decimal(ratio.numerator)), _EXACT.ln(Decimal(ratio.denominator)))

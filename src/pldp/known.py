@@ -1,4 +1,4 @@
-"""Known shares as people write them: of a question's labels, or of groups."""
+"""Known shares as people write them: of a question's labels, of groups, or of hidden levels."""
 
 from pldp.errors import UsageError
 
@@ -31,3 +31,22 @@ def parse_shares(text: str) -> dict[str, float]:
         if not (equals and name.strip()):
             raise UsageError(f"known shares must look like yes=0.2,no=0.8, not {text[:60]!r}") from None
     return shares
+
+
+def parse_mix(text: str) -> dict[str, tuple[float, float]]:
+    """Read hidden levels, each with its known share or with two bounds of it.
+
+    >>> parse_mix("strict=0.4,open=0.5..0.6")
+    {'strict': (0.4, 0.4), 'open': (0.5, 0.6)}
+    """
+    mix = {}
+    for part in text.split(","):
+        name, _, share = part.rpartition("=")
+        low, _, high = share.partition("..")
+        try:
+            mix[name.strip()] = (float(low), float(high or low))
+        except ValueError:
+            name = ""
+        if not name.strip():
+            raise UsageError(f"mix must look like strict=0.4,open=0.5..0.6, not {text[:60]!r}") from None
+    return mix

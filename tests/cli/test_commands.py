@@ -351,16 +351,16 @@ def test_a_plan_that_makes_no_sense_gets_one_line(capsys, tmp_path: Path, monkey
 
 def test_two_questions_make_a_table(capsys, reports: Path, tmp_path: Path) -> None:
     counted = tmp_path / "pairs.tally"
-    run(capsys, "tally", reports, "--pair", "late", "mode", "--out", counted)
-    result = run_json(capsys, "estimate", counted, "--pair", "late", "mode")
+    run(capsys, "tally", reports, "--pair", "late,mode", "--out", counted)
+    result = run_json(capsys, "estimate", counted, "--pair", "late,mode")
     assert result["questions"] == []
     (pair,) = result["tables"]
     assert pair["questions"] == ["late", "mode"]
     assert len(pair["rows"]) == 12
     assert sum(row["consistent"] for row in pair["rows"]) == pytest.approx(1)
-    code, out, _ = run(capsys, "estimate", counted, "--pair", "late", "mode", "--question", "late")
+    code, out, _ = run(capsys, "estimate", counted, "--pair", "late,mode", "--question", "late")
     assert code == 0
     assert "late × mode" in out
-    code, _, err = run(capsys, "estimate", counted, "--pair", "late", "late")
+    code, _, err = run(capsys, "estimate", counted, "--pair", "late,late")
     assert code == 2
     assert "were not tallied as a pair" in err

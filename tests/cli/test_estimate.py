@@ -173,12 +173,12 @@ def test_options_do_not_vanish_in_two_way_tables(capsys: Any, tmp_path: Path) ->
     assert code == 0
     assert [table["questions"] for table in json.loads(out)["tables"]] == [["late", "mode"]]
     assert "late and mode together" in page.read_text()
-    pair = ("--pair", "late", "mode")
+    pair = ("--pair", "late,mode")
     assert run(capsys, tmp_path / "t.tally", *pair, "--plot", tmp_path / "p.png")[0] == 0
     code, out, _ = run(capsys, tmp_path / "t.tally", *pair, "--target", "respondents", "--json", "-")
     assert (code, [table["target"] for table in json.loads(out)["tables"]]) == (0, ["respondents"])
     code, _, err = run(capsys, tmp_path / "t.tally", *pair, "--method", "likelihood")
-    assert (code, err) == (2, "pldp: --method does not apply to two-way tables\n")
+    assert (code, err) == (2, "pldp: --method does not apply to tables of several questions\n")
 
 
 def test_a_tally_without_any_reports_gets_one_line(capsys: Any, tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_rounds_are_shown_with_what_changed_and_a_test(capsys: Any, weeks: list[
         assert words in " ".join(out.split())
     assert page.read_text().count('role="img"') == 3
     assert "Did anything change?" in page.read_text()
-    assert run(capsys, "--rounds", *weeks, "--pair", "late", "mode", "--plot", picture)[0] == 0
+    assert run(capsys, "--rounds", *weeks, "--pair", "late,mode", "--plot", picture)[0] == 0
     assert picture.stat().st_size > 1000
 
 

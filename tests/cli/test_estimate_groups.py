@@ -68,8 +68,8 @@ REFUSED = {
     "broken": (("town.tally", "--known", "broken.json"), "--known: broken.json, line 1: not valid JSON"),
     "no pair": (("sea.tally", "--question", "mode", "--known", "late:yes=0.2,no=0.8"), "not tallied as a pair"),
     "table": (
-        ("town.tally", "--pair", "late", "mode", "--known", "late:yes=0.2,no=0.8"),
-        "--known does not apply to two-way tables",
+        ("town.tally", "--pair", "late,mode", "--known", "late:yes=0.2,no=0.8"),
+        "--known does not apply to tables of several questions",
     ),
     "one group": (("--groups", "town=town.tally"), "--groups must be two or more different names with their tallies"),
     "no name": (("--groups", "town.tally", "sea.tally"), "--groups must be two or more different names"),

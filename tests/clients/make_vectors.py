@@ -33,6 +33,9 @@ from pldp.survey import Question, loads, sign
 
 PLAIN, BUDGETED = names("labels", per_value=False), names("labels", per_value=True)
 
+HIDEABLE = (*PLAIN, *BUDGETED, *names("sets"), *(each for each in names("numbers") if each != "minimax"))
+"""Mechanisms whose levels can be hidden."""
+
 CASES = (
     *(f"choice {mechanism}" for mechanism in (*PLAIN, *BUDGETED)),
     *(f"choices {mechanism}" for mechanism in names("sets")),
@@ -92,7 +95,7 @@ def make_surveys(case: str) -> Iterator[Survey]:
 
 def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
     names = rng.sample(NAMES, rng.randint(1, 4))
-    hidden = rng.random() < 0.4 and repeat != "tracked" and case.removeprefix("choice ") in PLAIN
+    hidden = rng.random() < 0.4 and repeat != "tracked" and case.split()[1] in HIDEABLE
     cases = CASES[:-1] if case == CASES[-1] else (case,)
     if repeat == "tracked":
         cases = tuple(each for each in cases if each.split()[1] in STAGES) or cases
@@ -118,7 +121,11 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
     if rng.random() < 0.4:
         document["ask"] = rng.randint(1, count)
     if hidden:
-        document["hide_level"] = {rng.choice(["epsilon", "leak_cap"]): _epsilon(rng, most=6)}
+        key = rng.choice(["epsilon", "leak_cap"])
+        most = 100 if case.startswith("choices ") and key == "leak_cap" else 6  # sets tell much about the level
+        document["hide_level"] = {key: _epsilon(rng, most=most)}
+        if rng.random() < 0.4:
+            document["hide_level"] |= {"mechanism": "iprr", "fractions": {rng.choice(names): "1/3"}}
     try:
         return loads(json.dumps(document))
     except SurveyError:
@@ -128,7 +135,7 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
 def _random_question(rng: random.Random, case: str, place: int, names: list[str], hidden: bool) -> dict[str, Any]:
     kind, mechanism = case.split()
     entry: dict[str, Any] = {"name": f"{place}{rng.choice(NAMES)}", "kind": kind, "text": "?", "mechanism": mechanism}
-    if not hidden and rng.random() < 0.3:
+    if rng.random() < (0.15 if hidden else 0.3):
         entry["levels"] = {name: _epsilon(rng, case) for name in rng.sample(names, rng.randint(1, len(names)))}
         del entry["text"]
     if kind == "number":
@@ -137,7 +144,11 @@ def _random_question(rng: random.Random, case: str, place: int, names: list[str]
     entry["values"] = values
     if kind == "choices":
         entry |= _random_set(rng, mechanism, values)
-    if mechanism in {"iprr", "subset_items"} and rng.random() < 0.5:
+    if hidden and mechanism in BUDGETED:
+        parts = _random_fractions(rng, values)
+        plain = {"idue": {**parts, "unprotected": []}, "aprr": {"fractions": {}}, "prr": {"fractions": {}}}
+        entry |= plain.get(mechanism, parts)
+    elif mechanism in {"iprr", "subset_items"} and rng.random() < 0.5:
         entry |= _random_fractions(rng, values)
     elif mechanism in BUDGETED:
         entry |= _random_budgets(rng, mechanism, len(values), names)
@@ -149,7 +160,15 @@ def _random_set(rng: random.Random, mechanism: str, values: list[str]) -> dict[s
     limit = {"at_most": rng.randint(1, len(values))} if rng.random() < 0.5 else {}
     if mechanism in names("sets", per_value=False) or rng.random() < 0.2:
         return {"budget": "set", **limit}
-    return {**limit, **(_random_fractions(rng, values) if rng.random() < 0.5 else {})}
+    parts = _random_fractions(rng, values) if rng.random() < 0.5 else {}
+    if rng.random() < 0.3:  # each side of some labels has a budget of its own; such sets are not tracked
+        for side in ("ticked", "unticked"):
+            parts[side] = {
+                value: rng.choice(["1/4", "0.9", "1"])
+                for value in values
+                if value not in parts.get("unprotected", ()) and rng.random() < 0.5
+            }
+    return {**limit, **parts}
 
 
 def _random_bounds(rng: random.Random, most: int) -> dict[str, Any]:

@@ -12,17 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from helpers.coverage import CASES, SHAPES, Case, Cell, Hits, cells, judge_runs, wrong
+from helpers.coverage import CASES, CELL_RUNS, SHAPES, TESTS, Case, Cell, Hits, cells, draw, judge_runs, rows, wrong
 
 LONG = bool(os.environ.get("PLDP_LONG"))
-RUNS = 170
-"""Runs of a cell in the long form: 2,040 for each case and shape."""
-
 RESULTS = Path(__file__).parents[2] / "build" / "coverage"
-ROWS = 8  # of a result, about
-TESTS = len(CASES) * len(SHAPES) * (len(cells(CASES[0], "uniform")) + 1) * ROWS * 2
-"""Tests in the family of the whole table."""
-
 SHORT = [
     Cell(case, *data)
     for number, case in enumerate(CASES)
@@ -43,7 +36,7 @@ def test_intervals_cover(case: Case, shape: str) -> None:
     pooled: Hits = {}
     table, found = [], []
     for number, cell in enumerate(cells(case, shape)):
-        hits = judge_runs(cell, RUNS, first=number * RUNS)
+        hits = judge_runs(cell, CELL_RUNS, first=number * CELL_RUNS)
         found += [f"{cell}: {line}" for line in wrong(hits, TESTS)]
         for (label, conservative), covered in hits.items():
             pooled.setdefault((label, conservative), []).extend(covered)
@@ -52,6 +45,15 @@ def test_intervals_cover(case: Case, shape: str) -> None:
     content = {"case": case.name, "shape": shape, "rows": table}
     (RESULTS / f"{CASES.index(case)}-{list(SHAPES).index(shape)}.json").write_text(json.dumps(content))
     assert [*found, *(f"all cells: {line}" for line in wrong(pooled, TESTS))] == []
+
+
+def test_results_of_numbers_reach_at_least_as_far_as_the_intervals_that_are_judged() -> None:
+    (case,) = (each for each in CASES if each.name == "number")
+    cell = Cell(case, "gamma", 2_000, 2.0)
+    reports = draw(cell, 1)
+    for (judged, marked), (shown, wide) in zip(rows(cell, reports), rows(cell, reports, whole=True), strict=True):
+        assert (judged.label, marked) == (shown.label, wide)
+        assert shown.low <= judged.low < judged.high <= shown.high
 
 
 def test_intervals_that_are_half_as_wide_are_found() -> None:
@@ -67,6 +69,6 @@ def test_intervals_that_are_twice_as_wide_are_found_unless_they_are_marked() -> 
         return 2 * low - estimate, 2 * high - estimate
 
     (case,) = (each for each in CASES if each.name == "choice by krr")
-    found = judge_runs(Cell(case, "gamma", 20_000, 1.0), 500, widen)
+    found = judge_runs(Cell(case, "gamma", 20_000, 1.0), 700, widen)
     assert list(wrong(found, TESTS))
     assert list(wrong({(label, True): covered for (label, _), covered in found.items()}, TESTS)) == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from math import inf
+
 import numpy as np
 import pytest
 from scipy import optimize, stats
@@ -12,20 +15,26 @@ from pldp import tally
 from pldp.errors import EstimateError
 from pldp.estimates import frequencies, norm_sub
 from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.item_dependence import ItemDependence
 from pldp.estimates.shares.joint import HiddenLikelihood, joint_likelihood
-from pldp.mechanisms import Bits, Channel, RandomizedResponse, hideable, micro_epsilon, names
+from pldp.mechanisms import Bits, Channel, RandomizedResponse, family, hideable, micro_epsilon, names
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
 from pldp.tallies import OutputCounts, Tally
 
-LABELS = names("labels", per_value=False)
+LABELS = names("labels")
+FRACTIONS = (0.5, 0.5, 0.75, 1, 1)  #: of the level's ε, where a mechanism takes a budget per value
 SHARES = np.array([0.45, 0.2, 0.15, 0.12, 0.08])
 LEVELS = np.array([0.4, 0.35, 0.25])
 EPSILONS = ("0.5", "1", "2")
 
 
+@cache
 def channels_of(mechanism: str, size: int = 5, epsilons: tuple[str, ...] = EPSILONS) -> list[Channel]:
-    return list(next(hideable(mechanism, size, [micro_epsilon(epsilon) for epsilon in epsilons])))
+    own = family(mechanism).per_value
+    budgets = [micro_epsilon(epsilon) for epsilon in epsilons]
+    each = [tuple(int(micro * part) for part in FRACTIONS[:size]) for micro in budgets] if own else budgets
+    return list(next(hideable(mechanism, size, each, per_value=own)))
 
 
 def sample(
@@ -54,7 +63,7 @@ def test_the_likelihood_is_that_of_label_and_output(mechanism: str) -> None:
                 total += np.log(
                     sum(
                         levels[i]
-                        * float(hidden.label_channel.probability(shown, i))
+                        * hidden.mix.matrix[shown, i]
                         * sum(shares[j] * float(each.probability(output, j)) for j in range(5))
                         for i, each in enumerate(hidden.channels)
                     )
@@ -106,7 +115,7 @@ def test_the_number_of_people_drops_out_for_krr() -> None:
     """Ten times the same counts is the same fit, with standard errors smaller by √10."""
     hidden = sample("krr", 4000, 5)
     counts = [OutputCounts(10 * group.cells.astype(np.int64)) for group in hidden.groups]
-    tenfold = HiddenReports.of(hidden.channels, hidden.label_channel, counts)
+    tenfold = HiddenReports.of(hidden.channels, RandomizedResponse.of(3, 10**6), counts)
     one, ten = joint_likelihood(hidden), joint_likelihood(tenfold)
     assert np.allclose(one.fit.shares, ten.fit.shares, atol=1e-6)
     assert np.allclose(one.covariance, 10 * ten.covariance, rtol=1e-3)
@@ -130,7 +139,7 @@ def test_standard_errors_have_the_stated_size_and_cover(mechanism: str) -> None:
         assert mean_is((np.abs(standardised) < stats.norm.ppf(0.975)).mean(axis=1), 0.95)
 
 
-@pytest.mark.parametrize("mechanism", LABELS)
+@pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_the_test_rejects_a_five_percent_weaker_channel(mechanism: str) -> None:
     weaker = ("0.475", "0.95", "1.9")
     for standardised in errors(mechanism, 25, people=1_500_000, really=weaker).values():
@@ -158,7 +167,7 @@ def collect(mechanism: str, people: int, *, label: str = "0.8", **options) -> Ta
     return tally(survey, simulate_reports(survey, asked, seed=3))
 
 
-@pytest.mark.parametrize("mechanism", ["auto", *LABELS])
+@pytest.mark.parametrize("mechanism", ["auto", *names("labels", per_value=False)])
 def test_frequencies_needs_no_paper_names(mechanism: str) -> None:
     result = collect(mechanism, 60_000)
     joint, unbiased = frequencies(result, "q"), frequencies(result, "q", method="unbiased")
@@ -209,8 +218,28 @@ def test_an_impossible_mix_of_levels_is_projected_and_said() -> None:
     assert np.isfinite(found.shares).all()
 
 
+@pytest.mark.parametrize("mechanism", ["iprr", "subset_items"])
+def test_an_open_value_that_nobody_reports_ends_the_fit_at_once_and_has_an_error(mechanism: str) -> None:
+    """Noise never names it, so that its share has no curvature: it must not push a level out of the mix."""
+    budgets = [(micro // 2, micro, micro, inf) for micro in (10**6, 2 * 10**6)]
+    channels = list(next(hideable(mechanism, 4, budgets, per_value=True)))
+    label, shares = RandomizedResponse.of(2, 10**6), np.array([0.5, 0.3, 0.2, 0.0])
+    hidden = HiddenReports.of(
+        channels, label, hidden_counts(channels, label, shares, [0.5, 0.5], 20_000, np.random.default_rng(1))
+    )
+    fit, by_moments = joint_likelihood(hidden), moments(hidden)
+    assert fit.fit.converged
+    assert fit.fit.steps < 30
+    assert fit.shares[3] < 1e-6
+    free = ItemDependence.of(hidden, fit.shares, fit.levels)
+    for each in (fit, by_moments, free):
+        errors = np.sqrt(np.diag(each.covariance))
+        assert (errors > 0).all()
+        assert (np.abs(each.shares - shares) < 5.1 * errors).all()
+
+
 def test_no_reports_get_one_clear_line() -> None:
     with pytest.raises(EstimateError, match="has no reports"):
         frequencies(Tally.empty(loads(HIDING % "krr"), patterns=True), "q")
-    with pytest.raises(EstimateError, match="k-RR over the levels"):
+    with pytest.raises(EstimateError, match="as the levels are"):
         HiddenReports.of(channels_of("krr"), RandomizedResponse.of(2, 10**6), [])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from helpers.claims import mean_is, runs
+from helpers.tables import pair_counts
 from pldp import Survey, Tally, estimate, tally
 from pldp.errors import AnswerError, EstimateError
 from pldp.estimates import Decoder, Shares, correct_shares
@@ -19,7 +20,7 @@ from pldp.mechanisms import Bits, Channel, build
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import survey_from_mapping
-from pldp.tallies.counts import OutputCounts, PairCounts
+from pldp.tallies import OutputCounts, TableCounts
 from pldp.tallies.kernel import tally_batch
 
 GIVEN = np.array([[0.6, 0.3, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]])
@@ -63,7 +64,7 @@ def tallies(survey: Survey, table: np.ndarray, reports: int, count: int, seed: i
         both = drawn.reshape(table.shape)
         sums = both.sum(axis=1), both.sum(axis=0)
         counts = {(name, "one"): OutputCounts(own) for name, own in zip("am", sums, strict=True)}
-        yield replace(empty, counts=counts, reports=reports, pairs={cell: PairCounts(reports, *sums, both)})
+        yield replace(empty, counts=counts, reports=reports, pairs={cell: pair_counts(reports, *sums, both)})
 
 
 def covers(result, truth: np.ndarray, narrower: float = 1.0) -> np.ndarray:
@@ -132,9 +133,8 @@ def test_errors_are_exact_by_enumeration(first: str, second: str) -> None:
     psi = np.einsum("m,qm,pa->pqa", factors, said[1], said[0]) - np.einsum("m,qm,am->qa", factors, said[1], ratios)
     mean = np.einsum("pq,pqa->a", law, psi)
     exact = np.einsum("pq,pqa,pqb->ab", law, psi, psi) - np.outer(mean, mean)
-    level = _PairLevel(PairGroup(*channels, PairCounts.none(*channels)), *decoders)
-    counts = replace(level.group.counts, reports=1)
-    level = replace(level, group=replace(level.group, counts=counts))
+    one_report = pair_counts(1, np.zeros(3, int), np.zeros(4, int), np.zeros((3, 4), int))
+    level = _PairLevel(PairGroup.of(forms, one_report), *decoders)
     assert np.allclose(level.influence(table, factors, ratios), exact, atol=1e-6 * abs(exact).max())
 
 
@@ -311,7 +311,7 @@ def test_a_whole_survey_is_corrected_where_it_can_be_and_the_rest_says_so() -> N
 def test_both_orders_of_a_pair_give_the_same() -> None:
     counted = some()
     ((cell, counts),) = counted.pairs.items()
-    turned = PairCounts(counts.reports, counts.second, counts.first, counts.both.T)
+    turned = TableCounts(counts.marked.T)
     other = replace(counted, pairs={(cell[1], cell[0]): turned})
     for pool in ("precision", "size"):
         one, two = (estimate(each, "a", known=known(KNOWN), pool=pool) for each in (counted, other))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 import numpy as np
 import pytest
@@ -10,23 +11,28 @@ from scipy import stats
 
 from helpers.claims import FALSE_ALARM, Z, mean_is, runs
 from helpers.samples import counts_of, law, sample, zipf
+from helpers.tables import pair_counts
 from pldp import estimate, tally
 from pldp.collector.answers import ClosedRounds, overview
 from pldp.errors import EstimateError
 from pldp.estimates import Homogeneity, agreement, power
+from pldp.estimates.cross import two_way
 from pldp.estimates.sets.groups import ItemGroups
 from pldp.estimates.shares import pooling
 from pldp.estimates.shares.dependence import Dependence
 from pldp.estimates.shares.hidden import HiddenReports, moments
+from pldp.estimates.shares.item_dependence import ItemDependence
 from pldp.estimates.shares.joint import joint_likelihood
 from pldp.estimates.shares.pooling import Pooled, homogeneity_test
-from pldp.estimates.tables import PairGroup, Table, two_way
-from pldp.mechanisms import ItemSet, RandomizedResponse, hideable, micro_epsilon, names
+from pldp.estimates.tables import PairGroup, Table, augment
+from pldp.mechanisms import Channel, ItemSet, RandomizedResponse, family, hideable, micro_epsilon, names
+from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Population, perturb_item_sets, simulate_reports
 from pldp.survey import Survey, loads
-from pldp.tallies import PairCounts, Tally
+from pldp.tallies import Tally
 
-LABELS = names("labels", per_value=False)
+LABELS = names("labels")
+PARTS = (0.75, 1, 1, 1)  #: of the level's ε, where a mechanism takes a budget per value
 SHARES = np.array([0.4, 0.25, 0.2, 0.15])
 LEVELS = np.array([0.55, 0.45])
 
@@ -57,8 +63,19 @@ def dependent(value: int, by: float) -> np.ndarray:
     )
 
 
+@cache
+def channels_of(mechanism: str, size: int) -> list[Channel]:
+    budgets, own = [micro_epsilon(each) for each in ("0.5", "2")], family(mechanism).per_value
+    each = [tuple(int(micro * part) for part in PARTS) for micro in budgets] if own else budgets
+    return list(next(hideable(mechanism, size, each, per_value=own)))
+
+
+def kind_of(hidden: HiddenReports) -> type[Dependence]:
+    return ItemDependence if hidden.channels[0].per_value else Dependence
+
+
 def hidden_sample(mechanism: str, joint: np.ndarray, people: int, seed: int, label: str = "1") -> HiddenReports:
-    channels = list(next(hideable(mechanism, joint.shape[1], [micro_epsilon(each) for each in ("0.5", "2")])))
+    channels = channels_of(mechanism, joint.shape[1])
     label_channel = RandomizedResponse.of(2, micro_epsilon(label))
     together = law(label_channel) @ np.array([law(each) @ own for each, own in zip(channels, joint, strict=True)])
     drawn = np.random.default_rng(seed).multinomial(people, together.ravel() / together.sum()).reshape(together.shape)
@@ -68,7 +85,7 @@ def hidden_sample(mechanism: str, joint: np.ndarray, people: int, seed: int, lab
 
 def dependence(hidden: HiddenReports) -> Dependence:
     first = moments(hidden)
-    found = Dependence.of(hidden, first.shares, first.levels)
+    found = kind_of(hidden).of(hidden, first.shares, first.levels)
     assert found is not None
     return found
 
@@ -88,7 +105,7 @@ def test_free_shares_of_levels_and_values_are_unbiased(mechanism: str) -> None:
     """Exactly: the expected counts of a dependent population give back its π, whatever P₀ is made from."""
     joint = dependent(1, 0.4)
     hidden = hidden_sample(mechanism, joint, 10**9, 1)
-    found = Dependence.of(hidden, np.full(4, 1 / 4), np.array([0.8, 0.2]))
+    found = kind_of(hidden).of(hidden, np.full(4, 1 / 4), np.array([0.8, 0.2]))
     assert np.abs(found.joint - joint).max() < 5e-3
     assert np.abs(found.shares - SHARES).max() < 6 * found.standard_error.max()
     assert np.allclose(np.sqrt(np.diag(found.covariance)), found.standard_error)
@@ -111,7 +128,9 @@ def test_the_claim_notices_a_test_of_three_times_the_rate() -> None:
     assert not is_rare(found)
 
 
-@pytest.mark.parametrize(("mechanism", "label"), [("krr", "1"), ("sue", "0.3"), ("oue", "0.3"), ("lh", "1")])
+@pytest.mark.parametrize(
+    ("mechanism", "label"), [("krr", "1"), ("sue", "0.3"), ("oue", "0.3"), ("lh", "1"), ("iprr", "1")]
+)
 def test_the_test_of_hidden_levels_has_the_power_that_it_states(mechanism: str, label: str) -> None:
     """At the difference that it states for the value where that is hardest to notice, it rejects 4 times in 5."""
     people = 40_000 if label == "1" else 60_000
@@ -356,9 +375,10 @@ def test_the_covariance_of_a_table_is_that_of_its_cells() -> None:
     """Its diagonal is the variance that tables state; cells of k-RR are those of one multinomial, inverted."""
     first, second = (RandomizedResponse.of(size, 1_000_000) for size in (2, 3))
     shares = np.array([[0.3, 0.1, 0.1], [0.05, 0.25, 0.2]])
-    group = PairGroup(first, second, PairCounts(1, np.ones(2, int), np.ones(3, int), np.ones((2, 3), int)))
+    counts = pair_counts(1, np.ones(2, int), np.ones(3, int), np.ones((2, 3), int))
+    group = PairGroup.of([label_arrays(first), label_arrays(second)], counts)
     found = group.covariance(shares, np.arange(6))
     inverse = np.kron(np.linalg.inv(law(first)), np.linalg.inv(law(second)))
     cells = (law(first) @ shares @ law(second).T).ravel()
     assert np.allclose(found, inverse @ (np.diag(cells) - np.outer(cells, cells)) @ inverse.T)
-    assert np.allclose(np.diag(found), group.variance(shares, shares.sum(axis=1), shares.sum(axis=0)).ravel())
+    assert np.allclose(np.diag(found), group.variance(augment(shares)).ravel())

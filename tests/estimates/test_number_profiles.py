@@ -25,7 +25,7 @@ from pldp.mechanisms import Channel, build
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.simulate import Population, perturb_numbers, simulate_reports
 from pldp.survey import loads
-from pldp.tallies import ABSENT, Fused, Service, Source, fuse
+from pldp.tallies import ABSENT, Fused, Service, Source, fuse, fused_of
 
 SIZE = 256
 EDGES = np.linspace(0, 1, SIZE + 1)
@@ -125,7 +125,7 @@ def simulated(shape: str, per_cell: int, seed: int = 1) -> tuple[list[float], li
     for people, epsilon in CELLS:
         for _ in range(per_cell):
             fused = draw([SHAPES[shape]], [people], [epsilon], generator)
-            found = distances(Misfit(fused, apart=False), SHAPES[shape])
+            found = distances(Misfit.of(fused, apart=False), SHAPES[shape])
             quantiles += found[0]
             cumulative += found[1]
     return quantiles, cumulative
@@ -173,23 +173,24 @@ def test_intervals_hold_where_the_level_depends_on_the_number(strict: str, open_
     for _ in range(runs(6, 350)):
         for people in (2_000, 50_000):
             fused = draw(shapes, [round(part * people) for part in parts], [0.5, 2], generator)
-            found = distances(Misfit(fused, apart=True), shares)
+            found = distances(Misfit.of(fused, apart=True), shares)
             quantiles += found[0]
             cumulative += found[1]
-            pooled += distances(Misfit(fused, apart=False), shares)[0]
+            pooled += distances(Misfit.of(fused, apart=False), shares)[0]
     assert covers(quantiles, QUANTILE_DEGREES, 0.95, len(QUANTILES))
     assert covers(cumulative, SHARE_DEGREES, 0.95, 2 * len(QUANTILES))
     # One histogram for both levels would not do, unless both levels are alike.
     assert covers(pooled, QUANTILE_DEGREES, 0.95, 1) == (strict == open_)
 
 
-def asked(numbers: dict[str, np.ndarray], **question: object) -> Tally:
+def asked(numbers: dict[str, np.ndarray], seed: int = 0, **question: object) -> Tally:
     document = {"name": "q", "kind": "number", "low": 0, "high": 10, "buckets": 64, **question}
     survey = loads(json.dumps({"pldp": 1, "title": "t", "levels": {"a": 1, "b": 3}, "questions": [document]}))
-    parts = [
-        tally(survey, simulate_reports(survey, Population.of_values(survey, {"q": each}, level_mix={level: 1}, seed=1)))
+    people = {
+        level: Population.of_values(survey, {"q": each}, level_mix={level: 1}, seed=1 + seed)
         for level, each in numbers.items()
-    ]
+    }
+    parts = [tally(survey, simulate_reports(survey, each, seed=seed)) for each in people.values()]
     return sum(parts[1:], start=parts[0])
 
 
@@ -211,6 +212,22 @@ def test_a_result_shows_conservative_intervals_and_beside_them_those_if_smooth()
         assert row["high"] - row["low"] > row["smooth_high"] - row["smooth_low"] > 0
     assert "if smooth" in found._repr_html_()
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301 - made here
+
+
+def test_quantiles_of_respondents_are_covered_by_the_intervals_for_the_population_and_a_note_says_so() -> None:
+    missed, times = 0, runs(6, 200)
+    for seed in range(times):
+        numbers = {level: 10 * np.random.default_rng([seed, ord(level)]).beta(2, 5, 600) for level in "ab"}
+        counted = asked(numbers, seed)
+        found = Profile(fused_of(counted, "q"))
+        together = np.sort(np.concatenate(list(numbers.values())))
+        for share in QUANTILES:
+            low, high = found.quantile(share)
+            missed += not low <= together[int(np.ceil(share * len(together))) - 1] <= high
+    assert stats.binomtest(missed, times * len(QUANTILES), 0.05, "greater").pvalue >= FALSE_ALARM
+    codes = [note.code for note in estimate(counted, "q", target="respondents").notes]
+    assert "quantiles-of-population" in codes
+    assert "quantiles-of-population" not in [note.code for note in example().notes]
 
 
 def test_shares_of_ranges_agree_with_each_other_and_with_quantiles() -> None:
@@ -296,7 +313,7 @@ def test_the_minimum_is_that_of_a_general_solver() -> None:
         )
         for place, each in enumerate(made)
     ]
-    misfit = Misfit(fuse(services), apart=False)
+    misfit = Misfit.of(fuse(services), apart=False)
     levels = misfit._levels[0]
     rows = np.concatenate([np.sqrt(level.scale)[:, None] * level.pieces.table()[:-1] for level in levels])
     right = np.concatenate([np.sqrt(level.scale) * level.shares for level in levels])

@@ -43,7 +43,7 @@ OWN_KEYS = {
     "choice": set(),
     "choices": {"sets", "rules", "min_support", "promise", "largest"},
     "number": {"density", "moves", "bounds"},
-    "table": {"questions"},
+    "table": {"questions", "margins", "association"},
 }
 
 

@@ -89,7 +89,10 @@ def test_supports_are_unbiased_and_variances_exact_by_enumeration(channel: SetCh
             noise = group.moment(sets, patterns, whole, whole) - support**2
             expected = group.expected_variance(sets, truth, "population") * group.telling(patterns)
             assert noise == pytest.approx(expected, abs=1e-8)
-            assert (noise >= group.arrays.least_noise(sets.shape[1]) - 1e-8).all()
+            assert (noise >= group.arrays.least_noise(sets) - 1e-8).all()
+            has = (truth[sets] @ (1 << np.arange(sets.shape[1]))).astype(int)
+            showing = group.arrays.showing_all(sets)[np.arange(len(sets)), has]
+            assert patterns[:, -1] / group.telling(patterns) == pytest.approx(showing, abs=1e-9)
 
 
 def test_patterns_of_sampled_boxes_are_those_counted_one_by_one() -> None:

@@ -8,13 +8,14 @@ import pytest
 from helpers.claims import mean_is, rate_is, runs
 from helpers.item_channels import CHANNELS
 from helpers.samples import counts_of, law, sample, zipf
+from helpers.tables import pair_counts
 from pldp import Tally
 from pldp.estimates import Decoder, Group, frequencies, group, pooled_shares, precision_weights, two_way
 from pldp.estimates.shares.pooling import Pooled
 from pldp.mechanisms import Channel, build, micro_epsilon, names
 from pldp.mechanisms.arrays import label_arrays
 from pldp.survey import loads
-from pldp.tallies import OutputCounts, PairCounts
+from pldp.tallies import OutputCounts
 
 BUILT = {
     f"{name} {size} {epsilon}": build(name, size, micro_epsilon(epsilon))
@@ -202,7 +203,7 @@ def test_a_common_value_moves_the_weights_of_a_table() -> None:
     pairs, counts, variances = {}, {}, {}
     for level, channel in zip("ab", channels, strict=True):
         both = np.rint(many * law(channel) @ joint @ law(channel).T).astype(int)
-        pairs[("q", level), ("r", level)] = PairCounts(int(both.sum()), both.sum(axis=1), both.sum(axis=0), both)
+        pairs[("q", level), ("r", level)] = pair_counts(int(both.sum()), both.sum(axis=1), both.sum(axis=0), both)
         counts["q", level], counts["r", level] = OutputCounts(both.sum(axis=1)), OutputCounts(both.sum(axis=0))
         variances[level] = pair_variances(channel, joint)
     found = two_way(Tally(survey, counts, 2 * many, pairs=pairs), "q", "r")

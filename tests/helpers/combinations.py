@@ -7,6 +7,7 @@ comes from. Each verb is tried on a survey with that question and a choice besid
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +21,9 @@ import numpy as np
 
 import pldp
 from pldp.errors import PldpError
+from pldp.estimates import estimate_fused
 from pldp.simulate import Population, simulate_reports, truth_mapping
+from pldp.tallies import join_services, keyed_reports
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = ROOT / "clients" / "js" / "vectors" / "answers.js"
@@ -37,6 +40,10 @@ QUESTIONS: Mapping[str, tuple[Mapping[str, Any], Any]] = {
     "choice, some values unprotected": ({"values": FRUIT, "unprotected": ["apple"]}, "pear"),
     "set": ({"kind": "choices", "values": FRUIT}, ["pear", "fig"]),
     "set, budgets per item": ({"kind": "choices", "values": FRUIT, "fractions": {"fig": "1/2"}}, ["pear", "fig"]),
+    "set, ticked and not ticked apart": (
+        {"kind": "choices", "values": FRUIT, "ticked": {"fig": "1/2"}, "unticked": {"pear": "1/2"}},
+        ["pear", "fig"],
+    ),
     "set, one budget": ({"kind": "choices", "values": FRUIT, "budget": "set"}, ["pear", "fig"]),
     "set of at most two": ({"kind": "choices", "values": FRUIT, "budget": "set", "at_most": 2}, ["pear", "fig"]),
     "number": ({"kind": "number", "low": 0, "high": 10, "buckets": 40}, 4.5),
@@ -134,13 +141,38 @@ def audit(way: Way) -> None:
 
 
 def two_way(way: Way) -> None:
-    """A table with another question, whose cells add up to what the others say."""
+    """A table with another question that has nothing to do with it: intervals that hold the products of shares."""
     survey = way.survey
     people = Population.of_shares(survey, PEOPLE, seed=12)
     tally = pldp.tally(survey, simulate_reports(survey, people, seed=12), pairs=[("asked", "beside")])
     table = pldp.two_way(tally, "asked", "beside")
     assert np.isfinite(table.standard_error).all()
     assert np.isfinite(table.consistent()).all()
+    shares = {question.name: people.shares(question) for question in survey.questions}
+    rows = {each["name"]: each["rows"] for each in truth_mapping(survey, shares)}
+    truth = {name: {row["label"]: row["true"] for row in own} for name, own in rows.items()}
+    for row in table.rows(SURE):
+        first, second = row.label
+        if first in truth["asked"]:  # ranges of numbers have labels of their own
+            assert row.low <= truth["asked"][first] * truth["beside"][second] <= row.high, row
+
+
+def fuse(way: Way) -> None:
+    """The reports of two services about the same people, joined: intervals that hold the truth."""
+    survey = way.survey
+    people = Population.of_shares(survey, PEOPLE, seed=13)
+    services = [
+        keyed_reports(
+            f"service {seed}", survey, simulate_reports(survey, people, seed=seed), range(PEOPLE), questions=["asked"]
+        )
+        for seed in (13, 14)
+    ]
+    result = estimate_fused(join_services(services)["asked"])
+    shares = {question.name: people.shares(question) for question in survey.questions}
+    truth = {row["label"]: row["true"] for row in truth_mapping(survey, shares)[0]["rows"]}
+    for row in result.rows(SURE):
+        assert 0 < row.standard_error < np.inf, row
+        assert row.low <= truth[row.label] <= row.high, (row, truth[row.label])
 
 
 def node() -> str | None:
@@ -167,6 +199,7 @@ VERBS: Mapping[str, Callable[[Way], None]] = {
     "plan": plan,
     "audit": audit,
     "two-way": two_way,
+    "fuse": fuse,
     "JavaScript": javascript,
 }
 """What is done with a survey."""
@@ -205,3 +238,16 @@ def page() -> str:
     if reasons:
         lines += ["", "## Reasons", "", *(f"{place}. {reason}" for place, reason in enumerate(reasons, 1))]
     return "\n".join(lines) + "\n"
+
+
+def told(text: str) -> dict[Way, dict[str, str]]:
+    """Return what a page says of every way and verb: nothing if it works, else the reason."""
+    reasons = {f"[{number}]": reason for number, reason in re.findall(r"^(\d+)\. (.*)$", text, re.MULTILINE)}
+    found: dict[Way, dict[str, str]] = {}
+    for budget in BUDGETS:
+        section = text.partition(f"## {budget[0].upper()}{budget[1:]}\n")[2].partition("\n## ")[0]
+        for line in section.splitlines()[3:]:
+            question, levels, *cells = line.strip("| ").split(" | ")
+            said = ("" if cell == "yes" else reasons[cell] for cell in cells)
+            found[Way(question, levels == "hidden", budget)] = dict(zip(COLUMNS, said, strict=True))
+    return found

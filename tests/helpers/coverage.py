@@ -7,9 +7,10 @@ a survey file can say can be a case.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from typing import Any
@@ -18,7 +19,10 @@ import numpy as np
 from scipy import stats
 
 import pldp
+from pldp.estimates import QUANTILES, Row, cross, mean
+from pldp.estimates.numbers.profile import Profile
 from pldp.simulate import Population, simulate_reports
+from pldp.tallies import fused_of
 
 FINE = 960
 """Points of a shape: whole multiples of the buckets and labels of all cases."""
@@ -75,6 +79,7 @@ class Case:
     hide: float | None = None
     largest: float = 1.0  # of sets: the support of the most frequent item, to which shapes are scaled
     further: Mapping[str, Any] = field(default_factory=dict)  # keys of the survey
+    beside: tuple[Case, ...] = ()  # further questions of a table, which is judged in place of the question
 
     def survey(self, epsilon: float) -> pldp.Survey:
         """Return the survey with a strict level of this ε and an open one of twice as much."""
@@ -82,10 +87,20 @@ class Case:
             "pldp": 1,
             "title": self.name,
             "levels": {"strict": epsilon, "open": 2 * epsilon},
-            "questions": [{"name": "q", **self.question}],
+            "questions": [{"name": name, **each.question} for name, each in self.asked.items()],
             **self.further,
         }
         return pldp.Survey.read(content if self.hide is None else {**content, "hide_level": {"epsilon": self.hide}})
+
+    @property
+    def asked(self) -> dict[str, Case]:
+        """Every question by its name."""
+        return {"q": self, **{f"r{place}": each for place, each in enumerate(self.beside)}}
+
+    @property
+    def has_quantiles(self) -> bool:
+        """Whether the result has quantiles."""
+        return self.question.get("kind") == "number" and self.question.get("purpose") != "mean"
 
     def shares(self, shape: str) -> np.ndarray:
         """Return the true shares of labels or buckets, or the supports of items."""
@@ -101,13 +116,17 @@ def _choice(name: str, size: int = 8, hide: float | None = None, **keys: Any) ->
     return Case(name, {"values": _labels(size), **keys}, size, hide)
 
 
-def _sets(name: str, size: int = 5, largest: float = 0.5, **keys: Any) -> Case:
-    return Case(name, {"kind": "choices", "values": _labels(size), **keys}, size, largest=largest)
+def _sets(name: str, size: int = 5, largest: float = 0.5, hide: float | None = None, **keys: Any) -> Case:
+    return Case(name, {"kind": "choices", "values": _labels(size), **keys}, size, hide, largest=largest)
 
 
-def _number(name: str, buckets: int | None = None, **keys: Any) -> Case:
+def _number(name: str, buckets: int | None = None, hide: float | None = None, **keys: Any) -> Case:
     about = {"kind": "number", "low": 0, "high": 1, **keys, **({} if buckets is None else {"buckets": buckets})}
-    return Case(name, about, buckets or FINE)
+    return Case(name, about, buckets or FINE, hide)
+
+
+def _table(name: str, first: Case, *beside: Case, hide: float | None = None) -> Case:
+    return replace(first, name=name, beside=beside, hide=hide)
 
 
 CASES: tuple[Case, ...] = (
@@ -124,6 +143,17 @@ CASES: tuple[Case, ...] = (
     _sets("set of at most two, one budget", 8, 0.2, budget="set", at_most=2),
     _number("number", 96),
     _number("mean of a number", purpose="mean"),
+    _number("number, hidden levels", 96, 1.0),
+    _number("mean of a number, hidden levels", hide=1.0, purpose="mean"),
+    _sets("set, a budget per box, hidden levels", hide=1.0),
+    _sets("set, one budget, hidden levels", hide=1.0, budget="set"),
+    _sets("set of at most two, one budget, hidden levels", 8, 0.2, hide=1.0, budget="set", at_most=2),
+    _choice("choice, budgets per value, hidden levels", hide=1.0, fractions={"label 0": "1/2", "label 1": "1/2"}),
+    _choice("choice, open values, hidden levels", hide=1.0, fractions={"label 0": "1/2"}, unprotected=["label 7"]),
+    _table("table of a choice and a set", _choice("", 4), _sets("", 3)),
+    _table("table of three choices", _choice("", 3), _choice("", 2), _choice("", 2)),
+    _table("table of a choice and a set, hidden levels", _choice("", 3), _sets("", 3), hide=1.0),
+    _table("table of a choice and a number", _choice("", 2), _number("", 96)),
 )
 """What is asked. A new kind, or a new way to ask, needs one line here."""
 
@@ -150,6 +180,14 @@ def cells(case: Case, shape: str) -> list[Cell]:
     return [Cell(case, shape, people, epsilon) for people, epsilon in product(PEOPLE, EPSILONS)]
 
 
+CELL_RUNS = 170
+"""Runs of a cell in the long form: 2,040 for each case and shape."""
+
+ROWS = 8  # of a result, about
+TESTS = len(CASES) * len(SHAPES) * (len(PEOPLE) * len(EPSILONS) + 1) * ROWS * 2
+"""Tests in the family of the whole table."""
+
+
 @cache
 def _survey(case: Case, epsilon: float) -> pldp.Survey:
     return case.survey(epsilon)
@@ -158,13 +196,19 @@ def _survey(case: Case, epsilon: float) -> pldp.Survey:
 def draw(cell: Cell, seed: int) -> pldp.Tally:
     """Return the tally of one collection."""
     survey, given = _survey(cell.case, cell.epsilon), cell.case.shares(cell.shape)
-    if cell.case.question.get("purpose") == "mean":
+    names = tuple(cell.case.asked)
+    if cell.case.beside:
+        every = {name: each.shares(cell.shape) for name, each in cell.case.asked.items()}
+        people = Population.of_shares(survey, cell.people, every, seed=seed)
+    elif cell.case.question.get("purpose") == "mean":
         drawn = np.random.default_rng([seed, 7]).choice(FINE, cell.people, p=given)
         numbers = (drawn + 0.5) / FINE
         people = Population.of_values(survey, {"q": numbers}, seed=seed)
     else:
         people = Population.of_shares(survey, cell.people, {"q": given}, seed=seed)
-    return pldp.tally(survey, simulate_reports(survey, people, seed=seed), patterns=cell.case.hide is not None)
+    pairs = [names] if cell.case.beside else []
+    reports = simulate_reports(survey, people, seed=seed)
+    return pldp.tally(survey, reports, patterns=cell.case.hide is not None, pairs=pairs)
 
 
 def truth(cell: Cell) -> dict[str, tuple[float, float]]:
@@ -172,15 +216,41 @@ def truth(cell: Cell) -> dict[str, tuple[float, float]]:
 
     Reports do not tell numbers within a bucket apart, so a quantile is only known up to its bucket.
     """
+    if cell.case.beside:
+        return _truth_of_table(cell)
     shares, size = cell.case.shares(cell.shape), cell.case.parts
+    if "at_most" in cell.case.question:
+        shares = _kept(shares, cell.case.question["at_most"])
     if "values" in cell.case.question:
         return {name: (share, share) for name, share in zip(cell.case.question["values"], shares, strict=True)}
     middle = float(shares @ ((np.arange(size) + 0.5) / size))
     found, cumulative = {"mean": (middle, middle)}, np.cumsum(shares)
-    for share in pldp.estimates.QUANTILES:
+    for share in QUANTILES:
         place = int(np.searchsorted(cumulative, share - 1e-9))
         found[f"{share * 100:g} %"] = (place / size, (place + 1) / size)
     return found
+
+
+def _truth_of_table(cell: Cell) -> dict[str, tuple[float, float]]:
+    """Multiply the shares of labels, items and quarters of a number: answers are drawn independently."""
+    found = {"": 1.0}
+    for each in cell.case.asked.values():
+        shares = each.shares(cell.shape)
+        labels = each.question.get("values") or ["0 to 0.25", "0.25 to 0.5", "0.5 to 0.75", "0.75 to 1"]
+        own = dict(zip(labels, shares.reshape(len(labels), -1).sum(axis=1).tolist(), strict=True))
+        found = {f"{one} × {two}".removeprefix(" × "): a * b for one, a in found.items() for two, b in own.items()}
+    return {label: (share, share) for label, share in found.items()}
+
+
+def _kept(shares: np.ndarray, most: int) -> np.ndarray:
+    """Return the share of people who tick each item, if those who have more than so many tick some at random."""
+    found = []
+    for place, share in enumerate(shares):
+        others = np.ones(1)  # chances that so many others are there
+        for chance in np.delete(shares, place):
+            others = np.convolve(others, [1 - chance, chance])
+        found.append(share * (others * np.minimum(1, most / np.arange(1, len(others) + 1))).sum())
+    return np.array(found)
 
 
 Hits = dict[tuple[str, bool], list[bool]]
@@ -196,8 +266,7 @@ def judge_runs(cell: Cell, runs: int, narrow: Narrow | None = None, first: int =
     found: dict[str, list[bool]] = {}
     marked: Counter[str] = Counter()
     for run in range(first, first + runs):
-        result = pldp.estimate(draw(cell, run), "q", confidence=CONFIDENCE, **_quick(cell))
-        for row, conservative in zip(result.rows(), result.conservative.tolist(), strict=True):
+        for row, conservative in rows(cell, draw(cell, run)):
             low, high = (row.low, row.high) if narrow is None else narrow(row.estimate, row.low, row.high)
             least, most = true[row.label]
             found.setdefault(row.label, []).append(bool(low <= most and high >= least))
@@ -205,8 +274,27 @@ def judge_runs(cell: Cell, runs: int, narrow: Narrow | None = None, first: int =
     return {(label, 2 * marked[label] > runs): covered for label, covered in found.items()}
 
 
-def _quick(cell: Cell) -> dict[str, Any]:
-    return {"largest": 1} if cell.case.question.get("kind") == "choices" else {}
+def rows(cell: Cell, tally: pldp.Tally, *, whole: bool = False) -> Iterator[tuple[Row, bool]]:
+    """Yield the rows of the result, and whether each is marked conservative.
+
+    Unless the `whole` result is asked for, the quantiles of numbers are judged without the curve, which takes ten times
+    as long: their intervals reach to the quantile of the curve where that lies outside, so they cover more often still.
+    """
+    if cell.case.beside:
+        table = cross(tally, tuple(cell.case.asked))
+        for row, conservative in zip(table.rows(CONFIDENCE), table.conservative.tolist(), strict=True):
+            yield row._replace(label=" × ".join(row.label)), conservative
+        return
+    if cell.case.has_quantiles and cell.case.hide is None and not whole:
+        fused = fused_of(tally, "q")
+        yield mean(fused).row(CONFIDENCE), False
+        profile = Profile(fused)
+        for share in QUANTILES:
+            yield Row(f"{share * 100:g} %", math.nan, math.nan, *profile.quantile(share, CONFIDENCE)), True
+        return
+    quick = {"largest": 1} if cell.case.question.get("kind") == "choices" else {}
+    result = pldp.estimate(tally, "q", confidence=CONFIDENCE, **quick)
+    yield from zip(result.rows(), result.conservative.tolist(), strict=True)
 
 
 def wrong(hits: Hits, tests: int) -> Iterator[str]:

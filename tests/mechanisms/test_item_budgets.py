@@ -222,7 +222,8 @@ def test_no_start_of_a_general_optimiser_finds_a_better_opt0(epsilons: list[floa
 
 
 def test_an_optimum_that_integers_cannot_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pldp.mechanisms.unary.items.idue_optimum", lambda *_: ([0.6, 0.7], [0.4, 0.3]))
+    # What is found is kept, so the keeper is replaced and not what it asks.
+    monkeypatch.setattr("pldp.mechanisms.unary.items._optimum", lambda *_: [(0.6, 0.4), (0.7, 0.3)])
     with pytest.raises(EpsilonError, match="epsilon 0.5 is too small for 32-bit weights"):
         ItemUnaryEncoding.of([500_000, 1_000_000])
 

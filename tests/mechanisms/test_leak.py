@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
+from math import inf
 
 import pytest
 
@@ -20,13 +21,16 @@ from pldp.mechanisms import (
     names,
     value_and_level_epsilon,
 )
+from pldp.mechanisms.window.channel import SquareWave, window_weights
 from pldp.survey import loads
 
 EPSILONS = (100_000, 500_000, 1_000_000)
+NUMBERS = ("sw", "pm", "sr", "hm", "laplace", "laplace_wide")
 
 
 def channels_of(mechanism: str, size: int) -> list[Channel]:
-    return list(next(hideable(mechanism, size, EPSILONS)))
+    domain = "numbers" if mechanism in NUMBERS else "labels"
+    return list(next(hideable(mechanism, size, EPSILONS, domain=domain)))
 
 
 def enumerated(channels: list[Channel], label: Channel | None = None) -> tuple[int, int]:
@@ -46,14 +50,55 @@ def enumerated(channels: list[Channel], label: Channel | None = None) -> tuple[i
     return tuple(micro_epsilon_of_ratio(ratio.numerator, ratio.denominator) for ratio in (same, pair))
 
 
-@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "lh"])
+@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "lh", *NUMBERS])
 @pytest.mark.parametrize("size", [2, 3, 6])
 def test_leaks_are_those_of_the_enumeration(mechanism: str, size: int) -> None:
     channels = channels_of(mechanism, size)
     assert (level_leak(channels), value_and_level_epsilon(channels)) == enumerated(channels)
 
 
-@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "lh"])
+def item_channels(mechanism: str, fractions: tuple[float, ...]) -> list[tuple[Channel, ...]]:
+    """All candidates for these parts of ε, or values without a budget."""
+    budgets = [tuple(each if each == inf else int(micro * each) for each in fractions) for micro in EPSILONS]
+    return list(hideable(mechanism, len(fractions), budgets, per_value=True))
+
+
+@pytest.mark.parametrize("mechanism", names("labels", per_value=True))
+@pytest.mark.parametrize("fractions", [(0.5, 1), (0.25, 0.5, 1, 1), (0.5, 0.5, 0.5, 1, 1, 1), (0.5, 1, inf, inf)])
+def test_leaks_of_budgets_per_value_are_those_of_the_enumeration(mechanism: str, fractions: tuple[float, ...]) -> None:
+    """Also where plain ε is infinite: what a report tells about the level of a known value stays finite."""
+    if mechanism == "idue" and inf in fractions:
+        pytest.skip("idue takes a budget for every value")
+    for channels in item_channels(mechanism, fractions):
+        leak, pair = level_leak(channels), value_and_level_epsilon(channels)
+        if inf in fractions:
+            assert pair == inf
+            assert leak < inf
+        else:
+            assert 0 <= pair - enumerated(list(channels))[1] <= 1
+        held = range(len(fractions))
+        rows = [
+            [one.probability(output, value) for one in channels] for output in channels[0].outputs() for value in held
+        ]
+        most = max(max(row) / min(row) for row in rows if any(row))
+        assert 0 <= leak - micro_epsilon_of_ratio(most.numerator, most.denominator) <= 1  # sets: and the slack
+
+
+def test_a_value_that_is_open_at_one_level_only_proves_the_level() -> None:
+    for mechanism in ("iprr", "aprr"):
+        channels = [build(mechanism, 3, [500_000, 500_000, last]) for last in (500_000, inf)]
+        assert level_leak(channels) == inf
+        assert level_leak([channels[0]] * 2) == 0
+
+
+def test_sets_of_items_are_tried_in_sizes_that_suit_each_level() -> None:
+    chosen = {channels[0].chosen for channels in item_channels("subset_items", (1,) * 24)}
+    assert len(chosen) > 1
+    for channels in item_channels("subset_items", (0.5,) * 12 + (1,) * 12):
+        assert len({each.form for each in channels}) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sue", "oue", "lh", *NUMBERS])
 def test_a_label_adds_its_own_epsilon(mechanism: str) -> None:
     channels, label = channels_of(mechanism, 4), RandomizedResponse.of(3, 300_000)
     leak, pair = enumerated(channels, label)
@@ -126,3 +171,33 @@ def test_the_person_is_told_what_shows_of_the_level() -> None:
     words = Device(loads(survey("epsilon=0.5"))).explain("b")
     assert "Your level is hidden" in words
     assert "pairs of answer and level" in words
+
+
+@pytest.mark.parametrize("mechanism", NUMBERS[:-1])
+def test_the_error_that_auto_goes_by_is_the_worst_variance(mechanism: str) -> None:
+    for channels in hideable(mechanism, 12, EPSILONS, domain="numbers"):
+        for channel in channels:
+            for value in range(12):
+                moments = sum(channel.probability(y, value) * channel.unbiased(y) ** 2 for y in channel.outputs())
+                assert channel.variance(value) == pytest.approx(float(moments - channel.centre(value) ** 2))
+            if mechanism != "sw":  # which goes by information
+                assert channel.equal_variance == pytest.approx(max(map(channel.variance, range(12))), rel=0.01)
+
+
+def test_channels_for_numbers_of_different_families_or_widths_are_refused() -> None:
+    narrow, wide = (SquareWave(9, width, *window_weights(9, width, 10**6, 2**53)) for width in (1, 3))
+    for pair in ((narrow, wide), (narrow, build("laplace", 9, 10**6)), (build("sr", 9, 10**6), wide)):
+        with pytest.raises(EpsilonError):
+            level_leak(pair)
+
+
+def test_auto_takes_the_window_that_tells_least_at_about_the_least_error() -> None:
+    budgets = (500_000, 2_000_000)
+    tried = list(hideable("pm", 256, budgets, domain="numbers"))
+    errors = [1 / sum(1 / channel.equal_variance for channel in channels) for channels in tried]
+    near = [channels for channels, error in zip(tried, errors, strict=True) if error <= 1.05 * min(errors)]
+    survey = loads(
+        'pldp=1\ntitle="t"\nlevels={a=0.5,b=2}\nhide_level={epsilon=1}\n'
+        'questions=[{name="q",kind="number",low=0,high=1,mechanism="pm"}]'
+    )
+    assert level_leak(survey.question("q").channels) == min(map(level_leak, near))

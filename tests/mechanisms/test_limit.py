@@ -11,8 +11,10 @@ from pldp.estimates import group
 from pldp.mechanisms import Channel, build, level_leak
 from pldp.mechanisms.arrays import arrays
 from pldp.mechanisms.subset.channel import spread
+from pldp.planning.assumed import assume_shares
+from pldp.planning.levels import Levels
 from pldp.simulate import perturb
-from pldp.survey import survey_from_mapping
+from pldp.survey import Survey, survey_from_mapping
 from pldp.tallies import BitCounts, Counts, OutputCounts
 
 EPSILONS = (0.1, 0.25, 0.35, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
@@ -95,14 +97,25 @@ LESS_BY_TELLING = {(size, levels, "oue") for size in (16, 64) for levels in (THR
 """Cells in which a mechanism whose bits give the level away has the smaller error."""
 
 
-def hidden(size: int, levels: tuple[int, ...], mechanism: str) -> tuple[float, int]:
-    """Mean squared error of a share by the joint fit with labels of ε = 1, and the leak of the outputs."""
+def hiding(size: int, levels: tuple[int, ...], mechanism: str) -> Survey:
     question = {"name": "q", "values": [str(value) for value in range(size)], "mechanism": mechanism}
     named = {f"level{place}": micro / 1e6 for place, micro in enumerate(levels)}
     document = {"pldp": 1, "title": "t", "levels": named, "hide_level": {"epsilon": 1}, "questions": [question]}
-    survey = survey_from_mapping(document)
-    error = plan(survey, 1_000_000).questions[0].standard_error
-    return float((error**2).mean()), level_leak(survey.question("q").channels)
+    return survey_from_mapping(document)
+
+
+def hidden(size: int, levels: tuple[int, ...], mechanism: str) -> tuple[float, int]:
+    """Mean squared error of a share by the joint fit with labels of ε = 1, and the leak of the outputs."""
+    survey = hiding(size, levels, mechanism)
+    asked, reports = survey.question("q"), np.full(len(levels), 1_000_000 / len(levels))
+    together = Levels(asked, asked.channels, reports, survey.level_channel)
+    return float(together.variance(assume_shares(survey, None)["q"].shares).mean()), level_leak(asked.channels)
+
+
+def test_the_errors_compared_below_are_those_of_a_plan() -> None:
+    for mechanism in ("krr", "sue"):
+        planned = plan(hiding(4, THREE, mechanism), 1_000_000).questions[0]
+        assert hidden(4, THREE, mechanism)[0] == pytest.approx((planned.standard_error**2).mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize("levels", [THREE, TEN])

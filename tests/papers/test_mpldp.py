@@ -55,7 +55,10 @@ def test_table_2_spends_half_and_one_row_fits_nothing() -> None:
     assert all(len(row["printed"]) == len(SIZES) for row in rows)
 
 
-def test_reproduce_prints_rows_and_verdicts(capsys) -> None:
+def test_reproduce_prints_rows_and_verdicts(capsys, monkeypatch) -> None:
+    """Without data on Adult its rows are a reason; with them, one run: the next test looks at coverage."""
+    monkeypatch.setattr("pldp.papers.mpldp.experiment.QUICK_RUNS", runs(30, 100))
+    monkeypatch.setattr("pldp.papers.mpldp.experiment.QUICK_ADULT_RUNS", runs(1, 10))
     assert main(["reproduce", "mpldp", "--quick", "--json", "-"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert {row["method"] for row in result["rows"]} == {"brr_sum", "oc", "op_truth", "op_reference"}

@@ -12,7 +12,7 @@ import pytest
 from helpers.claims import runs
 from pldp import Survey, plan, tally
 from pldp.cli import main
-from pldp.errors import PlanError, SurveyError
+from pldp.errors import PlanError
 from pldp.estimates import Decoder, frequencies, itemsets, mean
 from pldp.mechanisms.arrays import arrays, label_arrays, piecewise_arrays
 from pldp.planning.kinds import BY_KIND
@@ -145,30 +145,21 @@ def test_a_picture_has_a_line_for_every_question_against_people_and_epsilon() ->
             assert (np.diff(line.get_ydata()) < 0).all()
 
 
-def test_no_design_is_called_best_where_none_is_compared(capsys) -> None:
+def test_designs_of_every_kind_are_compared(capsys) -> None:
     assert main(["plan", "examples/shopping.toml", "--people", "1000"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "No design is recommended: other designs are compared for choices of one label" in out
-    assert "question 'basket' is a choice of several labels" in out
+    assert "best first" in out
     assert "nan" not in out
-    assert "best" not in out.replace("best first", "")
 
 
-SPECIAL = {
-    "question 'q' is a choice of several labels": QUESTIONS["several labels"],
-    "question 'q' is a number": QUESTIONS["number"],
-    "question 'q' has a budget for each label": QUESTIONS["budgets"],
-}
-
-
-@pytest.mark.parametrize("words", SPECIAL)
-def test_what_is_known_for_plain_choices_only_is_refused(words: str) -> None:
-    planned = plan(survey_of(SPECIAL[words]), 1000)
-    assert planned.designs == ()
-    with pytest.raises(PlanError, match=f"no best design.*{words}"):
-        planned.best_survey()
-    with pytest.raises(SurveyError, match="hide_level: question q: .* let reports show the level"):
-        plan(survey_of(SPECIAL[words]), 1000, hide_level=1)
+@pytest.mark.parametrize("kind", ["several labels", "number", "budgets"])
+def test_every_kind_has_designs_and_can_be_planned_with_hidden_levels(kind: str) -> None:
+    planned = plan(survey_of(QUESTIONS[kind]), 1000)
+    errors = [design.squared_error for design in planned.designs]
+    assert errors
+    assert all(0 < error < np.inf for error in errors)
+    assert planned.best_survey().questions[0].kind == planned.survey.questions[0].kind
+    assert plan(survey_of(QUESTIONS[kind]), 1000, hide_level=1).questions[0].hiding_cost > 1
 
 
 def test_people_for_an_error_are_those_of_shares() -> None:

@@ -26,7 +26,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("limit", "whole", {"mechanism": "auto", "size": 600, "people": 100, "epsilon": 1}),
     ("febsf", "fit", {"mechanism": "sue", "people": 500, "size": 16, "repeats": 1}),
     ("febsf", "plain_em", {"mechanism": "sue", "people": 50, "size": 16, "repeats": 1}),
-    ("attributes", "pipeline", {"people": 20, "ask": 100, "repeats": 1}),
+    ("attributes", "pipeline", {"people": 20, "ask": 3, "repeats": 1, "sizes": [2, 40, 1000]}),
     ("items", "whole", {"size": 20, "people": 500, "repeats": 1}),
     ("items", "optimum", {"model": "opt1", "size": 8, "repeats": 1}),
     ("itemsets", "draw", {"items": 10, "count": 2, "repeats": 1}),

@@ -14,7 +14,7 @@ from pldp.cli import main
 from pldp.errors import SimulationError
 from pldp.simulate import Population, simulate_reports
 from pldp.simulate.kinds import BY_KIND
-from pldp.survey import loads
+from pldp.survey import Number, loads
 
 EXAMPLES = sorted(Path("examples").glob("*.toml"))
 
@@ -49,6 +49,10 @@ def test_the_truth_of_every_question_is_in_the_json(path: Path, capsys, tmp_path
     people = Population.of_shares(survey, 50)
     assert [each["name"] for each in found["questions"]] == [each.name for each in survey.questions]
     for question, told in zip(survey.questions, found["questions"], strict=True):
+        if isinstance(question, Number) and question.for_mean:
+            points = [question.grid.centre(place) for place in range(question.size)]
+            assert told["rows"][0]["true"] == pytest.approx(people.shares(question) @ points)
+            continue
         shares = told["density"]["shares"] if "density" in told else [row["true"] for row in told["rows"]]
         assert shares == people.shares(question).tolist()
 

@@ -18,11 +18,24 @@ import pldp
 from pldp.budgets import Level
 from pldp.device import Ledger, Spend
 from pldp.errors import CallError, PldpError
-from pldp.estimates import Decoder, HiddenReports, Rates, baskets_of, density, group, itemsets, maximum_likelihood, mean
+from pldp.estimates import (
+    Decoder,
+    HiddenBaskets,
+    HiddenReports,
+    Rates,
+    baskets_of,
+    density,
+    estimate_fused,
+    group,
+    itemsets,
+    maximum_likelihood,
+    mean,
+)
+from pldp.estimates.mix import LevelMix
 from pldp.mechanisms import REGISTRY, build, build_stages
 from pldp.mechanisms.arrays import label_arrays
 from pldp.simulate import Partitions, Population, simulate
-from pldp.tallies import BitCounts, ItemColumns, OutputCounts, PairCounts, fused_of
+from pldp.tallies import Asked, BitCounts, HiddenLevels, ItemColumns, OutputCounts, TableCounts, fused_of
 
 SIZE = 1000
 MOST_LINES = 5
@@ -77,9 +90,24 @@ def channel(name: str, micro_epsilon: int = 1_000_000) -> Any:
     return build(name, size, (micro_epsilon,) * size if REGISTRY[name].per_value else micro_epsilon)
 
 
+def fused_shares(seed: int, method: str = "unbiased") -> pldp.Result:
+    drawn = np.random.default_rng(seed).integers(0, 3, 300)
+    services = [pldp.Service(name, build("krr", 3, 1_000_000), np.arange(300), drawn[::step]) for name, step in ONWARD]
+    return estimate_fused(pldp.fuse(services), method=method)
+
+
+ONWARD = (("a", 1), ("b", -1))
+
+
 def hidden() -> HiddenReports:
     label, response = build("krr", 2, 500_000), [build("krr", SIZE, budget) for budget in (1_000_000, 4_000_000)]
     return HiddenReports.of(response, label, [OutputCounts(np.ones(SIZE, np.int64))] * 2)
+
+
+def hidden_baskets(reports: int) -> HiddenBaskets:
+    label, channels = build("krr", 2, 500_000), [build("item_set", SIZE, budget) for budget in (1_000_000, 4_000_000)]
+    outputs = (rows(reports), rows(reports))
+    return HiddenBaskets(tuple(channels), LevelMix.of(label, [reports, reports]), outputs, ("strict", "open"))
 
 
 def rows(reports: int) -> np.ndarray:
@@ -87,6 +115,7 @@ def rows(reports: int) -> np.ndarray:
 
 
 MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
+    "hidden baskets": (lambda: hidden_baskets(8), lambda: hidden_baskets(16)),
     "survey": (survey, lambda: commute().survey),
     **{
         f"question {name}": (lambda name=name: survey().question(name), lambda: survey().question("two"))
@@ -103,6 +132,11 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
         )
         for name in ("krr", "lh", "item_set", "sr")
     },
+    "asked": (lambda: Asked("mode", values=tuple(LABELS)), lambda: Asked("late", values=tuple(LABELS))),
+    "hidden levels": (
+        lambda: HiddenLevels(("a", "b"), (channel("krr"), channel("krr", 2_000_000)), build("krr", 2, 500_000)),
+        lambda: HiddenLevels(("a", "b"), (channel("oue"), channel("oue", 2_000_000)), build("krr", 2, 500_000)),
+    ),
     "level": (lambda: Level.of("strict", "0.5"), lambda: Level.of("strict", "0.6")),
     "report": (lambda: pldp.Device(survey()).answer_all({"one": LABELS[0], "two": LABELS[1]}, "open"), None),
     "tally": (tally, commute),
@@ -149,17 +183,25 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "row of an audit": (lambda: pldp.audit("krr", samples=0).rows[0], lambda: pldp.audit("oue", samples=0).rows[0]),
     "population": (lambda: Population.of_shares(survey(), 100), lambda: Population.of_shares(survey(), 100, seed=1)),
     "partitions": (lambda: Partitions(survey(), 100), lambda: Partitions(survey(), 101)),
+    "scoring": (lambda: scored(9), lambda: scored(8)),
     "service": (lambda: service(1), lambda: service(2)),
     "fused": (lambda: pldp.fuse([service(1)]), lambda: pldp.fuse([service(2)])),
     "source": (lambda: pldp.fuse([service(1)]).sources[0], None),
+    "fused number": (lambda: estimate_fused(pldp.fuse([service(1)])), lambda: estimate_fused(pldp.fuse([service(2)]))),
+    "fused shares": (lambda: fused_shares(1), lambda: fused_shares(2)),
+    "fused likelihood": (lambda: fused_shares(1, "likelihood"), lambda: fused_shares(2, "likelihood")),
     "counts of outputs": (lambda: OutputCounts(np.arange(SIZE)), lambda: OutputCounts(np.ones(SIZE, np.int64))),
     "counts of bits": (
         lambda: BitCounts.of_rows(rows(9), SIZE, patterns=True),
         lambda: BitCounts.of_rows(rows(8), SIZE, patterns=True),
     ),
+    "margin of a table": (
+        lambda: pldp.two_way(commute(), "late", "mode").margins[0],
+        lambda: pldp.two_way(commute(), "late", "mode").margins[1],
+    ),
     "counts of pairs": (
         lambda: next(iter(commute().pairs.values())),
-        lambda: PairCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
+        lambda: TableCounts.none(build("krr", 6, 1_000_000), build("krr", 2, 1_000_000)),
     ),
     "columns of items": (lambda: ItemColumns.of_rows(rows(9), SIZE), lambda: ItemColumns.of_rows(rows(8), SIZE)),
     "fit": (
@@ -182,6 +224,10 @@ def rounds() -> list[pldp.Result]:
     return [pldp.estimate(commute(seed=seed), "mode") for seed in (1, 2, 3)]
 
 
+def scored(epsilon: int) -> pldp.budgets.Scoring:
+    return pldp.budgets.score_values({"a": [9, 9], "b": [4, 5], "c": [3, 3]}, epsilon * 1_000_000)
+
+
 def service(seed: int) -> pldp.Service:
     outputs = np.random.default_rng(seed).integers(0, 2, SIZE)
     return pldp.Service("one", build("sr", SIZE, 1_000_000), np.arange(SIZE), outputs)
@@ -199,7 +245,7 @@ PARTS = {
     "Bits", "Bound", "Called", "ChangeTest", "Choice", "Choices", "Exact", "FrameService", "Grid", "GroupReports",
     "GroupShares", "Homogeneity", "Integers", "LevelShare", "Note", "Places", "Rates", "Rule", "SetSupports",
     "Signature", "Spend", "Timing", "Answer", "AuditSettings", "JavaScript", "Options", "OutputColumns",
-    "Question", "Number", "Forgery", "ForgeryTest",
+    "Question", "Number", "Forgery", "ForgeryTest", "ScoredValue", "Share",
 }  # fmt: skip
 """Small ones, options, and those that are seen within others."""
 

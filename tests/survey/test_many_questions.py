@@ -12,7 +12,7 @@ import pytest
 
 from helpers.claims import follows
 from pldp import Device, Survey, tally
-from pldp.budgets import allocate, compose, variance_cost
+from pldp.budgets import Cost, allocate, compose, variance_cost
 from pldp.errors import AnswerError, BudgetError, SurveyError
 from pldp.estimates import frequencies
 from pldp.reports import Rejection, ReportRejected, read_report
@@ -35,7 +35,13 @@ def budgets(survey: Survey) -> list[int]:
 
 def test_fractions_split_the_total_as_the_allocation_says() -> None:
     survey = loads(form())
-    assert budgets(survey) == allocate(3_000_000, [variance_cost("auto", size) for size in SIZES])
+    parts = [1 / 3, 1 / 2, 1]
+
+    def cost(size: int) -> Cost:
+        exact = variance_cost("auto", size)
+        return lambda epsilon: 3 / sum(1 / exact(part * epsilon) for part in parts)
+
+    assert budgets(survey) == pytest.approx(allocate(3_000_000, [cost(size) for size in SIZES]), rel=1e-3)
     assert compose(budgets(survey)) == 3_000_000
     for question in survey.questions:
         assert [level.name for level in question.levels] == ["high", "mid", "low"]
@@ -69,10 +75,14 @@ def test_a_question_with_levels_of_its_own_leaves_the_rest_to_the_others() -> No
     assert compose(budgets(survey)) == 3_000_000
 
 
-def test_whoever_is_asked_some_questions_spends_an_equal_part_on_each() -> None:
+def test_any_questions_that_may_be_asked_together_cost_the_total_at_most() -> None:
     assert budgets(loads(form(ask=1))) == [3_000_000] * 3
-    assert budgets(loads(form(ask=2))) == [1_500_000] * 3
+    two, five, twenty = budgets(loads(form(ask=2)))
+    assert two == five < twenty
+    assert 2_999_999 <= five + twenty <= 3_000_000
     assert loads(form(ask=3)) == loads(form())
+    alike = [{"name": f"q{place}", "values": ["a", "b", "c"]} for place in range(4)]
+    assert budgets(loads(form(ask=2, questions=alike))) == [1_500_000] * 4
 
 
 HUGE = {"name": "fixed", "values": ["a", "b"], "levels": {"low": 3}}

@@ -16,7 +16,7 @@ from pldp import Device, Survey, Tally, tally
 from pldp.device.kinds import BY_KIND
 from pldp.errors import AnswerError, EpsilonError, EstimateError, PlanError, SurveyError, TallyError
 from pldp.estimates import baskets_of, density, frequencies, itemsets, mean, supports, two_way
-from pldp.mechanisms import names
+from pldp.mechanisms import level_leak, names
 from pldp.planning import plan
 from pldp.reports import read_report
 from pldp.simulate import Population, simulate_reports
@@ -216,25 +216,37 @@ def test_numbers_outside_are_clipped_where_the_survey_says_so() -> None:
     assert [encode(question, number) for number in (-1e9, -10, 90.5, 1e9)] == [0, 0, 63, 63]
 
 
+@pytest.mark.parametrize("purpose", ["distribution", "mean"])
+@pytest.mark.parametrize("mechanism", ["auto", "sw", "pm", "sr", "hm", "laplace"])
+def test_numbers_hide_levels_behind_one_output_grid(mechanism: str, purpose: str) -> None:
+    question = {**NUMBER, "mechanism": mechanism, "purpose": purpose}
+    survey = survey_of(question, hide_level={"epsilon": 1})
+    channels = survey.question("q").channels
+    assert len({channel.form for channel in channels}) == 1
+    assert survey.level_leak() == 1_000_000 + level_leak(channels)
+    built = Survey.read(survey.document)
+    assert (built.hash, built.question("q").channels) == (survey.hash, channels)
+    capped = survey_of(question, hide_level={"leak_cap": 3})
+    assert capped.level_leak() <= 3_000_000
+
+
 @pytest.mark.parametrize(
-    ("question", "reason"),
+    ("changes", "reason"),
     [
-        (ITEM, "shares cannot be estimated yet where levels are hidden and labels have budgets of their own"),
-        (SEVERAL, "sets of labels cannot be estimated yet where levels are hidden"),
-        (NUMBER, "the mean of a number cannot be estimated yet where levels are hidden"),
+        ({"mechanism": "minimax", "purpose": "mean"}, "minimax has other outputs at every level.*; name hm, pm or sr"),
+        ({"mechanism": {"strict": "sr", "open": "pm"}}, "must give reports of one form at every level"),
+        ({"mechanism": {"strict": "sw"}, "purpose": "mean"}, "must give reports of one form at every level"),
     ],
 )
-def test_what_cannot_be_hidden_is_refused_with_the_reason_and_a_way_out(question: dict, reason: str) -> None:
-    with pytest.raises(SurveyError, match=f"^hide_level: question q: {reason}; .*or let reports show the level$"):
-        survey_of(question, hide_level={"epsilon": 1})
+def test_numbers_whose_form_would_show_the_level_are_refused(changes: dict, reason: str) -> None:
+    with pytest.raises(SurveyError, match=reason):
+        survey_of({**NUMBER, **changes}, hide_level={"epsilon": 1})
 
 
-@pytest.mark.parametrize("question", [SEVERAL, NUMBER])
-def test_kinds_without_a_part_of_a_total_need_levels_of_their_own(question: dict) -> None:
-    words = f"total_epsilon: question 'q' needs levels of its own: .* kind {question['kind']} is not known yet$"
-    with pytest.raises(SurveyError, match=words):
-        survey_of(question, total_epsilon=3, levels={"a": {"fraction": 1}})
-    assert survey_of({**question, "levels": {"a": 1}}, total_epsilon=4, levels={"a": {"fraction": 1}})
+def test_windows_of_different_widths_are_refused_where_levels_are_hidden() -> None:
+    shown = survey_of({**NUMBER, "mechanism": "sw"}).document["questions"][0]
+    with pytest.raises(SurveyError, match="must give reports of one form at every level"):
+        survey_of(shown, hide_level={"epsilon": 1})
 
 
 def test_channels_with_budgets_per_value_are_not_pure() -> None:
@@ -271,9 +283,16 @@ def test_planned_errors_of_budgets_per_value_are_those_of_simulation() -> None:
         for batch in simulate_reports(survey, population, seed=2, rows=people)
     ]
     assert mean_is(ratios, 1.0)
-    assert plan(survey, people).designs == ()
-    with pytest.raises(PlanError, match="there is no best design: .*q.* has a budget for each label"):
-        plan(survey, people).best_survey()
+    assert plan(survey, people).designs[0].split == "given"  # of one question with one total there is no better
+
+
+def test_labels_with_other_fractions_at_other_levels_have_no_designs() -> None:
+    budgets = {"budgets": {"a": ["0.5", "0.5"], "b": ["1", "2"]}, "levels": {"a": 0.5, "b": 2}}
+    survey = survey_of({"name": "q", "values": ["x", "y"], **budgets}, levels={"a": 0.5, "b": 2})
+    with pytest.raises(
+        PlanError, match="there is no best design: .*q.* gives its labels other fractions of ε at other"
+    ):
+        plan(survey, 100).best_survey()
 
 
 def test_sets_are_found_from_a_tally(tmp_path) -> None:

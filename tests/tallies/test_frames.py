@@ -97,11 +97,10 @@ def test_what_are_no_reports_gets_one_line_with_what_is_allowed(wrong: object, c
     )
 
 
-def test_pairs_of_other_kinds_are_refused_by_the_form_of_their_channels() -> None:
+def test_pairs_and_triples_of_all_kinds_are_counted() -> None:
     survey = Survey.load("examples/shopping.toml")
-    for name, kind in (("spent", "number"), ("basket", "choices")):
-        with pytest.raises(TallyError, match=f"choices of one label; question '{name}' is of kind {kind}$"):
-            Tally.empty(survey, pairs=[("reason", name)])
+    for names in (("reason", "spent"), ("reason", "basket"), ("basket", "spent"), ("reason", "basket", "spent")):
+        assert Tally.empty(survey, pairs=[names]).paired == (names,)
     budgets = loads(
         'pldp=1\ntitle="t"\nlevels={a=1}\nquestions=[{name="q",values=["x","y"]},'
         '{name="r",values=["x","y","z"],unprotected=["z"]}]'

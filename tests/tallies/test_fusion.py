@@ -18,9 +18,9 @@ from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
 from pldp.simulate import perturb_continuously, perturb_numbers
 from pldp.survey import loads
-from pldp.tallies import Fused, OutputCounts, Service, Tally, fuse, fused_of
+from pldp.tallies import Fused, OutputCounts, Service, Tally, fuse, fused_of, joining
 from pldp.tallies.fusion import ABSENT
-from pldp.tallies.joining import channel_agreement
+from pldp.tallies.joining import number_keys
 
 ROUNDING = build("sr", 8, 1_000_000)
 WAVE = build("sw", 8, 500_000)
@@ -128,7 +128,8 @@ def bad(**changes) -> list[Service]:
         (bad(outputs=["0", "1"]), "service 'b': outputs must be integers, not string"),
         (bad(channel=build("sr", 4, 1_000_000)), "service 'b': its scale must be that of 'a', 8 buckets"),
         (bad(bounds=(0, 1)), "from -1 to 1, not 8 from 0 to 1"),
-        (bad(channel=build("oue", 8, 1_000_000)), "those of oue are rows of bits"),
+        (bad(channel=build("oue", 8, 1_000_000)), "outputs of oue are rows of bits and must be bytes, 1 of them"),
+        (bad(channel=build("item_set", 8, [1_000_000] * 8)), "it must ask for numbers like 'a', not for sets"),
         (bad(name="a"), "different names"),
         ([], "at least one service"),
     ],
@@ -262,4 +263,26 @@ def test_services_without_noise_may_say_the_same() -> None:
 def test_the_agreement_of_a_channel_is_that_of_its_table(mechanism: str) -> None:
     channel = build(mechanism, 6, 1_300_000)
     chances = [[float(channel.probability(y, t)) for y in channel.outputs()] for t in range(6)]
-    assert channel_agreement(channel) == pytest.approx(max(sum(q * q for q in row) for row in chances))
+    assert arrays(channel).agreement() == pytest.approx(max(sum(q * q for q in row) for row in chances))
+
+
+@pytest.mark.parametrize("kind", ["integers", "text", "bytes", "odd text"])
+def test_many_keys_are_numbered_in_parts_as_they_are_at_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(3)
+    numbers = generator.integers(-(2**62), 2**62, 500)
+    made = {
+        "integers": pa.array(numbers),
+        "text": pa.array([f"{number:x}" for number in numbers]),
+        "bytes": pa.array([int(number + 2**62).to_bytes(9, "big") for number in numbers], pa.binary(9)),
+        "odd text": pa.array(["", "a", "ab", "ü", *("x" * place for place in range(2, 400))]),
+    }[kind]
+    columns = [made.take(pa.array(generator.permutation(len(made))[:300])) for _ in range(3)]
+    columns[1] = columns[1].slice(7)  # a part of a longer array
+    at_once, people = number_keys(columns)
+    monkeypatch.setattr(joining, "_MANY", 1)
+    in_parts, same = number_keys(columns)
+    assert same == people == len({key for column in columns for key in column.to_pylist()})
+    pairs = {
+        (int(a), int(b)) for one, two in zip(at_once, in_parts, strict=True) for a, b in zip(one, two, strict=True)
+    }
+    assert len(pairs) == people

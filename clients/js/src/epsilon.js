@@ -38,8 +38,9 @@ const logarithm = (n, d) => {
 	return twos * LN2 + twiceAtanh(n - d, n + d);
 };
 
-/** The smallest whole m ≥ 0 with Π (n/d)^power ≤ e^(m/10⁶), for [n, d, power] with positive n and d. */
+/** The smallest whole m ≥ 0 with Π (n/d)^power ≤ e^(m/10⁶), for [n, d, power] with positive n; infinite where a d is 0. */
 export const microOfPowers = (factors) => {
+	if (factors.some(([, d]) => !d)) return Infinity;
 	const sum = factors.reduce((total, [n, d, power]) => total + logarithm(n, d) * power, 0n);
 	return sum > 0n ? Number((sum * 1000000n + GUARD + ONE - 1n) / ONE) : 0;
 };
@@ -51,6 +52,9 @@ export const microOfRatio = (n, d) => {
 	return ratios.get(key);
 };
 const ratios = new Map();
+
+/** The largest n/d of pairs; a pair of zeros cannot occur. */
+export const largestOdds = (pairs) => largest(...pairs.filter(([n]) => n).map(([n, d]) => [n, d, 1n]));
 
 /** The largest of several [numerator, denominator, power]. */
 export const largest = (...ratios) => ratios.reduce((best, next) => (next[0] * best[1] > best[0] * next[1] ? next : best));

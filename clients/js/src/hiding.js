@@ -2,8 +2,8 @@
 import { canonical } from "./bytes.js";
 import { largest, microOfPowers, TOTAL } from "./epsilon.js";
 import { odds } from "./explain.js";
-import { FOR_LEVELS, loadMechanisms } from "./mechanisms/registry.js";
-import { check, fields, microOf, namesOf, sumOfLargest } from "./reading.js";
+import { loadMechanisms, MECHANISMS } from "./mechanisms/registry.js";
+import { check, fields, microOf as read, namesOf, sumOfLargest, table } from "./reading.js";
 
 /** Factors by which the output that speaks most for channel a against b changes the odds. */
 const factors = ({ form, total }, pairs) =>
@@ -14,34 +14,55 @@ const sameValue = (a, b) => a.levelOdds?.(b, true) ?? factors(a, [[a.truth, b.tr
 const otherValue = (a, b) =>
 	a.levelOdds?.(b, false) ?? factors(a, [[a.truth, b.other, 1n], [a.other, b.truth, 1n], [a.other, b.other, a.size - 2n]]);
 
+/** An output that is possible on one side only proves it. */
+const microOf = (factors) => (factors.every(([, less]) => less) ? microOfPowers(factors) : Infinity);
 const most = (channels, between) =>
-	Math.max(...channels.flatMap((a) => channels.map((b) => (a === b ? 0 : microOfPowers(between(a, b))))));
+	Math.max(...channels.flatMap((a) => channels.map((b) => (a === b ? 0 : microOf(between(a, b))))));
 const levelLeak = (channels) => most(channels, sameValue);
+const ownEpsilon = (channel) =>
+	channel.whole?.() ?? (channel.levelOdds ? microOf(channel.levelOdds(channel, false)) : channel.promised());
 const jointEpsilon = (channels, label) =>
-	Math.max(...channels.map((each) => each.promised()), label + Math.max(levelLeak(channels), most(channels, otherValue)));
+	Math.max(...channels.map(ownEpsilon), label + Math.max(levelLeak(channels), most(channels, otherValue)));
+
+/** Label and answer together: what they tell about the pair of answer and level. */
+const aboutPairs = (micro) =>
+	micro === Infinity
+		? "label and this answer can prove some answers, whatever the level (ε infinite)."
+		: `label and this answer, between any two pairs of answer and level, at most ${odds(micro)}.`;
 
 const channelsOf = ({ levels }) => levels.map(({ channel }) => channel);
 
 export const hidingOf = async (entry, levels, questions, ask) => {
 	const key = "hide_level";
-	const { epsilon, mechanism, weights, leak_cap } = fields(entry, key, ["epsilon", "mechanism", "weights"], ["leak_cap"]);
+	const options = ["leak_cap", "budgets"];
+	const { epsilon, mechanism, weights, leak_cap, budgets } = fields(entry, key, ["epsilon", "mechanism", "weights"], options);
 	check(levels.length > 1 && levels.every(({ micro }, place) => micro !== levels[place + 1]?.micro), key);
 	const names = namesOf(levels);
 	for (const question of questions) {
 		check(canonical(namesOf(question.levels)) === canonical(names), key);
-		check(channelsOf(question).every(({ form, truth }, _, [first]) => truth && canonical(form) === canonical(first.form)), key);
+		const shape = ({ form, picked = "" }) => canonical([form, picked]);
+		const alike = (channel, _, [first]) =>
+			(channel.truth || channel.family || channel.levelOdds) && channel.family === first.family && shape(channel) === shape(first);
+		check(channelsOf(question).every(alike), key);
 	}
 	const outputs = sumOfLargest(questions.map((question) => levelLeak(channelsOf(question))), ask);
-	const label = microOf(epsilon, key);
-	check(mechanism === FOR_LEVELS && outputs + label <= microOf(leak_cap, key, TOTAL), key);
+	const label = read(epsilon, key);
+	check(outputs < Infinity && outputs + label <= read(leak_cap, key, TOTAL), key);
+	const bounds = names.map((name) => (budgets === undefined ? label : read(table(budgets, key, names).get(name), key)));
+	check(bounds.every((bound) => bound <= label), key);
+	const takes = check(MECHANISMS.get(mechanism)?.[0], key);
+	check(takes.endsWith("label") && (budgets === undefined || takes !== "label"), key);
 	const channelOf = await loadMechanisms([mechanism]);
-	const channel = channelOf(key, "label", mechanism, levels.length, weights, [label]);
+	const channel = channelOf(key, takes, mechanism, levels.length, weights, bounds);
+	// A report has room for the name of one level.
+	const named = (output) => names.every((_, level) => channel.supports(output, level) === (output === level));
+	check(channel.form.integers === levels.length && names.every((_, output) => named(output)), key);
+	const told = Math.max(...names.map((_, level) => channel.promised(level)));
 	const answers = ask === 1 ? "this answer" : `all ${ask} answers at one level`;
 	return {
 		channel,
 		explain: (question) =>
 			`Your level is hidden: label and ${answers} together change the odds between any two levels at most ` +
-			`${odds(channel.promised() + outputs)};\nlabel and this answer, between any two pairs of answer and level, ` +
-			`at most ${odds(jointEpsilon(channelsOf(question), channel.promised()))}.`,
+			`${odds(told + outputs)};\n${aboutPairs(jointEpsilon(channelsOf(question), told))}`,
 	};
 };

@@ -17,6 +17,7 @@ export const questionOf = async (entry, known, tracked) => {
 	const { name, text, kind, ...file } = fields(entry, key, keys, module.options);
 	const { size, scale, rule, encode, ...shown } = module.read(file, key);
 	const price = ({ promised }) => module.chargeOf?.(Array.from({ length: size }, (_, place) => promised(place))) ?? promised(0);
+	const placeOf = ({ name: level }) => known.findIndex((each) => each.name === level);
 	const levels = levelsOf(file.levels, `${key}, level`, (level, epsilon, where) => {
 		const [promise, micro] = [check(known.find((each) => each.name === level), where), microOf(epsilon, where)];
 		const perLevel = (part) => table(file[part], `${key}.${part}`, [...file.levels.keys()]).get(level);
@@ -26,7 +27,7 @@ export const questionOf = async (entry, known, tracked) => {
 		const fit = !stages || canonical(new Map(stages.together)) === canonical(weights);
 		check(fit, where, "weights must be those that both stages make together");
 		const channel = channelOf(where, module.takes, mechanism, size, weights, bounds);
-		check(!module.fits || module.fits(channel, shown, micro, stages), where, "weights must fit the question");
+		check(!module.fits || module.fits(channel, shown, micro, stages, { file, level, where }), where, "weights must fit the question");
 		return {
 			...promise,
 			micro,
@@ -36,7 +37,7 @@ export const questionOf = async (entry, known, tracked) => {
 			channel,
 			...(stages && { stages: { ...stages, prices: stages.channels.map(price) } }),
 		};
-	});
+	}, (a, b) => placeOf(a) - placeOf(b));
 	const unknown = (rule) => fail("AnswerError", `${rule} of question '${name}'; what came is not`);
 	const question = {
 		...shown,

@@ -42,10 +42,10 @@ export const microOf = (entry, key, largest) => {
 	return micro;
 };
 
-export const levelsOf = (entry, key, read) => {
+export const levelsOf = (entry, key, read, order = (a, b) => byCodePoint(a.name, b.name)) => {
 	check(entry instanceof Map && entry.size && entry.size <= MOST_LEVELS, key);
 	const levels = [...entry].map(([name, content]) => read(textOf(name, key, NAME), content, `${key}.${name}`));
-	return levels.sort((a, b) => a.micro - b.micro || byCodePoint(a.name, b.name));
+	return levels.sort((a, b) => a.micro - b.micro || order(a, b));
 };
 
 export const labelsOf = ({ values }, key) => {

@@ -65,10 +65,12 @@ def audit_channel(
     budgets: Sequence[Micro] = (),
     *,
     whole: bool = False,
+    sides: Sequence[Sequence[Micro]] = (),
 ) -> Exact:
     """Compare what published weights keep with the ε of their level and the budgets of values or items.
 
-    Bits of items are compared item by item, unless the level's ε is that of the `whole` set.
+    Bits of items are compared item by item, unless the level's ε is that of the `whole` set; `sides` are the budgets of
+    an item's presence and of its absence, where these differ.
 
     >>> from pldp.mechanisms import build
     >>> audit_channel("krr", 4, build("krr", 4, 1_000_400).weights(), 1_000_000).broken
@@ -98,6 +100,8 @@ def audit_channel(
         for place, (found, bound) in enumerate(zip(kept, bounds if what else [claimed], strict=True))
         if found > bound
     ]
+    if isinstance(table, Sets):
+        broken += _broken_sides(table, sides)
     if by_item and math.inf not in bounds:
         charge = sum(bounds)
         if plain > charge:
@@ -107,6 +111,18 @@ def audit_channel(
     outputs = map(table.column, range(table.outputs)) if isinstance(table, Direct) and table.outputs <= SHOWN else ()
     by_output = tuple(micro_of([odds]) for odds in outputs)
     return Exact(claimed, found, plain, by_output, tuple(by_value[:SHOWN]), by_pair, tuple(broken))
+
+
+def _broken_sides(table: Sets, sides: Sequence[Sequence[Micro]]) -> list[str]:
+    """Say for which items a report tells more for one side than claimed."""
+    found = [[micro_of([odds]) for odds in table.side_odds(item)] for item in range(len(sides))]
+    return [
+        f"a report tells {epsilon_text(true)} for the {side} of item number {item}, above the claimed "
+        f"{epsilon_text(bound)}"
+        for item, (own, bounds) in enumerate(zip(found, sides, strict=True))
+        for side, true, bound in zip(("presence", "absence"), own, bounds, strict=True)
+        if true > bound
+    ]
 
 
 def _by_pair(table: Table) -> tuple[tuple[Micro, ...], ...]:
@@ -138,10 +154,8 @@ def level_odds(tables: Sequence[Table], label: Table | None = None, *, values: b
     for one, first in enumerate(tables):
         for two, second in enumerate(tables):
             shown = [] if label is None or one == two else label.odds(one, label, two)
-            own = first.values()
-            pairs = ((x, y) for x in own for y in (own if values else (x,)))
-            different = {tuple(first.odds(x, second, y)) for x, y in pairs if one != two or x != y}
-            found += [micro_of([*odds, *shown]) for odds in different]
+            if one != two or values:
+                found += [micro_of([*odds, *shown]) for odds in first.level_odds(second, values=values)]
     return max(found)
 
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pldp.auditing.geometry import hyperplanes, pairs_of_groups
+from pldp.auditing.number_tables import Intervals, Number
 from pldp.auditing.set_tables import meeting, picked
-from pldp.auditing.tables import NUMBER, Bits, Blocks, Hashed, Intervals, Number, Response, Sets, Subset, Table, Tiers
+from pldp.auditing.tables import NUMBER, Bits, Blocks, Hashed, Response, Sets, Subset, Table, Tiers
 from pldp.errors import AuditError
 
 
@@ -47,15 +48,15 @@ def _window(size: int, weights: Mapping[str, Any]) -> Number:
     return Number(size, size + weights["width"] - 1, weights["width"], weights["inside"], weights["outside"])
 
 
-def _laplace(size: int, weights: Mapping[str, Any]) -> Number:
+def _laplace(size: int, weights: Mapping[str, Any], beyond: int = 0) -> Number:
     """Weights of noise by repeated multiplication, rounded up each time; what is left goes to the tails."""
     noise = [weights["peak"]]
-    for _ in range(size - 2):
+    for _ in range(size + beyond - 2):
         noise.append((noise[-1] * weights["decay"] + NUMBER - 1) // NUMBER)
     tails = [(NUMBER - weights["peak"]) // 2]
     for each in noise[1:]:
         tails.append(tails[-1] - each)
-    return Number(size, size, noise=tuple(noise), tails=tuple(tails))
+    return Number(size, size + 2 * beyond, noise=tuple(noise), tails=tuple(tails), beyond=beyond)
 
 
 def _intervals(size: int, weights: Mapping[str, Any]) -> Intervals:
@@ -82,6 +83,7 @@ MECHANISMS: Final[Mapping[str, Callable[[int, Mapping[str, Any]], Table]]] = {
     "boxes": lambda size, weights: picked(size, _krr(1 << weights["boxes"], weights), weights),
     "privset": meeting,
     "laplace": _laplace,
+    "laplace_wide": lambda size, weights: _laplace(size, weights, weights["beyond"]),
     "sr": lambda size, weights: Number(size, 2, first=weights["first"], step=weights["step"]),
     "pm": _window,
     "hm": lambda size, weights: Number(size, size + weights["width"] + 1, **weights),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import comb
 from typing import Any
 
@@ -69,9 +70,16 @@ class Meeting(Table):
 
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
         """How much likelier a subset is under the set that it meets, or under the one that it does not."""
-        assert other is self  # noqa: S101 - levels of sets are not hidden
-        met, unmet = self.meets * self.missing, (NUMBER - self.meets) * self.meeting
-        return [larger((met, unmet, 1), (unmet, met, 1)) if one != two else (1, 1, 1)]
+        assert isinstance(other, Meeting)  # noqa: S101
+        own, others = self.weights, other.weights
+        if one == two:  # of one set both levels draw ranks alike
+            return [reduce(larger, ((own[each], others[each], 1) for each in (0, 1)))]
+        return [reduce(larger, ((mine, theirs, 1) for mine in own for theirs in others))]
+
+    @property
+    def weights(self) -> tuple[int, int]:
+        """How likely is one subset that meets a set, and one that does not, up to what all levels have alike."""
+        return self.meets * self.missing, (NUMBER - self.meets) * self.meeting
 
     def check(self) -> str | None:
         """There must be subsets of both kinds."""

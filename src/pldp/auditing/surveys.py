@@ -88,9 +88,13 @@ def audit_document(document: Mapping[str, Any]) -> Iterator[Row]:
             size = BY_KIND[question.get("kind", "choice")].size(question)
             for level, weights in question["weights"].items():
                 claimed = read_micro(question["levels"][level])
+                sides = [list(map(read_micro, pair)) for pair in question.get("sides", {}).get(level, [])]
                 budgets = [read_micro(text) for text in question.get("budgets", {}).get(level, [])]
                 whole = BY_KIND[question.get("kind", "choice")].whole(question)
-                exact = audit_channel(question["mechanism"][level], size, weights, int(claimed), budgets, whole=whole)
+                published = (question["mechanism"][level], size, weights)
+                exact = audit_channel(
+                    *published, int(claimed), budgets or list(map(max, sides)), whole=whole, sides=sides
+                )
                 yield _row(question["mechanism"][level], question["name"], level, "document", exact)
     except (KeyError, TypeError, AttributeError) as error:
         rule = "survey must be spelled out with weights, as `pldp survey compile` writes it"
@@ -120,7 +124,8 @@ def _level_rows(survey: Survey, question: Question, level: int, samples: int, se
     published = (channel.mechanism, channel.size, channel.weights())
     promises = question.promises(level)
     budgets = promises if len(promises) > 1 else ()
-    exact = audit_channel(*published, own.micro_epsilon, budgets, whole=not budgets)
+    sides = question.side_promises(level)
+    exact = audit_channel(*published, own.micro_epsilon, budgets, whole=not budgets, sides=sides)
     words = [sampler_fault(channel.draw, read_table(*published), sets=channel.domain == "sets")]
     alone = only(survey, question)
     answers, claims, timed = BY_KIND[question.kind].compare(question, level)

@@ -56,6 +56,12 @@ class Table(ABC):
         pairs = product(self.values(), repeat=2)
         return [reduce(larger, (self.odds(one, self, two)[0] for one, two in pairs if one != two))]
 
+    def level_odds(self, other: Table, *, values: bool) -> set[tuple[Ratio, ...]]:
+        """What outputs tell between this level and another one, of one value or, with `values`, of any two."""
+        own = self.values()
+        pairs = ((one, two) for one in own for two in (own if values else (one,)))
+        return {tuple(self.odds(one, other, two)) for one, two in pairs if other is not self or one != two}
+
     def check(self) -> str | None:
         """Say what is wrong with the integers themselves, if anything: probabilities that do not sum to 1."""
         return None
@@ -138,89 +144,6 @@ class Response(Direct):
 
 
 @dataclass(frozen=True)
-class Number(Direct):
-    """A number on a grid: windows (PM, SW), two outputs (SR), both (HM), or noise cut at the bounds (Laplace)."""
-
-    width: int = 0
-    inside: int = 0
-    outside: int = 0
-    first: int = 0
-    step: int = 0
-    noise: tuple[int, ...] = ()
-    tails: tuple[int, ...] = ()
-
-    @property
-    def windows(self) -> int:
-        """Outputs of the window part: all but the two of stochastic rounding."""
-        return self.outputs - 2 if self.step else self.outputs
-
-    def weight(self, value: int, output: int) -> int:
-        """By the part that the output belongs to."""
-        if self.noise:
-            distance = abs(output - value)
-            if 0 < output < self.size - 1:
-                return self.noise[distance]
-            return self.tails[distance - 1] if distance else NUMBER - self.tails[0]
-        if output < self.windows:
-            return self.inside if value <= output < value + self.width else self.outside
-        window = self.width * self.inside + (self.size - 1) * self.outside if self.width else 0
-        upper = self.first + self.step * value
-        return upper if output > self.windows else NUMBER - window - upper
-
-    @property
-    def kinds(self) -> list[int]:
-        """The bounds, the middle and their neighbours."""
-        middle = self.size // 2
-        return sorted({0, 1, middle, self.size - 2, self.size - 1} & set(range(self.size)))
-
-    def telling(self, values: Iterable[int]) -> Iterable[int]:
-        """All outputs: there are a few thousand at most."""
-        del values
-        return range(self.outputs)
-
-    def _in_column(self, output: int) -> Iterable[int]:
-        """Weights change at an edge of the window, at the value itself and at the bounds."""
-        if self.size <= FEW:
-            return range(self.size)
-        edges = (0, output - self.width, output - self.width + 1, output, output + 1, self.size - 1)
-        return {value for value in edges if 0 <= value < self.size}
-
-    def check(self) -> str | None:
-        """Noise must also become less likely with distance: that is where the extremes are looked for."""
-        if any(less > more for more, less in zip(self.noise, self.noise[1:], strict=False)):
-            return "the weights of noise do not fall with its distance"
-        return super().check()
-
-
-@dataclass(frozen=True)
-class Intervals(Direct):
-    """Outputs that speak for an interval of points, each with its mirror image, and one for what is left of 2⁵³."""
-
-    start: tuple[int, ...]
-    stop: tuple[int, ...]
-    inside: tuple[int, ...]
-    outside: tuple[int, ...]
-
-    def weight(self, value: int, output: int) -> int:
-        """By the interval of the output; the second half are mirror images."""
-        count = len(self.start)
-        if output == 2 * count:
-            return NUMBER - sum(self.weight(value, each) for each in range(output))
-        own, place = (value, output) if output < count else (self.size - 1 - value, output - count)
-        return self.inside[place] if self.start[place] <= own < self.stop[place] else self.outside[place]
-
-    @property
-    def kinds(self) -> list[int]:
-        """All: intervals begin and end everywhere."""
-        return list(range(self.size))
-
-    def telling(self, values: Iterable[int]) -> Iterable[int]:
-        """All outputs."""
-        del values
-        return range(self.outputs)
-
-
-@dataclass(frozen=True)
 class Bits(Table):
     """One bit per value or item, each drawn on its own: a 1 with weight `raised`, or `kept` where the truth is 1."""
 
@@ -254,6 +177,27 @@ class Sets(Bits):
     def item_odds(self, item: int) -> Ratio:
         """What a report tells about the presence of one item of a set, for it and against it, the larger."""
         return larger(bit_odds(self.kept[item], self.raised[item]), bit_odds(self.raised[item], self.kept[item]))
+
+    def level_odds(self, other: Table, *, values: bool) -> set[tuple[Ratio, ...]]:
+        """Every item by itself, present or absent, speaks as much as it can: sets are made of any of them."""
+        assert isinstance(other, Sets)  # noqa: S101
+        states = [(one, two) for one in (0, 1) for two in (0, 1) if values or one == two]
+        found: list[Ratio] = []
+        for own, others in zip(self.weights, other.weights, strict=True):
+            ones = [(own[one], others[two], 1) for one, two in states]
+            bits = [*ones, *((BIT - mine, BIT - theirs, 1) for mine, theirs, _ in ones)]
+            found.append(reduce(larger, (odds for odds in bits if odds[0])))
+        return {tuple((more, less, count) for (more, less, _), count in Counter(found).items())}
+
+    @property
+    def weights(self) -> list[tuple[int, int]]:
+        """2³² times the probability that the bit of each item is 1, where a set lacks it and where it has it."""
+        return list(zip(self.raised, self.kept, strict=True))
+
+    def side_odds(self, item: int) -> tuple[Ratio, Ratio]:
+        """What a 1 tells for the presence of an item, and a 0 for its absence."""
+        kept, raised = self.kept[item], self.raised[item]
+        return (kept, raised, 1), (BIT - raised, BIT - kept, 1)
 
     def plain(self) -> list[Ratio]:
         """What a report tells between a set and the set of all other items."""
@@ -336,10 +280,21 @@ class Tiers(Table):
         return Counter(zip(self.chosen, self.other, strict=True))
 
     def odds(self, one: int, other: Table, two: int) -> list[Ratio]:
-        """A set with the one value and not the other; without both it tells nothing."""
-        if other is not self:
-            raise AuditError("levels whose labels have budgets of their own cannot be hidden")
-        return [self.column(one)] if one != two else [(1, 1, 1)]
+        """A set with the one value and not the other; without both it tells nothing, unless the levels differ."""
+        if other is self:
+            return [self.column(one)] if one != two else [(1, 1, 1)]
+        assert isinstance(other, Tiers)  # noqa: S101
+        if self.chosen != other.chosen:
+            raise AuditError("sets of different sizes show the level")
+        ratios = []
+        for value in range(self.size):
+            noise, again = (each.chosen[value] * each.other[value] for each in (self, other))
+            least = NUMBER // max(1, self.count[self.chosen[value], self.other[value]] - 1)
+            uneven = least + 2 * self.chosen[value] - 2
+            ratios.append((noise, again, 1))  # a set of this value's tier, without both
+            if value == one:
+                ratios.append(((self.kept + noise) * uneven, (again + other.kept * (one == two)) * least, 1))
+        return [reduce(larger, (ratio for ratio in ratios if ratio[0]), (1, 1, 1))]
 
     def check(self) -> str | None:
         """Weights must leave the truth something, and sets must leave out some value of their tier."""

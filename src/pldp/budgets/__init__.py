@@ -8,14 +8,18 @@
 
 from pldp.budgets.allocation import (
     LEVEL_FRACTIONS,
+    STEP,
     Cost,
     allocate,
     cube_root_rule,
+    exchange,
     fraction_levels,
+    tabulate,
     unary_cost,
     variance_cost,
 )
 from pldp.budgets.levels import Level, compose
+from pldp.budgets.scoring import ALLOCATIONS, SCORED_LEVEL, ScoredValue, Scoring, score_values
 from pldp.budgets.sensitivity import (
     level_budget,
     level_weight,
@@ -29,7 +33,8 @@ from pldp.budgets.sensitivity import (
 from pldp.epsilon import MICRO, epsilon_text, micro_epsilon
 
 __all__ = [
-    "LEVEL_FRACTIONS", "MICRO", "Cost", "Level", "allocate", "compose", "cube_root_rule", "epsilon_text",
-    "fraction_levels", "level_budget", "level_weight", "micro_epsilon", "safe_channel", "scores_by_value",
-    "sensitivity_levels", "split_budget", "true_epsilons", "unary_cost", "variance_cost", "without_outliers",
+    "ALLOCATIONS", "LEVEL_FRACTIONS", "MICRO", "SCORED_LEVEL", "STEP", "Cost", "Level", "ScoredValue", "Scoring",
+    "allocate", "compose", "cube_root_rule", "epsilon_text", "exchange", "fraction_levels", "level_budget",
+    "level_weight", "micro_epsilon", "safe_channel", "score_values", "scores_by_value", "sensitivity_levels",
+    "split_budget", "tabulate", "true_epsilons", "unary_cost", "variance_cost", "without_outliers",
 ]  # fmt: skip

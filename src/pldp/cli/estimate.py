@@ -9,17 +9,18 @@ from typing import Any, Final
 from rich.console import Console
 
 from pldp import __version__, show
-from pldp.cli.arguments import add_pair_option, check_plot, read_known
+from pldp.cli.arguments import add_pair_option, add_ranges_option, check_plot, read_known, read_ranges
 from pldp.cli.output import add_json_option, emit, progress_bar, show_result
 from pldp.errors import EstimateError, UsageError
-from pldp.estimates import Result, Results, applies, change, combine, estimate, trend, two_way
+from pldp.estimates import Result, Results, applies, change, combine, cross, estimate, trend
+from pldp.known import parse_mix
 from pldp.tallies import Tally
 
 OPTIONS: Final = ("method", "pool", "target", "live", "min_support", "largest")
 """Options that are passed on if they are given; those that do not apply are refused."""
 
-TABLE_OPTIONS: Final = {"pool", "target"}
-"""Those that two-way tables take."""
+TABLE_OPTIONS: Final = {"pool", "target", "ranges"}
+"""Those that tables of several questions take."""
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +41,15 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--pair); with --groups, the share of each group, women=0.51,men=0.49; or a JSON file with either"
     )
     add("--known", metavar="SHARES", help=words)
+    words = (
+        "where levels are hidden, the known share of people who chose some of them, strict=0.4,open=0.6, or bounds of "
+        "it, strict=0.3..0.5"
+    )
+    add("--mix", metavar="SHARES", help=words)
     add("--question", action="append", metavar="NAME", help="only this question (may be repeated)")
-    add_pair_option(parser, "the two-way table of two questions that were tallied with --pair (may be repeated)")
+    words = "the table of two or three questions, mode,late, that were tallied with --pair (may be repeated)"
+    add_pair_option(parser, words)
+    add_ranges_option(parser)
     words = (
         "unbiased or likelihood for one answer (default: unbiased; likelihood if levels are hidden), "
         "weights, average, posterior or fitted for the mean of a number (default: weights)"
@@ -68,12 +76,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> None:
     check_plot(args)
     _check_rounds(args)
-    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
-    if args.known is not None and not args.groups:
-        options["known"] = read_known(args.known)
-    others = options.keys() - TABLE_OPTIONS
-    if args.pair and others:
-        raise UsageError(f"--{min(others).replace('_', '-')} does not apply to two-way tables")
+    options = _options(args)
     named = _group_paths(args.groups or ())
     tallies = [Tally.load(path) for path in args.rounds or [*named.values()] or [args.tally]]
     if not args.question and not args.pair:
@@ -96,6 +99,23 @@ def _run(args: argparse.Namespace) -> None:
         Path(args.html).write_text(show.results_page(content, closing=closing), encoding="utf-8")
     if args.plot:
         found[0].plot(args.confidence).figure.savefig(args.plot, dpi=150)
+
+
+def _options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that were given, read; refuse what does not apply to the tables that are asked for."""
+    options = {name: getattr(args, name) for name in OPTIONS if getattr(args, name) is not None}
+    if args.known is not None and not args.groups:
+        options["known"] = read_known(args.known)
+    if args.ranges:
+        options["ranges"] = read_ranges(args.ranges)
+        if args.question and not args.pair:
+            raise UsageError("--ranges is about tables: name one with --pair")
+    if args.mix is not None:
+        options["mix"] = parse_mix(args.mix)
+    others = options.keys() - TABLE_OPTIONS
+    if args.pair and others:
+        raise UsageError(f"--{min(others).replace('_', '-')} does not apply to tables of several questions")
+    return options
 
 
 def _check_rounds(args: argparse.Namespace) -> None:
@@ -157,14 +177,25 @@ def _estimate(tally: Tally, args: argparse.Namespace, given: Mapping[str, Any]) 
             tally.survey.title,
             tally.reports,
             {reason.value: count for reason, count in sorted(tally.rejections.items())},
-            {name: estimate(tally, name, **options) for name in args.question or ()},
-            tuple(two_way(tally, *pair, **tables) for pair in args.pair),
+            {name: estimate(tally, name, **_of_questions(options)) for name in args.question or ()},
+            tuple(cross(tally, pair, **_of_table(tables, pair)) for pair in args.pair),
         )
+
+
+def _of_questions(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what only tables take."""
+    return {name: value for name, value in options.items() if name != "ranges"}
+
+
+def _of_table(options: Mapping[str, Any], pair: Sequence[str]) -> dict[str, Any]:
+    """Leave out the ranges of questions that are not in this table, if they are in another one that is asked for."""
+    own = {name: edges for name, edges in options.get("ranges", {}).items() if name in pair}
+    return {**options, "ranges": own}
 
 
 def _name_unaffected(tally: Tally, options: Mapping[str, Any]) -> None:
     """Say which questions an option says nothing about; one that applies to no question at all is refused."""
-    for name, value in options.items():
+    for name, value in _of_questions(options).items():
         others = [each.name for each in tally.survey.questions if not applies(each, name, value)]
         if others and len(others) < len(tally.survey.questions):
             sys.stderr.write(f"pldp: --{name.replace('_', '-')} does not apply to {', '.join(others)}\n")

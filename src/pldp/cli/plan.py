@@ -225,7 +225,8 @@ def _levels_table(planned: Plan) -> Table:
 
 def _designs_table(planned: Plan) -> Table:
     heads = ("each person answers", "split of ε", "ε of a question", "root mean squared error")
-    cells = sum(len(each.rows) for each in planned.questions)
+    weights = {question.name: question.weight for question in planned.survey.questions}
+    cells = sum(weights[each.question] * len(each.rows) for each in planned.questions)
     rows = []
     for place, design in enumerate(planned.designs):
         if place < SHOWN_DESIGNS or design.split != "equal":

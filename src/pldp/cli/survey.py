@@ -15,8 +15,10 @@ from rich.text import Text
 from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, emit, make_table, show_prices
 from pldp.errors import UsageError
-from pldp.survey import Question, Survey, load, make_key, name_warnings, repeat_mapping, sign
+from pldp.mechanisms import Micro
+from pldp.survey import Question, Survey, dead_ends, leak_warnings, load, make_key, name_warnings, repeat_mapping, sign
 
+SIDES: Final = ("ticked_epsilon", "unticked_epsilon")  # what is promised for both sides of a label
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
 
 
@@ -49,7 +51,8 @@ def _check(args: argparse.Namespace) -> None:
         "survey": survey.document,
         "channels": rows,
         "repeat": repeat_mapping(survey),
-        "warnings": name_warnings(survey),
+        "remarks": list(survey.remarks),
+        "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey)],
     }
     emit(args, content, lambda console: _show(console, survey, rows))
     sys.stderr.writelines(f"pldp: warning: {line}\n" for line in content["warnings"])
@@ -68,6 +71,7 @@ def _channels(survey: Survey) -> list[dict[str, Any]]:
             **{name: _or_none(float, getattr(channel, name, None)) for name in ("truth_support", "other_support")},
             "values": _promises(question, place),
             "level_leak": _or_none(epsilon_text, survey.level_leak(question.name)),
+            "output_leak": _or_none(epsilon_text, _output_leak(survey, question.name)),
             "value_and_level_epsilon": _or_none(epsilon_text, survey.value_and_level_epsilon(question.name)),
         }
         for question in survey.questions
@@ -80,10 +84,12 @@ def _promises(question: Question, level: int) -> list[dict[str, str]] | None:
     promises = question.promises(level)
     if len(promises) == 1:
         return None
-    return [
+    rows = [
         {"label": str(label), "promised_epsilon": epsilon_text(promised), "true_epsilon": epsilon_text(true)}
         for label, promised, true in zip(question.scale, promises, question.true_epsilons(level), strict=True)
     ]
+    sides = [dict(zip(SIDES, map(epsilon_text, pair), strict=True)) for pair in question.side_promises(level)]
+    return [row | own for row, own in zip(rows, sides, strict=True)] if sides else rows
 
 
 def _or_none(convert: Callable[[Any], Any], value: Any) -> Any:
@@ -97,6 +103,8 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
     if survey.ask is not None:
         console.print(f"each person is asked {survey.ask} of the {len(survey.questions)} questions, picked at random")
+    for words in survey.remarks:
+        console.print(words)
     console.print(_channels_table(survey, rows))
     show_prices(console, survey)
     for question in survey.questions:
@@ -108,10 +116,26 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
             console.print(
                 f"{row['question']}: levels are hidden; label and this answer together tell about the level at most "
                 f"ε = {row['level_leak']}, about the pair of value and level ε = {row['value_and_level_epsilon']}"
+                f"{_more_than_label(survey, row)}"
             )
     total = survey.level_leak()
     if total is not None and len(survey.questions) > 1:
         console.print(f"all answers at one level together tell about the level at most ε = {epsilon_text(total)}")
+
+
+def _output_leak(survey: Survey, question: str) -> Micro | None:
+    """Return what an answer alone tells about a hidden level; `None` if levels are shown."""
+    leak, label = survey.level_leak(question), survey.level_channel
+    return None if leak is None or label is None else leak - label.micro_epsilon
+
+
+def _more_than_label(survey: Survey, row: dict[str, Any]) -> str:
+    """Say that an answer tells more about the level than the label does, where it does."""
+    label = survey.level_channel
+    if label is None or (_output_leak(survey, row["question"]) or 0) <= label.micro_epsilon:
+        return ""
+    shown = f"ε = {row['output_leak']} of it comes from the answer, more than from the label"
+    return f"; {shown} (ε = {epsilon_text(label.micro_epsilon)}): leak_cap limits both together"
 
 
 def _channels_table(survey: Survey, rows: list[dict[str, Any]]) -> Table:
@@ -135,6 +159,8 @@ def _promises_table(name: str, promises: dict[str, list[dict[str, str]]]) -> Tab
 
 def _promise(own: dict[str, str]) -> str:
     promised, true = own["promised_epsilon"], own["true_epsilon"]
+    if promised != epsilon_text(math.inf) and SIDES[0] in own:  # a channel that does not keep both is no question's
+        return f"ticked {own[SIDES[0]]}, not ticked {own[SIDES[1]]}"
     if promised == epsilon_text(math.inf):
         return "not protected"
     return promised if promised == true else f"{promised} (true {true})"

@@ -25,7 +25,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("--out", required=True, metavar="FILE", help="tally file to write, by custom .tally")
     words = "keep whole rows of unary reports, for maximum likelihood (larger file)"
     add("--patterns", action="store_true", help=words)
-    add_pair_option(parser, "count these two questions together, for a two-way table (may be repeated)")
+    words = "count two or three questions together, mode,late or mode,late,age, for a table (may be repeated)"
+    add_pair_option(parser, words)
     words = "count the reports of truncated or corrupt Parquet files as rejected and go on; default: stop"
     add("--skip-unreadable", action="store_true", help=words)
     add_engine_options(parser)

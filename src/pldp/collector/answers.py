@@ -170,10 +170,10 @@ def overview(
 
 def _why(counted: Tally, name: str, step: int) -> dict[str, str]:
     """Say why something has no result where it is not there in steps; otherwise the estimate has said it."""
-    pairs = {f"{first} × {second}": (first, second) for first, second in counted.paired}
+    pairs = {" × ".join(names): names for names in counted.paired}
     if name in pairs:
         cells = counted.pairs.items()
-        few = not any(counts.reports for (one, two), counts in cells if (one[0], two[0]) == pairs[name])
+        few = not any(counts.reports for cell, counts in cells if tuple(each for each, _ in cell) == pairs[name])
     else:
         few = not _answers(counted, name)
     return {"reason": _too_few(counted.survey, step)} if few and step > 1 else {}

@@ -58,7 +58,9 @@ class Settings:
         "reports that a round is planned for: intervals hold however often one looks, and are narrowest from here to "
         "five times as many; 0: intervals for one look, once the round is closed",
     )
-    pairs: str = _setting("", "questions to count together for two-way tables, such as mode+late, with commas between")
+    pairs: str = _setting(
+        "", "two or three questions to count together for tables, such as mode+late, with commas between"
+    )
     known: str = _setting(
         "", "known shares of a question in pairs, such as late:yes=0.2,no=0.8, to which the other's are corrected"
     )
@@ -95,16 +97,16 @@ class Settings:
                 given[name] = flags[name]
         return cls(**{each.name: _value(each, given[each.name]) for each in fields(cls) if each.name in given})
 
-    def question_pairs(self) -> list[tuple[str, str]]:
+    def question_pairs(self) -> list[tuple[str, ...]]:
         """Return the names of the questions that are counted together.
 
-        >>> Settings(pairs="mode+late, late+age").question_pairs()
-        [('mode', 'late'), ('late', 'age')]
+        >>> Settings(pairs="mode+late, late+age+mode").question_pairs()
+        [('mode', 'late'), ('late', 'age', 'mode')]
         """
-        pairs = [pair.strip().partition("+") for pair in self.pairs.split(",") if pair.strip()]
-        if not all(first and second for first, _, second in pairs):
-            raise UsageError(f"pairs must be names such as mode+late, not {self.pairs[:40]!r}")
-        return [(first.strip(), second.strip()) for first, _, second in pairs]
+        pairs = [tuple(name.strip() for name in pair.split("+")) for pair in self.pairs.split(",") if pair.strip()]
+        if not all(len(pair) > 1 and all(pair) for pair in pairs):
+            raise UsageError(f"pairs must be names such as mode+late or mode+late+age, not {self.pairs[:40]!r}")
+        return pairs
 
     def known_shares(self) -> dict[str, dict[str, float]] | None:
         """Return the question whose shares are known, with them; refuse one that is in no pair.
@@ -116,7 +118,7 @@ class Settings:
             return None
         known = parse_known(self.known)
         (name,) = known
-        if not any(name in pair for pair in self.question_pairs()):
+        if not any(name in pair for pair in self.question_pairs() if len(pair) == 2):
             raise UsageError(f"known: question {name!r} must be in pairs with the questions to correct, as mode+{name}")
         return known
 

@@ -1,5 +1,7 @@
 """The odds in words, for the person who answers. The word "anonymous" does not occur."""
 
+import math
+
 from pldp.device.kinds import BY_KIND
 from pldp.device.ledger import Ledger
 from pldp.device.wording import times
@@ -20,9 +22,14 @@ def _about_the_level(survey: Survey, question: Question) -> str:
         return "Your report shows the level that you chose."
     asked = survey.ask or len(survey.questions)
     answers = "this answer" if asked == 1 else f"all {asked} answers at one level"
+    pairs = (
+        "label and this answer can prove some answers, whatever the level (ε infinite)."
+        if joint == math.inf
+        else f"label and this answer, between any two pairs of answer and level, at most {times(joint)}."
+    )
     return (
         f"Your level is hidden: label and {answers} together change the odds between any two levels at most "
-        f"{times(leak)};\nlabel and this answer, between any two pairs of answer and level, at most {times(joint)}."
+        f"{times(leak)};\n{pairs}"
     )
 
 

@@ -4,6 +4,7 @@ Reference: Wang, Lopuhaä-Zwakenberg, Li, Škorić, Li, "Locally Differentially 
 Consistency" (2020).
 """
 
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -100,6 +101,93 @@ def with_margins(table: npt.ArrayLike, rows: npt.ArrayLike, columns: npt.ArrayLi
                 point = point + size * step
                 break
     return np.maximum(given + point[:height, None] + point[None, height:], 0)
+
+
+def nearest_tables(tables: npt.ArrayLike, margins: Sequence[npt.ArrayLike]) -> FloatArray:
+    """Return, for each of several tables of any number of axes, the nearest one that is at least 0 and has these sums.
+
+    `tables` has a table in every place of its first axis, and `margins` the sums along each further axis. It is
+    `with_margins` with more axes: every axis has multipliers, which are set right in turn, with Newton steps between.
+
+    >>> halves = np.full((1, 2), 0.5)
+    >>> nearest_tables(np.array([[[[0.6, -0.1], [0.1, 0.1]], [[0.1, 0.1], [0.1, 0.1]]]]), [halves] * 3).round(3)[0, 0]
+    array([[0.375, 0.   ],
+           [0.   , 0.125]])
+    """
+    given = np.asarray(tables, np.float64)
+    wanted = [np.asarray(own, np.float64) for own in margins]
+    sizes = given.shape[1:]
+    if [own.shape for own in wanted] != [(len(given), size) for size in sizes] or any(
+        (own < 0).any() for own in wanted
+    ):
+        raise EstimateError("margins must be the sums along each axis of every table, none negative")
+    if any(np.abs(own.sum(axis=1) - wanted[0].sum(axis=1)).max(initial=0) > 1e-9 for own in wanted):
+        raise EstimateError("margins must be the sums along each axis of every table: their totals differ")
+    points = [np.zeros_like(own) for own in wanted]
+    for _ in range(MARGIN_STEPS):
+        for axis, own in enumerate(wanted):
+            points[axis] += _axis_shifts(_shifted(given, points), own, axis)
+        positive = np.maximum(_shifted(given, points), 0)
+        missing = [own - _sums(positive, axis) for axis, own in enumerate(wanted)]
+        if max(float(np.abs(own).max(initial=0)) for own in missing) < MARGIN_ERROR:
+            break
+        points = _climb(given, wanted, points, missing)
+    return np.maximum(_shifted(given, points), 0)
+
+
+def _along(own: FloatArray, axis: int, axes: int) -> FloatArray:
+    """Shape numbers of one axis so that they add to tables."""
+    return own.reshape(len(own), *(-1 if each == axis else 1 for each in range(axes)))
+
+
+def _shifted(given: FloatArray, points: Sequence[FloatArray]) -> FloatArray:
+    for axis, own in enumerate(points):
+        given = given + _along(own, axis, len(points))
+    return given
+
+
+def _sums(tables: FloatArray, axis: int) -> FloatArray:
+    return np.asarray(np.moveaxis(tables, axis + 1, 1).reshape(len(tables), tables.shape[axis + 1], -1).sum(axis=2))
+
+
+def _axis_shifts(tables: FloatArray, sums: FloatArray, axis: int) -> FloatArray:
+    rows = np.moveaxis(tables, axis + 1, 1).reshape(sums.size, -1)
+    return _row_shifts(rows, sums.ravel()).reshape(sums.shape)
+
+
+def _climb(
+    given: FloatArray, wanted: list[FloatArray], points: list[FloatArray], missing: list[FloatArray]
+) -> list[FloatArray]:
+    """Take a Newton step for each table, as long as its dual grows."""
+    sizes, ends = [own.shape[1] for own in wanted], np.cumsum([0, *(own.shape[1] for own in wanted)])
+    active = (_shifted(given, points) > 0).astype(np.float64)
+    system = np.zeros((len(given), ends[-1], ends[-1]))
+    for one, size in enumerate(sizes):
+        for two in range(one + 1):
+            others = tuple(axis + 1 for axis in range(len(sizes)) if axis not in (one, two))
+            block = active.sum(axis=others)
+            if one == two:
+                block = np.einsum("bi,ij->bij", block, np.eye(size))
+            rows, columns = slice(ends[two], ends[two + 1]), slice(ends[one], ends[one + 1])
+            system[:, rows, columns] = block
+            system[:, columns, rows] = block.transpose(0, 2, 1)
+    system += RIDGE * np.eye(ends[-1])
+    step = np.linalg.solve(system, np.concatenate(missing, axis=1)[:, :, None])[:, :, 0]
+    steps, best, here = np.split(step, ends[1:-1], axis=1), points, _dual(given, wanted, points)
+    left = np.ones(len(given), bool)
+    for size in 0.25 ** np.arange(20):
+        tried = [own + size * move for own, move in zip(points, steps, strict=True)]
+        better = left & (_dual(given, wanted, tried) > here)
+        best = [np.where(better[:, None], new, old) for new, old in zip(tried, best, strict=True)]
+        left &= ~better
+        if not left.any():
+            break
+    return best
+
+
+def _dual(given: FloatArray, wanted: list[FloatArray], points: list[FloatArray]) -> FloatArray:
+    linear = sum((own * point).sum(axis=1) for own, point in zip(wanted, points, strict=True))
+    return np.asarray(linear - 0.5 * (np.maximum(_shifted(given, points), 0) ** 2).reshape(len(given), -1).sum(axis=1))
 
 
 def _newton_step(active: FloatArray, missing: FloatArray) -> FloatArray:

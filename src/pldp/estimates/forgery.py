@@ -335,12 +335,13 @@ def _draws(view: _View) -> Told:
 
 
 def _image(view: _View) -> Told:
-    """Measure how far the outputs are from what any histogram of the values makes."""
+    """Measure how far the outputs are from what any histogram of the values, and of hidden levels, makes."""
     coarse = view.form.coarse()
-    if coarse is None or len(view.forms) > 1:
+    if coarse is None:
         return None
+    laws = [each for each in (form.coarse(coarse.group) for form in view.forms) if each is not None]
     counts = np.bincount(coarse.group, view.counts.tallied, minlength=len(coarse.chances))
-    p_value = _mixture(counts.astype(np.float64), coarse.chances)
+    p_value = _mixture(counts.astype(np.float64), np.hstack([each.chances for each in laws]))
     return None if p_value is None else (p_value, notes.NO_HISTOGRAM)
 
 

@@ -59,10 +59,7 @@ def linear_reach(confidence: float, part: float | FloatArray) -> FloatArray:
     [1.95, 1.55, 1.61]
     """
     doubt = 2 * math.log(1 / (1 - confidence))
-    best = doubt
-    for _ in range(_ROUNDS):
-        best = math.log1p(best) + doubt
-    r = 1 / (best * np.asarray(part, float))
+    r = 1 / (_plan_ratio(doubt) * np.asarray(part, float))
     return np.asarray(np.sqrt((1 + r) * (np.log1p(1 / r) + doubt)))
 
 
@@ -94,6 +91,15 @@ def _spent(doubling: int) -> float:
         return _SHARE
     distance = -doubling if doubling < 0 else doubling - CORE + 1
     return _SHARE * 6 / (math.pi * distance) ** 2
+
+
+@lru_cache(1024)
+def _plan_ratio(doubt: float) -> float:
+    """Return x = I/I₀ at the plan, where the reach is least: x = ln(1 + x) + doubt."""
+    ratio = doubt
+    for _ in range(_ROUNDS):
+        ratio = math.log1p(ratio) + doubt
+    return ratio
 
 
 @lru_cache(1024)

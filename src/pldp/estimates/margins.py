@@ -41,7 +41,7 @@ from pldp.estimates.shares.shares import Evidence, Shares, standard_errors
 from pldp.estimates.tables import PairGroup, pair_groups, precision_weights
 from pldp.mechanisms.arrays import FloatArray
 from pldp.survey import Choice, Survey
-from pldp.tallies import Tally
+from pldp.tallies import Pair, Tally
 from pldp.words import unknown
 
 FAR_FROM_ZERO: Final = 6.0
@@ -118,11 +118,17 @@ def uncorrected_notes(tally: Tally, known: Known) -> dict[str, Note]:
     A question can be corrected if it was tallied as a pair with the known one.
     """
     name = Margin.of(tally.survey, known).question
-    paired = {other for pair in tally.paired if name in pair for other in pair if other != name}
+    paired = {other for pair in _pairs_of_labels(tally) if name in pair for other in pair if other != name}
     if not paired:
         raise EstimateError(f"known: no question was tallied as a pair with {name!r}; tally the reports with pairs")
     others = (each.name for each in tally.survey.questions if each.name not in paired)
     return {other: notes.not_corrected(other, name) for other in others}
+
+
+def _pairs_of_labels(tally: Tally) -> list[Pair]:
+    """Return the tallied pairs of choices of one label."""
+    domains = {each.name: each.domain for each in tally.survey.questions}
+    return [pair for pair in tally.paired if len(pair) == 2 and all(domains[name] == "labels" for name in pair)]
 
 
 def correct_shares(
@@ -233,8 +239,8 @@ class _PairLevel:
 
     def table(self) -> tuple[FloatArray, FloatArray]:
         """Return π̂(a, m) and π̂(m): E[Z_a W_m] and E[W_m] over the reports."""
-        counts, second = self.group.counts, self.group.forms[1]
-        one, two = (own / counts.reports for own in (counts.first, counts.second))
+        second = self.group.forms[1]
+        one, two = (own / self.group.reports for own in self.group.margins)
         plain, rows, columns = self.group.shares(), self.first.shares(one), second.shares(two)
         if self.first.parts is not None:
             plain = plain + np.outer(self.first.parts, columns - plain.sum(axis=0))
@@ -244,7 +250,7 @@ class _PairLevel:
 
     def margin_covariance(self, shares: FloatArray) -> FloatArray:
         """Return the covariance of π̂(m) if these shares were true."""
-        return self.second.covariance(shares) / self.group.counts.reports
+        return self.second.covariance(shares) / self.group.reports
 
     def influence(self, table: FloatArray, factors: FloatArray, ratios: FloatArray) -> FloatArray:
         """Return the covariance of the mean of ψ over the reports if this table were true."""
@@ -261,7 +267,7 @@ class _PairLevel:
         square = total * (self.first.covariance(likely) + np.outer(likely, likely))
         square += scaled @ (self.second.covariance(columns) + np.outer(columns, columns)) @ scaled.T
         mean = table @ factors - scaled @ columns
-        return np.asarray((square - mixed - mixed.T - np.outer(mean, mean)) / self.group.counts.reports)
+        return np.asarray((square - mixed - mixed.T - np.outer(mean, mean)) / self.group.reports)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +296,7 @@ class _Table:
                 for form, shares, kept in zip(group.forms, rough, tracked, strict=True)
             )
             levels.append(_PairLevel(group, *decoders))
-        people = np.array([group.counts.reports for group in groups])
+        people = np.array([group.reports for group in groups])
         reports = int(people.sum())
         weights = people / reports if pool == "size" else precision_weights(list(groups), reports)
         tables, margins = zip(*(each.table() for each in levels), strict=True)
@@ -305,7 +311,7 @@ class _Table:
     @property
     def reports(self) -> int:
         """Number of reports that answer both."""
-        return sum(each.group.counts.reports for each in self.levels)
+        return sum(each.group.reports for each in self.levels)
 
 
 def _merge(table: _Table, margin: Margin) -> list[list[int]]:
@@ -382,7 +388,7 @@ class _Correction:
     def manipulation(self) -> float:
         """Return how many people one forged report counts as at most: both answers are forged, in a rare group."""
         people = (
-            float(weight) * self.table.reports / each.group.counts.reports * each.first.manipulation
+            float(weight) * self.table.reports / each.group.reports * each.first.manipulation
             * each.second.manipulation
             for each, weight in zip(self.table.levels, self.table.weights, strict=True)
         )  # fmt: skip

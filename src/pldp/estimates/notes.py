@@ -14,6 +14,7 @@ from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 
 if TYPE_CHECKING:
     from pldp.estimates.forgery import Forgery
+    from pldp.estimates.mix import LevelMix
 
 SAMPLE: Final = "the people who reported are a random sample of the population"
 RESPONDENTS: Final = "the shares are those of the people who reported, nobody else"
@@ -26,10 +27,16 @@ CURVE_ASSUMES: Final = (
     "for curve and quantiles: people of every level and service have the same distribution (tested; see homogeneity)"
 )
 ANY_SUBSET: Final = "nothing about who chose which level or service: all people count alike"
+SAME_SUBSETS: Final = (
+    "people of every level, and of every set of services that they gave to, have the same distribution (tested; see "
+    "homogeneity)"
+)
+UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
 FREE_CHOICE: Final = "none about the choice of levels: it may depend on the value in any way"
+MIX_NOT_USED: Final = "nothing about the mix of levels: the one that was given is not used here"
 UNTESTED_EPSILON: Final = "nobody's ε depends on their value (not tested)"
 ROUGH_WEIGHTS: Final = "weights come from the reports themselves: shares have a bias far below their standard errors"
 HONEST_DEVICES: Final = (
@@ -55,10 +62,26 @@ CURVE_POOLS: Final = Note(
     "the curve and its quantiles assume that all levels have the same distribution: use the quantiles of the result "
     "that assumes nothing about it",
 )
+CURVE_POOLS_SUBSETS: Final = Note(
+    "curve-pools-levels",
+    "the curve and its quantiles assume that people of all services and levels have the same distribution: use the "
+    "quantiles of the result that assumes nothing about it",
+)
+ONE_REPORT_EACH: Final = Note(
+    "one-report-each",
+    "intervals of quantiles use one report of each person, that of the largest epsilon; the estimates use all of them",
+    "info",
+)
 CONSERVATIVE: Final = Note(
     "conservative-intervals",
     "intervals of quantiles hold for any distribution, with steps, heaps and spikes too, and more often than stated; "
     'the narrower ones, "if smooth", hold only if the distribution is a smooth curve',
+    "info",
+)
+QUANTILES_OF_POPULATION: Final = Note(
+    "quantiles-of-population",
+    "intervals of quantiles, shares and the curve are those for the population that the respondents were drawn from: "
+    "they hold for the respondents as well, and more often than stated; only the mean has narrower ones",
     "info",
 )
 HEAPED: Final = Note(
@@ -70,6 +93,12 @@ MEAN_ONLY: Final = Note(
     "mean-only",
     'the question is asked for its mean only (purpose = "mean"): such reports show no distribution, so there are '
     "neither quantiles nor a curve",
+    "info",
+)
+HIDDEN_MEAN: Final = Note(
+    "mean-only",
+    "a service hides the levels of a number: its reports count for the mean, which assumes nothing about how levels "
+    "were chosen; quantiles and a curve from several services need levels that show",
     "info",
 )
 CURVE_UNFINISHED: Final = Note("no-convergence", "the fit of the curve did not converge")
@@ -86,6 +115,9 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
+TABLE_WITHOUT_MIX: Final = Note(
+    "mix-not-used", "tables estimate the mix of levels from the labels: the given one is not used"
+)
 
 FORGED_REPORTS: Final = "forged-reports"
 """Code of the note that says so."""
@@ -176,14 +208,49 @@ def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
-def weak_test(test: Homogeneity | None) -> tuple[Note, ...]:
-    """Say that a test which did not reject says little, where it does."""
-    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK:
+def bent(question: str, p_value: float) -> Note:
+    """Say that other answers do not change in straight lines along a number, as its ranges assume."""
+    text = (
+        f"shares of other answers do not change in straight lines along {question!r} "
+        f"(p = {p_value:.2g} < {TEST_LEVEL}): those of its ranges are biased, by more than their errors say"
+    )
+    return Note("bent-ranges", text)
+
+
+def no_association(cells: int) -> Note:
+    """Say that there is no association measure."""
+    return Note("no-association", f"no association measure: a table of {cells:,} cells is too large for it", "info")
+
+
+def given_mix(levels: Sequence[str], mix: LevelMix) -> tuple[str, ...]:
+    """Return what a result assumes about the mix of hidden levels, where something about it was given."""
+    if mix.bounds.nothing:
         return ()
+    parts = [
+        f"{level} {low:.6g}" if high - low < 1e-9 else f"{level} {low:.6g} to {high:.6g}"
+        for level, low, high in zip(levels, mix.bounds.low, mix.bounds.high, strict=True)
+    ]
+    what = "are the given ones" if mix.bounds.known else "lie within the given bounds"
+    return (f"the shares of the levels {what}: {', '.join(parts)}",)
+
+
+def mix_contradicted(mix: LevelMix) -> tuple[Note, ...]:
+    """Say that labels contradict the mix of levels that was given, where they do."""
+    if not mix.contradicts(TEST_LEVEL):
+        return ()
+    text = "the labels of the reports contradict the given mix of levels: check it, or estimate without it"
+    return (Note("mix-contradicted", text),)
+
+
+def weak_test(test: Homogeneity | None, whole: float = 1.0, unit: str | None = None) -> tuple[Note, ...]:
+    """Say that a test which did not reject says little, where it does; of numbers with this range, in their unit."""
+    if test is None or test.rejected or test.noticed is None or test.noticed < WEAK * whole:
+        return ()
+    amount = f"{100 * test.noticed:.0f} percentage points" if unit is None else f"{test.noticed:.3g} {unit}".rstrip()
     least = (
         "no difference between levels would be noticed reliably"
-        if test.noticed >= 1
-        else f"only differences between levels from {100 * test.noticed:.0f} percentage points on are noticed reliably"
+        if test.noticed >= whole
+        else f"only differences between levels from {amount} on are noticed reliably"
     )
     text = f"labels and reports say little about whether levels depend on answers: {least}"
     return (Note("weak-test", text, "info"),)
@@ -259,6 +326,18 @@ def services_disagree(test: Homogeneity | None) -> tuple[Note, ...]:
     return (Note(LEVELS_DISAGREE, text),)
 
 
+def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+    """Say that people who gave to different services contradict the assumption behind pooling, where they do."""
+    if test is None or not test.rejected:
+        return ()
+    advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
+    text = (
+        f"people who gave to different services, or chose other levels, answer differently (p = {test.p_value:.2g} < "
+        f"{TEST_LEVEL}): {advice}"
+    )
+    return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:
     """Name the levels that have too few reports to be tested."""
     if not levels:
@@ -297,7 +376,17 @@ def interval_notes(result: Result) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     needed = max((row["too_few"] for row in few), default=0)
     first = (too_few_to_say(labels if len(few) < len(rows) else (), needed, result.unit),) if few else ()
     wider = result.reach() / normal_reach(result.confidence)
-    return first, (() if result.live is None else (live_intervals(wider),))
+    live = () if result.live is None else (live_intervals(wider),)
+    return first, (*live, *(() if result.rare is None else (rare_labels(result),)))
+
+
+def rare_labels(result: Result) -> Note:
+    """Name the labels that few reports speak for."""
+    rare = [label for label, marked in zip(result.labels, result.rare_rows(), strict=True) if marked]
+    named = [label if isinstance(label, str) else " × ".join(label) for label in rare[:3]]
+    more = f" and {len(rare) - 3} more" if len(rare) > 3 else ""
+    about = f"few reports speak for {', '.join(named)}{more}"
+    return Note("rare-labels", f"{about}: their intervals are not normal, and hold more often than stated", "info")
 
 
 def few_reports(levels: Sequence[str]) -> tuple[Note, ...]:
@@ -330,6 +419,12 @@ def sets_not_told(largest: int) -> Note:
         f"reports tell about at most {largest} {'item' if largest == 1 else 'items'} together: supports of larger "
         "sets, and rules among their items, cannot be estimated"
     )
+    return Note("sets-not-told", text, "info")
+
+
+def sets_too_large(largest: int) -> Note:
+    """Say that larger sets are not estimated where levels are hidden."""
+    text = f"where levels are hidden, sets of at most {largest} items are estimated; larger ones were not looked for"
     return Note("sets-not-told", text, "info")
 
 

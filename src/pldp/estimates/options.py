@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypedDict, get_args
 
 from pldp.errors import EstimateError
+from pldp.estimates.mix_bounds import Mix
 from pldp.estimates.result import CONFIDENCE
 
 Pool = Literal["precision", "size"]
@@ -15,6 +16,9 @@ SHARE_METHODS: Final[tuple[str, ...]] = get_args(ShareMethod)
 
 Known = Mapping[str, Mapping[str, float]]
 """A question, and the known share of each of its labels."""
+
+Edges = Mapping[str, Sequence[float]]
+"""Of numbers, the ends of the ranges that a table has."""
 
 Progress = Callable[[int], None]
 """Called with the number of steps of a fit."""
@@ -45,6 +49,11 @@ class Options:
     known
         Of choices of one label: another question and the share of each of its labels in the population, to which the
         shares are corrected. Both must be tallied as a pair.
+    ranges
+        Of tables: by the name of a number, the ends of the ranges that it is tabulated by, from bound to bound.
+    mix
+        Where levels are hidden: the share of people who chose some of the levels, if it is known, or two bounds of it,
+        such as `{"strict": 0.4}` or `{"strict": (0.3, 0.5)}`. Errors then do not include that of a known share.
     """
 
     target: Target = "population"
@@ -56,6 +65,8 @@ class Options:
     min_support: float = 0.1
     largest: int = 3
     known: Known | None = None
+    ranges: Edges | None = None
+    mix: Mix | None = None
 
 
 class GivenOptions(TypedDict, total=False):
@@ -70,10 +81,15 @@ class GivenOptions(TypedDict, total=False):
     min_support: float
     largest: int
     known: Known | None
+    ranges: Edges | None
+    mix: Mix | None
 
 
 SHARED: Final = ("target", "pool", "confidence", "progress", "live")
 """Options that every kind takes."""
+
+OF_TABLES: Final = ("ranges",)
+"""Options of tables of several questions, whatever their kinds."""
 
 
 def check_pooling(pool: str, target: str) -> None:

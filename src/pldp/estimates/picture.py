@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -117,24 +118,29 @@ def plot_trend(trend: Trend, confidence: float | None, *, truth: FloatArray | No
 
 
 def plot_table(table: Table, confidence: float | None, *, truth: FloatArray | None, axes: Any) -> Any:
-    """Draw the consistent share of every pair with the reach of its interval; `truth` is written below, if known."""
-    first, second = table.margins
-    height, width = table.shares.shape
+    """Draw the consistent share of every combination with the reach of its interval; `truth` is written below.
+
+    A third question stands side by side: a column for each pair of the second and the third answer.
+    """
+    first, *others = table.margins
+    columns = [" / ".join(values) for values in product(*(margin.values for margin in others))]
+    height, width = len(first.values), len(columns)
     axes = _new_axes(2.5 + 0.85 * min(width, 24), 1.6 + 0.5 * min(height, 24)) if axes is None else axes
-    shares = table.consistent()
-    low, high = table.interval(confidence)
+    shares = table.consistent().reshape(height, width)
+    low, high = (each.reshape(height, width) for each in table.interval(confidence))
     axes.imshow(shares, cmap="Blues", vmin=0, aspect="auto")
-    axes.set_xticks(range(width), [_shorten(label, 16) for label in second.values], rotation=30, ha="right")
+    axes.set_xticks(range(width), [_shorten(label, 16) for label in columns], rotation=30, ha="right")
     axes.set_yticks(range(height), [_shorten(label, 24) for label in first.values])
-    axes.set_xlabel(second.question)
+    axes.set_xlabel(" / ".join(margin.question for margin in others))
     axes.set_ylabel(first.question)
     dark = shares > 0.6 * max(float(shares.max()), np.finfo(float).tiny)
+    true = None if truth is None else np.reshape(truth, (height, width))
     for row, column in np.ndindex(shares.shape) if max(height, width) <= MOST_LABELED else ():
         text = f"{shares[row, column]:.1%}\n± {(high[row, column] - low[row, column]) / 2:.1%}"
         colour = "white" if dark[row, column] else "black"
         axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8)
-        if truth is not None:
-            text = f"{truth[row, column]:.1%}"
+        if true is not None:
+            text = f"{true[row, column]:.1%}"
             axes.text(column, row + 0.42, text, ha="center", va="bottom", color=ORANGE, fontsize=7)
     words = f"consistent shares ± {confidence or table.confidence:.0%} reach"
     axes.set_title(f"{table.question}: {table.reports:,} reports, {words}", loc="left", fontsize=10)

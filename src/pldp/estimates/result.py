@@ -17,6 +17,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.frames import make_frame
 from pldp.estimates.live import check_plan, fit_confidence, fit_reach, linear_reach
 from pldp.estimates.picture import plot_shares
+from pldp.estimates.rare import Rare
 from pldp.estimates.telling import find_lead, mark_too_few, reports_for
 from pldp.mechanisms.arrays import FloatArray
 from pldp.plain import plain
@@ -140,6 +141,8 @@ class Result(ABC):
         Where levels are hidden, how many people are estimated to have chosen each.
     confidence, unit
         Confidence of the intervals where a method is not given another, and what the numbers are measured in.
+    rare
+        The numbers that too few reports speak for to have normal intervals; theirs are conservative.
     distinct
         Hash of the survey if each person answers it in one round only; empty where people may be in several.
     live
@@ -166,6 +169,7 @@ class Result(ABC):
     unit: str = "share"
     distinct: str = ""
     live: int | None = None
+    rare: Rare | None = None
     standard_error: FloatArray
 
     def __post_init__(self) -> None:
@@ -189,13 +193,17 @@ class Result(ABC):
 
     @property
     def has_normal_error(self) -> npt.NDArray[np.bool_]:
-        """Whether the interval of each number is that many standard errors wide."""
+        """Whether errors of each number add up as those of sums do; its interval is that many wide unless `rare`."""
         return np.ones(self.estimates.size, bool)
 
     @property
     def conservative(self) -> npt.NDArray[np.bool_]:
         """Whether the interval of each number holds more often than it says, on purpose."""
-        return np.zeros(self.estimates.size, bool)
+        return self.rare_rows()
+
+    def rare_rows(self) -> npt.NDArray[np.bool_]:
+        """Return which numbers too few reports speak for."""
+        return np.zeros(self.estimates.size, bool) if self.rare is None else self.rare.marks(self.estimates.size)
 
     @property
     def fitted(self) -> bool:
@@ -227,11 +235,11 @@ class Result(ABC):
     def interval(self, confidence: float | None = None, *, simultaneous: bool = False) -> Interval:
         """Return normal intervals for each number; with `simultaneous`, for all of them at once (Bonferroni).
 
-        The ends are not cut at 0 and 1: an interval that reaches below 0 says that 0 is possible.
+        The ends are not cut at 0 and 1: an interval that reaches below 0 says that 0 is possible. Numbers that few
+        reports speak for have conservative intervals instead (`pldp.estimates.rare`).
         """
         comparisons = self.estimates.size if simultaneous else 1
-        reach = self.reach(confidence, comparisons) * self.standard_error
-        return Interval(self.estimates - reach, self.estimates + reach)
+        return interval_around(self.estimates, self.standard_error, self.reach(confidence, comparisons), rare=self.rare)
 
     def reach(self, confidence: float | None = None, comparisons: int = 1, *, reports: float | None = None) -> float:
         """Return how many standard errors intervals reach, each of them one of so many that hold together.
@@ -258,7 +266,10 @@ class Result(ABC):
 
     def records(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the rows as plain records, with what this kind of result adds to them."""
-        return [row._asdict() for row in self.rows(confidence)]
+        rows = [row._asdict() for row in self.rows(confidence)]
+        if self.rare is None:
+            return rows
+        return [{**row, "conservative": wide} for row, wide in zip(rows, self.conservative.tolist(), strict=True)]
 
     def marked(self, confidence: float | None = None) -> list[dict[str, Any]]:
         """Return the records, those that say nothing marked."""
@@ -369,10 +380,12 @@ def normal_reach(confidence: float, comparisons: int = 1) -> float:
     return NormalDist().inv_cdf(1 - (1 - confidence) / 2 / comparisons)
 
 
-def normal_interval(estimates: FloatArray, error: FloatArray, confidence: float, comparisons: int = 1) -> Interval:
-    """Return estimates ± the reach of a normal interval."""
-    reach = normal_reach(confidence, comparisons) * error
-    return Interval(estimates - reach, estimates + reach)
+def interval_around(estimates: FloatArray, error: FloatArray, reach: float, *, rare: Rare | None) -> Interval:
+    """Return estimates ± so many errors, except where few reports speak for a number."""
+    found = Interval(estimates - reach * error, estimates + reach * error)
+    if rare is not None:
+        rare.widen(estimates, *found, reach)
+    return found
 
 
 def make_rows(labels: Sequence[Label], estimates: FloatArray, error: FloatArray, interval: Interval) -> list[Row]:

@@ -5,16 +5,23 @@ from dataclasses import fields, replace
 from typing import Any, Unpack, overload
 
 from pldp.errors import CallError, EstimateError, TallyError
+from pldp.estimates.cross import check_ranges, cross
 from pldp.estimates.forgery import forgery_of
 from pldp.estimates.kinds import BY_KIND
 from pldp.estimates.live import check_plan
 from pldp.estimates.margins import uncorrected_notes
-from pldp.estimates.notes import TABLE_NOT_CORRECTED, forged_reports, interval_notes, other_method
-from pldp.estimates.options import GivenOptions, Options
+from pldp.estimates.mix import check_mix
+from pldp.estimates.notes import (
+    TABLE_NOT_CORRECTED,
+    TABLE_WITHOUT_MIX,
+    forged_reports,
+    interval_notes,
+    other_method,
+)
+from pldp.estimates.options import OF_TABLES, GivenOptions, Options
 from pldp.estimates.overlap import distinct_people
 from pldp.estimates.result import CONFIDENCE, Result, check_confidence
 from pldp.estimates.results import Results
-from pldp.estimates.tables import two_way
 from pldp.survey import Question
 from pldp.tallies import Tally
 from pldp.usage import require
@@ -29,7 +36,7 @@ def estimate(tally: Tally, question: str, **options: Unpack[GivenOptions]) -> Re
 
 
 def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenOptions]) -> Result | Results:
-    """Return the result of one question, or of every question and tallied pair, whatever their kinds.
+    """Return the result of one question, or of every question and tallied pair or triple, whatever their kinds.
 
     Parameters
     ----------
@@ -42,7 +49,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
         See `Options`: `target`, `pool`, `confidence`, `live` and `progress` for every kind; `method` for choices of
         one label (`unbiased`, `likelihood`) and for numbers (see `mean`); `min_support` and `largest` for choices of
         several; `known` for choices of one label that were tallied as a pair with the known question (see
-        `correct_shares`).
+        `correct_shares`); `mix` where levels are hidden; `ranges` for numbers in tallied pairs (see `two_way`).
         What does not apply to the question, or to any question of the survey, is refused.
 
     Examples
@@ -60,11 +67,16 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
     require(tally, Tally, "pldp.estimate(tally, question)")
     check_confidence(options.get("confidence", CONFIDENCE))
     check_plan(options.get("live"))
+    check_mix(tally.survey, options.get("mix"))
     if question is not None:
         if not isinstance(question, str):
             one = f"takes the name of one question, not {type(question).__name__}"
             raise CallError(f"pldp.estimate(tally, question) {one}; without a name it gives every question")
         asked = tally.survey.question(question)
+        if "ranges" in options:
+            raise EstimateError(
+                "ranges are those of numbers in tables: use two_way or three_way, or estimate without a name"
+            )
         _refuse_others(options, {asked.kind}, f"question {question!r} is of kind {asked.kind}")
         return _estimate(tally, asked, options)
     kinds = {asked.kind for asked in tally.survey.questions}
@@ -79,6 +91,7 @@ def estimate(tally: Tally, question: str | None = None, **options: Unpack[GivenO
 def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
     """Return every question and tallied pair; those that an option does not apply to say so."""
     chosen = Options(**options)
+    check_ranges(tally, chosen.ranges)
     uncorrected = {} if chosen.known is None else uncorrected_notes(tally, chosen.known)
     results: dict[str, Result] = {}
     missing: dict[str, str] = {}
@@ -95,13 +108,15 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
         except (EstimateError, TallyError) as error:
             missing[asked.name] = str(error)
     tables = []
-    for first, second in tally.paired:
+    for names in tally.paired:
         try:
-            table = two_way(tally, first, second, pool=chosen.pool, target=chosen.target)
+            edges = {name: own for name, own in (chosen.ranges or {}).items() if name in names}
+            table = cross(tally, names, pool=chosen.pool, target=chosen.target, ranges=edges)
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
+            about += [] if chosen.mix is None else [TABLE_WITHOUT_MIX]
             tables.append(_with_circumstances(replace(table, notes=(*table.notes, *about)), _of_intervals(chosen)))
         except EstimateError as error:
-            missing[f"{first} × {second}"] = str(error)
+            missing[" × ".join(names)] = str(error)
     rejections = {reason.value: count for reason, count in sorted(tally.rejections.items())}
     return Results(tally.survey.hash, tally.survey.title, tally.reports, rejections, results, tuple(tables), missing)
 
@@ -138,6 +153,8 @@ def _refuse_others(options: Mapping[str, Any], kinds: set[str], reason: str) -> 
     for name in options:
         if name not in known:
             raise EstimateError(f"{name} is not an option of estimate; options are {', '.join(known)}")
+        if name in OF_TABLES:
+            continue
         takers = [kind for kind, module in BY_KIND.items() if name in module.OPTIONS]
         if not kinds & set(takers):
             raise EstimateError(f"{name} applies to questions of kind {' and '.join(takers)}; {reason}")

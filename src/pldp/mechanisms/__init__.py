@@ -16,13 +16,22 @@ from pldp.lazy import lazy_exports
 if TYPE_CHECKING:
     from pldp.epsilon import LARGEST_EPSILON, LARGEST_TOTAL, MICRO, Micro, epsilon_text, micro_epsilon
     from pldp.mechanisms.boxes.channel import SampledBoxes
-    from pldp.mechanisms.channel import CategoricalChannel, Channel, Domain, PureChannel, SupportChannel, pure
+    from pldp.mechanisms.channel import (
+        CategoricalChannel,
+        Channel,
+        Domain,
+        PureChannel,
+        SupportChannel,
+        categorical,
+        pure,
+    )
     from pldp.mechanisms.hashing.channel import LinearHashing
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
+    from pldp.mechanisms.laplace.wide import WideLaplace
     from pldp.mechanisms.leak import level_leak, value_and_level_epsilon
     from pldp.mechanisms.minimax.channel import Minimax, enough_points
-    from pldp.mechanisms.number import Grid, NumberChannel, position, round_at_random
+    from pldp.mechanisms.number import Grid, NumberChannel, noise_at, noise_variances, position, round_at_random
     from pldp.mechanisms.output import BIT_TOTAL, TOTAL, Bits, Form, Integers, Output, Places, RandomBytes, as_int
     from pldp.mechanisms.privset.channel import PrivSet
     from pldp.mechanisms.projective.blocks import BlockChannel
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
     from pldp.mechanisms.registry import (
         ANSWER_BYTES,
         AUTO,
+        FOR_DISTRIBUTIONS,
         FOR_MEANS,
         REGISTRY,
         build,
@@ -45,7 +55,13 @@ if TYPE_CHECKING:
     from pldp.mechanisms.response.channel import RandomizedResponse
     from pldp.mechanisms.response.values import ItemResponse, ValueResponse, WeightedResponse
     from pldp.mechanisms.rounding.channel import StochasticRounding
-    from pldp.mechanisms.set_channel import SetChannel, build_whole_set, planned_share
+    from pldp.mechanisms.set_channel import (
+        SetChannel,
+        build_whole_set,
+        hideable_whole_sets,
+        planned_share,
+        summed_variances,
+    )
     from pldp.mechanisms.sets.channel import ItemEpsilon, ItemSet, item_places, places_of, set_of
     from pldp.mechanisms.subset.channel import SubsetSelection
     from pldp.mechanisms.subset.items import ItemSubset
@@ -56,18 +72,19 @@ if TYPE_CHECKING:
     from pldp.mechanisms.window.channel import PiecewiseMechanism, SquareWave, WindowChannel
 
 __all__ = [
-    "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO",
-    "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel", "DiscreteLaplace", "Domain", "Form",
-    "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon", "ItemResponse", "ItemSet", "ItemSubset",
-    "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax", "NumberChannel", "OptimisedUnaryEncoding",
-    "Output", "PiecewiseMechanism", "Places", "PrivSet", "ProjectiveResponse", "PureChannel", "RandomBytes",
-    "RandomizedResponse", "SampledBoxes", "SetChannel", "SquareWave", "Stages", "StochasticRounding",
-    "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding", "UnaryEncoding", "ValueResponse",
-    "WeightedResponse", "WindowChannel", "as_int", "build", "build_stages", "build_whole_set", "enough_points",
-    "epsilon_text", "family", "hideable", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak",
-    "micro_epsilon", "most_accurate", "names", "places_of", "planned_share", "position", "pure", "read",
-    "read_stages", "report_promise", "round_at_random", "set_of", "suitable", "value_and_level_epsilon",
-    "value_promise",
+    "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_DISTRIBUTIONS", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON",
+    "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel",
+    "DiscreteLaplace", "Domain", "Form", "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon",
+    "ItemResponse", "ItemSet", "ItemSubset", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax",
+    "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places", "PrivSet",
+    "ProjectiveResponse", "PureChannel", "RandomBytes", "RandomizedResponse", "SampledBoxes", "SetChannel",
+    "SquareWave", "Stages", "StochasticRounding", "SubsetSelection", "SupportChannel", "SymmetricUnaryEncoding",
+    "UnaryEncoding", "ValueResponse", "WeightedResponse", "WideLaplace", "WindowChannel", "as_int", "build",
+    "build_stages", "build_whole_set", "categorical", "enough_points", "epsilon_text", "family", "hideable",
+    "hideable_whole_sets", "idue_error", "idue_optimum", "item_places", "label_promises", "level_leak", "micro_epsilon",
+    "most_accurate", "names", "noise_at", "noise_variances", "places_of", "planned_share", "position", "pure", "read",
+    "read_stages", "report_promise", "round_at_random", "set_of", "suitable", "summed_variances",
+    "value_and_level_epsilon", "value_promise",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -75,13 +92,29 @@ __getattr__, __dir__ = lazy_exports(
     {
         "pldp.epsilon": ("LARGEST_EPSILON", "LARGEST_TOTAL", "MICRO", "Micro", "epsilon_text", "micro_epsilon"),
         "pldp.mechanisms.boxes.channel": ("SampledBoxes",),
-        "pldp.mechanisms.channel": ("CategoricalChannel", "Channel", "Domain", "PureChannel", "SupportChannel", "pure"),
+        "pldp.mechanisms.channel": (
+            "CategoricalChannel",
+            "Channel",
+            "Domain",
+            "PureChannel",
+            "SupportChannel",
+            "categorical",
+            "pure",
+        ),
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),
+        "pldp.mechanisms.laplace.wide": ("WideLaplace",),
         "pldp.mechanisms.leak": ("level_leak", "value_and_level_epsilon"),
         "pldp.mechanisms.minimax.channel": ("Minimax", "enough_points"),
-        "pldp.mechanisms.number": ("Grid", "NumberChannel", "position", "round_at_random"),
+        "pldp.mechanisms.number": (
+            "Grid",
+            "NumberChannel",
+            "noise_at",
+            "noise_variances",
+            "position",
+            "round_at_random",
+        ),
         "pldp.mechanisms.output": (
             "BIT_TOTAL",
             "TOTAL",
@@ -101,6 +134,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.registry": (
             "ANSWER_BYTES",
             "AUTO",
+            "FOR_DISTRIBUTIONS",
             "FOR_MEANS",
             "REGISTRY",
             "build",
@@ -114,7 +148,13 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.mechanisms.response.channel": ("RandomizedResponse",),
         "pldp.mechanisms.response.values": ("ItemResponse", "ValueResponse", "WeightedResponse"),
         "pldp.mechanisms.rounding.channel": ("StochasticRounding",),
-        "pldp.mechanisms.set_channel": ("SetChannel", "build_whole_set", "planned_share"),
+        "pldp.mechanisms.set_channel": (
+            "SetChannel",
+            "build_whole_set",
+            "hideable_whole_sets",
+            "planned_share",
+            "summed_variances",
+        ),
         "pldp.mechanisms.sets.channel": ("ItemEpsilon", "ItemSet", "item_places", "places_of", "set_of"),
         "pldp.mechanisms.subset.channel": ("SubsetSelection",),
         "pldp.mechanisms.subset.items": ("ItemSubset",),

@@ -28,17 +28,38 @@ from pldp.errors import EstimateError, SimulationError
 from pldp.lazy import lazy_exports
 from pldp.mechanisms.channel import CategoricalChannel, Channel, PureChannel, SupportChannel
 from pldp.mechanisms.honest import Coarse, Honest, PairLaw, Range, group_outputs
+from pldp.mechanisms.laws import CellLaw, SupportLaw
+from pldp.mechanisms.marks import Marked, OutputMarks, SupportMarks, output_groups
 from pldp.mechanisms.output import Bits
 from pldp.mechanisms.pieces import LARGEST_PATTERNS, Pieces
 from pldp.mechanisms.registry import build, names
 from pldp.mechanisms.rows import ByteArray, FloatArray, IntArray, WordArray, rows_of
 
 if TYPE_CHECKING:
-    from pldp.mechanisms.sets.arrays import SetArrays, bit_columns, joint_of, patterns_of
+    from pldp.mechanisms.personal import PersonalArrays, personal_arrays
+    from pldp.mechanisms.sets.arrays import (
+        SetArrays,
+        SetPatterns,
+        bit_columns,
+        independent_patterns,
+        joint_of,
+        patterns_of,
+    )
     from pldp.mechanisms.tracking.stages import Stages
 
 __getattr__ = lazy_exports(
-    __name__, {"pldp.mechanisms.sets.arrays": ("SetArrays", "bit_columns", "joint_of", "patterns_of")}
+    __name__,
+    {
+        "pldp.mechanisms.sets.arrays": (
+            "SetArrays",
+            "SetPatterns",
+            "bit_columns",
+            "independent_patterns",
+            "joint_of",
+            "patterns_of",
+        ),
+        "pldp.mechanisms.personal": ("PersonalArrays", "personal_arrays"),
+    },
 )[0]
 
 Values = npt.NDArray[Any]
@@ -89,15 +110,7 @@ def piecewise_arrays(channel: Channel) -> PieceArrays:
     return form
 
 
-def personal_arrays(mechanism: str, size: int) -> PersonalArrays:
-    """Return the array form of a mechanism for people who each have an ε of their own."""
-    form = arrays(build(mechanism, size, MICRO)) if mechanism in names("labels", per_value=False) else None
-    if not isinstance(form, PersonalArrays):
-        raise EstimateError(f"{mechanism!r} has no form for an epsilon per person; krr, sue, oue and subset have")
-    return form
-
-
-class ChannelArrays(Honest, ABC):
+class ChannelArrays(Honest, Marked, ABC):
     """A channel over arrays."""
 
     def __init__(self, channel: Channel) -> None:
@@ -106,6 +119,17 @@ class ChannelArrays(Honest, ABC):
     @abstractmethod
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
         """Draw one output per person from the same integer weights that devices use."""
+
+    def agreement(self) -> float:
+        """Return at most how often two independent outputs for one value are the same, whichever value it is.
+
+        Outputs that are the same support the same values, and a value that is supported with probability s agrees in
+        two outputs with probability s² + (1 − s)².
+        """
+        ends = self.support_range()
+        if ends is None:
+            return 1.0
+        return float(np.max([np.square(end) + np.square(1 - end) for end in (ends.low, ends.high)], axis=0).min())
 
     def draw_levels(
         self, others: list[ChannelArrays], values: Values, level: Values, generator: Generator
@@ -136,6 +160,15 @@ class PieceArrays(ChannelArrays):
         found.pattern[:-1] = np.arange(1, count + 1)
         return replace(found, patterns=np.concatenate([found.patterns, self.matrix()]))
 
+    def agreement(self) -> float:
+        """Return Σ_y Q(y|t)² at the value where it is largest, where outputs can be listed."""
+        count = self.channel.form.count
+        if isinstance(self.channel.form, Bits) or (count + 1) * self.channel.size > LARGEST_PATTERNS:
+            return super().agreement()
+        found = self.pieces()
+        squares = replace(found, base=found.base**2, patterns=found.patterns**2, lift=found.lift * (2 + found.lift))
+        return float(squares.expectation(np.ones(count)).max())
+
     def matrix(self) -> FloatArray:
         """Q as a matrix, outputs × values."""
         rows = [[self.channel.probability(y, t) for t in range(self.channel.size)] for y in self.channel.outputs()]
@@ -146,7 +179,7 @@ class PieceArrays(ChannelArrays):
         raise EstimateError(f"a mean needs numbers; outputs of {self.channel.mechanism} have no unbiased number")
 
 
-class NumberArrays(PieceArrays):
+class NumberArrays(OutputMarks, PieceArrays):
     """Channels for numbers: an output is made from one 53-bit number per person."""
 
     @abstractmethod
@@ -162,12 +195,13 @@ class NumberArrays(PieceArrays):
             outputs[start : start + CHUNK] = self.outputs_of(own, drawn)
         return outputs
 
-    def coarse(self) -> Coarse | None:
+    def coarse(self, group: npt.NDArray[np.intp] | None = None) -> Coarse | None:
         """Group neighbouring outputs; `None` where there are too many to list."""
         if (self.channel.form.count + 1) * self.channel.size > LARGEST_PATTERNS:
             return None
         chances = self.pieces().table()[:-1]
-        group = group_outputs(chances.mean(axis=1))
+        if group is None:
+            group = group_outputs(chances.mean(axis=1))
         return Coarse(group, np.add.reduceat(chances, np.flatnonzero(np.diff(group, prepend=-1))))
 
     def unbiased(self) -> FloatArray:
@@ -176,7 +210,7 @@ class NumberArrays(PieceArrays):
         return np.array([float(channel.unbiased(output)) for output in channel.outputs()])
 
 
-class LabelArrays(PieceArrays):
+class LabelArrays(SupportMarks, PieceArrays):
     """Channels for one of several labels."""
 
     channel: CategoricalChannel
@@ -230,7 +264,7 @@ class LabelArrays(PieceArrays):
         """Return how many reports support each value, given the counts of outputs or of bits that are 1."""
         return counts.astype(np.float64)
 
-    def support_range(self) -> Range | None:
+    def support_range(self) -> Range:
         """A value that nobody has is supported with q, one that everybody has with p."""
         size = self.channel.size
         return Range(*(np.broadcast_to(each, size) for each in (self.other_support, self.truth_support)))
@@ -255,9 +289,27 @@ class LabelArrays(PieceArrays):
         """Draw how often each output comes (or each bit is 1) from so many people per value, all at once."""
         raise SimulationError(f"there is no sampler of counts for {self.channel.mechanism}")
 
-    def ones(self, cells: Cells) -> npt.NDArray[np.intp] | None:
-        """Return, for every cell, the number of supported values where the common factor of L depends on it."""
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """Return how likely every cell is, comparable between levels: here all cells are of one class."""
+        count = self.channel.form.count if cells is None else cells.shape[1]
+        return CellLaw.of(np.zeros(count, np.intp), 1, low=self.low, step=self.step)
+
+    def value_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return the weights of values in low and step of `cell_law`, where they are not 1."""
         return None
+
+    def statistic(self, support: FloatArray) -> FloatArray:
+        """Return what makes shares, in the same way at every level, of the reports that support each value."""
+        return support
+
+    def support_law(self) -> SupportLaw:
+        """Return the mean of the statistic."""
+        return SupportLaw.of(self.channel.size, constant=self.other_support, slope=self.contrast)
+
+    def statistic_covariance(self, shares: FloatArray) -> FloatArray:
+        """Return the covariance of the statistic of one report if these shares were true."""
+        contrast = np.broadcast_to(np.asarray(self.contrast), len(shares))
+        return np.asarray(self.covariance(shares) * np.outer(contrast, contrast))
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell (relative likelihood: cells may differ by a constant factor)."""
@@ -345,58 +397,12 @@ class LabelArrays(PieceArrays):
         return np.asarray((self.support_total(chance * sizes, None) - alone) / self.contrast**2)
 
 
-class PersonalArrays(LabelArrays):
-    """Channels for labels that are as fast with an ε per person."""
-
-    channel: PureChannel
-
-    @property
-    def total(self) -> int:
-        """What weights are counted in."""
-        return self.channel.total
-
-    def fitted_to(self, epsilon: FloatArray) -> PersonalArrays:
-        """Return the form that serves people with these ε best, where there is a choice."""
-        return self
-
-    def fitted_to_outputs(self, outputs: Outputs) -> PersonalArrays:
-        """Return the form that made these outputs, where there is a choice."""
-        return self
-
-    def checked_epsilons(self, epsilon: npt.ArrayLike, people: int) -> FloatArray:
-        """Return one ε per person, all above 0 and not absurd."""
-        budgets = np.asarray(epsilon, np.float64)
-        if budgets.shape != (people,):
-            raise EstimateError(f"epsilon must hold one number per person, {people:,} in all, not {budgets.shape}")
-        # NaN fails the comparison as well.
-        if people and not (float(budgets.min()) >= 1 / MICRO and float(budgets.max()) <= LARGEST_EPSILON):
-            raise EstimateError(f"epsilon must be above 0 and at most {LARGEST_EPSILON} for every person; some are not")
-        return budgets
-
-    def personal_weights(self, epsilon: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return each person's p and q in whole weights, rounded towards more noise; as floats they are exact."""
-        channel, size = self.channel, self.channel.size
-        parts, others = channel.other_odds(size)
-        other = np.exp(epsilon if parts == 1 else epsilon / parts)
-        other += others
-        np.divide(channel.total, other, out=other)
-        np.ceil(other, out=other)
-        truth = channel.truth_left(size, other, channel.total)
-        if len(truth) and bool((truth <= other).any()):
-            raise EstimateError(f"epsilon is too small for {size:,} values: integer weights cannot tell them apart")
-        return truth, other
-
-    @abstractmethod
-    def draw_personal(self, values: Values, epsilon: FloatArray, generator: Generator) -> Outputs:
-        """Draw one output per person, each with an ε of their own."""
-
-    @abstractmethod
-    def weighted_support(self, outputs: Outputs, weights: FloatArray) -> FloatArray:
-        """Return, for every value, the sum of the weights of the people whose outputs support it."""
-
-
 class ByValue(LabelArrays):
     """Array forms whose low and step belong to the value: L_cj = low_j + step_j where cell c supports j."""
+
+    def value_weights(self) -> tuple[FloatArray, FloatArray] | None:
+        """Return low and step."""
+        return np.asarray(self.low), np.asarray(self.step)
 
     def forward(self, shares: FloatArray, cells: Cells) -> FloatArray:
         """Return Σ_j L_cj f_j of every cell."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -37,7 +37,7 @@ Domain = Literal["labels", "sets", "numbers"]
 """What the values of a channel are."""
 
 Odds = list[tuple[Fraction, int]]
-"""Factors of a likelihood ratio: (ratio, power)."""
+"""Factors of a likelihood ratio: (ratio, power). A ratio is 0 only to the power of −1: there is no limit then."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -246,6 +246,18 @@ class CategoricalChannel(Channel):
         """ln max Q(y|x)/Q(y|x') over outputs and other values, for x: how far any report can speak *for* this value."""
         return max(self._evidence(value, other) for other in self._rivals(value))
 
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Return the largest Q(y|x)/Q'(y|x'), which is known within a family."""
+        if self.size != other.size or self.form != other.form:
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        if not isinstance(other, CategoricalChannel) or type(other).family_odds is not type(self).family_odds:
+            return super().level_odds(other, same_value=same_value)
+        return self.family_odds(other, same_value=same_value)
+
+    @abstractmethod
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
+        """Return the same for a channel of one's own family."""
+
 
 @dataclass(frozen=True, repr=False)
 class SupportChannel(CategoricalChannel):
@@ -266,6 +278,13 @@ class SupportChannel(CategoricalChannel):
     def other_supports(self) -> tuple[Fraction, ...]:
         """Probability that an output supports a value it was not made from (q), for each value."""
         return self._shares("other_weights")
+
+    @property
+    def equal_variance(self) -> float:
+        """The mean over values of π(1−π)/(p−q)², π = q + (p−q)/k."""
+        pairs = [(float(p), float(q)) for p, q in zip(self.truth_supports, self.other_supports, strict=True)]
+        said = ((q + (p - q) / self.size, p - q) for p, q in pairs)
+        return sum(share * (1 - share) / contrast**2 for share, contrast in said) / self.size
 
     @property
     def manipulation(self) -> float:
@@ -344,18 +363,6 @@ class PureChannel(SupportChannel):
         kinds = {self.supports(output, value) for value in range(self.size)}
         return self.micro_epsilon if len(kinds) == 2 else 0
 
-    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
-        """Return the largest Q(y|x)/Q'(y|x'), which is known within a family."""
-        if self.size != other.size or self.form != other.form:
-            raise EpsilonError("outputs of different form show the level: there is no finite leak")
-        if not isinstance(other, PureChannel) or type(other).family_odds is not type(self).family_odds:
-            return super().level_odds(other, same_value=same_value)
-        return self.family_odds(other, same_value=same_value)
-
-    @abstractmethod
-    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
-        """Return the same for a channel of one's own family."""
-
     def variance(self, share: float, reports: int = 1) -> float:
         """Return the variance of the unbiased share from so many reports: π(1−π)/(reports·(p−q)²), π = q + share·(p−q).
 
@@ -377,6 +384,14 @@ class PureChannel(SupportChannel):
         return float((1 - self.other_support) / (self.truth_support - self.other_support))
 
 
+def categorical(channels: Sequence[Channel]) -> tuple[CategoricalChannel, ...]:
+    """Return the same channels, all of them for labels; refuse others."""
+    found = tuple(channel for channel in channels if isinstance(channel, CategoricalChannel))
+    if len(found) < len(channels):
+        raise EpsilonError(f"channels must be for labels, not {', '.join(each.mechanism for each in channels)}")
+    return found
+
+
 def pure(channels: Sequence[Channel]) -> tuple[PureChannel, ...]:
     """Return the same channels, all of them pure; refuse others."""
     found = tuple(channel for channel in channels if isinstance(channel, PureChannel))
@@ -384,6 +399,22 @@ def pure(channels: Sequence[Channel]) -> tuple[PureChannel, ...]:
         names = ", ".join(channel.mechanism for channel in channels)
         raise EpsilonError(f"channels must treat all values alike; some of {names} treat values differently")
     return found
+
+
+def largest_odds(pairs: Iterable[tuple[int, int]]) -> Odds:
+    """Return the largest one/two; a pair of zeros cannot occur, and there is no limit where only the second is 0.
+
+    >>> largest_odds([(1, 2), (0, 0), (3, 2)])
+    [(Fraction(3, 2), 1)]
+    >>> largest_odds([(1, 0)])
+    [(Fraction(0, 1), -1)]
+    """
+    most = Fraction(0)
+    for one, two in set(pairs):
+        if one and not two:
+            return [(Fraction(0), -1)]
+        most = max(most, Fraction(one, two or 1))
+    return [(most, 1)]
 
 
 def micro_epsilon_between(least: Fraction, most: Fraction) -> Micro:

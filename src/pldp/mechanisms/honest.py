@@ -93,8 +93,9 @@ class Honest:
         del counts
         return None
 
-    def coarse(self) -> Coarse | None:
-        """Return groups of outputs whose shares must be a mixture of those that each value makes."""
+    def coarse(self, group: npt.NDArray[np.intp] | None = None) -> Coarse | None:
+        """Return groups of outputs, these or its own, whose shares must be a mixture of those that each value makes."""
+        del group
         return None
 
 

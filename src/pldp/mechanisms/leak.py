@@ -12,8 +12,11 @@ from pldp.epsilon import Micro, micro_epsilon_of_powers
 from pldp.mechanisms.channel import Channel
 
 
-def level_leak(channels: Sequence[Channel]) -> int:
+def level_leak(channels: Sequence[Channel]) -> Micro:
     """Return in micro-ε how much an output tells about the level of a person with a known value, rounded up.
+
+    It is infinite where an output can come at some levels only, such as the false report of a value that other levels
+    leave unprotected. Where plain ε is infinite, the leak about the level need not be.
 
     >>> from pldp.mechanisms import build
     >>> strict_and_open = [build("krr", 16, 100_000), build("krr", 16, 1_000_000)]

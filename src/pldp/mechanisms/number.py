@@ -14,13 +14,15 @@ it tells about the two points, Q(y|x) = Σ_t Pr(t|x) Q(y|t), so no ratio of it i
 """
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import Channel
+from pldp.mechanisms.channel import Channel, Odds
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, draw_53_bits
+from pldp.mechanisms.registry import AUTO, FIXED, family
 from pldp.records import Brief
 
 
@@ -94,6 +96,25 @@ def round_at_random(place: Fraction, random: RandomBytes) -> int:
     return below + (draw_53_bits(random) * place.denominator < rest * TOTAL)
 
 
+def noise_variances(channels: Sequence[Channel]) -> list[float]:
+    """Return the `noise_variance` of each channel; refuse those that are not for numbers."""
+    found = [channel for channel in channels if isinstance(channel, NumberChannel)]
+    if len(found) < len(channels):
+        raise EpsilonError("channels must be those of numbers")
+    return [channel.noise_variance for channel in found]
+
+
+def noise_at(name: str, size: int, micro_epsilon: int) -> float:
+    """Return the `noise_variance` of the named mechanism at an ε, built only where that is quick.
+
+    >>> round(noise_at("minimax", 17, 1_000_000), 2), round(noise_at("auto", 256, 1_000_000), 2)
+    (3.53, 4.34)
+    """
+    found = family(FIXED["numbers"] if name == AUTO else name, "numbers")
+    assert issubclass(found, NumberChannel)  # noqa: S101 - the registry says so
+    return found.noise_at(size, micro_epsilon)
+
+
 @dataclass(frozen=True, repr=False)
 class NumberChannel(Channel):
     """A channel whose values are the buckets of a grid on [−1, 1] and whose outputs are integers."""
@@ -110,6 +131,22 @@ class NumberChannel(Channel):
         """The largest unbiased number of an output over the largest true number."""
         return float(max(abs(self.unbiased(output)) for output in self.outputs()) / self.centre(self.size - 1))
 
+    @property
+    @abstractmethod
+    def noise_variance(self) -> float:
+        """The variance of the unbiased number given the value, on [−1, 1]: its mean over all values."""
+
+    @classmethod
+    def noise_at(cls, size: int, micro_epsilon: int) -> float:
+        """Return the same for the channel of an ε; a family that takes long to build knows it beforehand."""
+        built = cls.build(size, micro_epsilon)
+        assert isinstance(built, NumberChannel)  # noqa: S101 - a mechanism for numbers builds one
+        return built.noise_variance
+
+    def _without_spread(self, even_square: float) -> float:
+        """Return E[z²] of evenly spread values without what their own spread adds to it."""
+        return even_square - (self.size**2 - 1) / (3 * self.size**2)
+
     @abstractmethod
     def unbiased(self, output: Output) -> Fraction:
         """The number to count for an output: its mean given the value is the value's centre."""
@@ -122,3 +159,35 @@ class NumberChannel(Channel):
     def biased(self) -> bool:
         """Whether outputs taken at their own place have another mean than the value."""
         return self.place(0) != self.unbiased(0)
+
+    def variance(self, value: int) -> float:
+        """Return the variance of the unbiased number of a value."""
+        square = sum(self.probability(output, value) * self.unbiased(output) ** 2 for output in self.outputs())
+        return float(square - self.centre(value) ** 2)
+
+    @property
+    def equal_variance(self) -> float:
+        """The largest variance of the unbiased number: that of a bound, or of the middle."""
+        return max(self.variance(0), self.variance((self.size - 1) // 2))
+
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Return the largest Q(y|x)/Q'(y|x'), which is known within a family."""
+        if self.size != other.size or self.form != other.form:
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        if not isinstance(other, NumberChannel) or type(other).family_odds is not type(self).family_odds:
+            return super().level_odds(other, same_value=same_value)
+        return [(self.family_odds(other, same_value=same_value), 1)]
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Fraction:  # noqa: ARG002 - others have an answer
+        """Return the same for a channel of one's own family."""
+        raise EpsilonError(f"what outputs of {self.mechanism} tell about the level is not known")
+
+
+def extreme_odds(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> Fraction:
+    """Return the largest ratio of the weights of two channels, each with its largest and its smallest weight.
+
+    For one value both have their largest or both their smallest weight, or the ratio lies between those two; for two
+    values the one may have its largest where the other has its smallest.
+    """
+    pairs = [*zip(own, other, strict=True), *([] if same_value else [(own[0], other[1])])]
+    return max(Fraction(*pair) for pair in pairs)

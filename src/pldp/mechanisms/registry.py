@@ -9,6 +9,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from operator import attrgetter
 from typing import Final, TypeVar
 
 from pldp.epsilon import Micro
@@ -36,6 +37,7 @@ _HOMES: Final[Mapping[str, tuple[Domain, str, str]]] = {
     "boxes": ("sets", "boxes.channel", "SampledBoxes"),
     "privset": ("sets", "privset.channel", "PrivSet"),
     "laplace": ("numbers", "laplace.channel", "DiscreteLaplace"),
+    "laplace_wide": ("numbers", "laplace.wide", "WideLaplace"),
     "sr": ("numbers", "rounding.channel", "StochasticRounding"),
     "pm": ("numbers", "window.channel", "PiecewiseMechanism"),
     "hm": ("numbers", "hybrid.channel", "HybridMechanism"),
@@ -52,6 +54,12 @@ ANSWER_BYTES: Final = 512
 
 ALIKE: Final = 1.005
 """Ratio of two variances from which on the smaller one is worth a longer report."""
+
+FOR_DISTRIBUTIONS: Final = "sw"
+"""What `auto` stands for where the distribution of a number is wanted."""
+
+FIXED: Final[Mapping[Domain, str]] = {"sets": "item_set", "numbers": FOR_DISTRIBUTIONS}
+"""What `auto` stands for where it has nothing to choose: a bit for each item, and the square wave."""
 
 FOR_MEANS: Final = "minimax"
 """What `auto` stands for where only the mean of a number is wanted."""
@@ -128,7 +136,7 @@ def build(
     >>> build("auto", 3, 1_000_000).mechanism, build("auto", 10, 1_000_000).mechanism
     ('krr', 'subset')
     """
-    fixed = {"sets": "item_set", "numbers": "sw"}.get(domain)
+    fixed = FIXED.get(domain)
     if name != AUTO or fixed is not None:
         return family(fixed if name == AUTO and fixed else name).build(size, budgets)
     families = suitable(size, per_value=isinstance(budgets, Sequence))
@@ -145,17 +153,18 @@ def most_accurate(
     answer_bytes: int = ANSWER_BYTES,
     *,
     alike: float = ALIKE,
-    rank: Callable[[Sequence[SomeChannel]], int] = blocks,
+    rank: Callable[[Sequence[SomeChannel]], Micro] = blocks,
+    variance: Callable[[SomeChannel], float] = attrgetter("equal_variance"),
 ) -> tuple[SomeChannel, ...]:
     """Return the most accurate of several sets of channels, one channel per level, whose answers are short enough.
 
-    That is the least variance of a pooled share of 1/k. Among those that are hardly less accurate (a variance of
-    `alike` times the least one) the smallest `rank` counts, then the order of the choices.
+    That is the least `variance` of a pooled share, by default one of 1/k. Among those that are hardly less accurate
+    (a variance of `alike` times the least one) the smallest `rank` counts, then the order of the choices.
     """
     fit = [tuple(channels) for channels in choices if max(each.form.bytes for each in channels) <= answer_bytes]
     if not fit:
         raise EpsilonError(f"answer_bytes must leave room for an answer; none takes only {answer_bytes:,}")
-    errors = [1 / sum(1 / each.equal_variance for each in channels) for channels in fit]
+    errors = [1 / sum(1 / variance(each) for each in channels) for channels in fit]
     near = [channels for channels, error in zip(fit, errors, strict=True) if error <= alike * min(errors)]
     return min(near, key=rank)
 

@@ -5,10 +5,11 @@ A budget is that of every *item*, so that what a report tells about the whole se
 """
 
 from abc import abstractmethod
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from pldp.epsilon import Micro
 from pldp.errors import EpsilonError
@@ -28,6 +29,23 @@ class SetChannel(Channel):
     def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
         """Build the most accurate channel with one budget for a whole set, of at most so many items."""
 
+    @classmethod
+    def hideable(cls, size: int, budgets: Sequence[Any]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels of one form, one per level: with a budget for each item, or with one for the whole set."""
+        return super().hideable(size, budgets) if cls.per_value else cls.hideable_whole(size, budgets)
+
+    @classmethod
+    def hideable_whole(
+        cls, size: int, micro_epsilons: Sequence[int], at_most: int | None = None
+    ) -> Iterator[tuple[Self, ...]]:
+        """Yield channels of one form with one budget for a whole set, one channel per level."""
+        yield tuple(cls.of_whole(size, micro, at_most) for micro in micro_epsilons)
+
+    @property
+    def equal_variance(self) -> float:
+        """The mean variance of an item's share, at `planned_share`."""
+        return self.item_variance(planned_share(self.size, self.largest_set))
+
     @property
     def preface(self) -> str:
         """What a person is told about reports before anything else; empty where there is nothing to say."""
@@ -41,6 +59,10 @@ class SetChannel(Channel):
     @abstractmethod
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """Return how often an item is in the report of a person whose set has it, and of one whose set has not."""
+
+    def item_evidence(self, item: int) -> tuple[Micro, Micro]:
+        """Return in micro-ε how far any report speaks for an item's being in the set, and for its not being there."""
+        return self.promised(item), self.promised(item)
 
     @abstractmethod
     def item_variance(self, share: float) -> float:
@@ -58,6 +80,14 @@ def planned_share(size: int, at_most: int | None) -> float:
     (0.5, 0.1)
     """
     return 0.5 if at_most is None else min(0.5, at_most / size)
+
+
+def summed_variances(channels: Sequence[Channel], share: float) -> list[float]:
+    """Return for each channel the variance of all items' shares from one report, summed, if each is this share."""
+    found = [channel for channel in channels if isinstance(channel, SetChannel)]
+    if len(found) < len(channels):
+        raise EpsilonError("channels must be those of sets")
+    return [channel.item_variance(share) * channel.size for channel in found]
 
 
 def build_whole_set(
@@ -80,6 +110,22 @@ def build_whole_set(
     if not fit:
         raise too_small(micro_epsilon, size, "items")
     return min(fit, key=lambda channel: channel.item_variance(planned_share(size, at_most)))
+
+
+def hideable_whole_sets(
+    name: str, size: int, micro_epsilons: Sequence[int], at_most: int | None = None
+) -> Iterator[tuple[Channel, ...]]:
+    """Yield channels of one form with one budget for a whole set, one per level; `auto` tries every mechanism.
+
+    >>> found = hideable_whole_sets("auto", 20, (500_000, 4_000_000))
+    >>> sorted({channels[0].form.count for channels in found if channels[0].mechanism == "boxes"})[0]
+    40
+    """
+    families = [family(name, "sets")] if name != AUTO else [REGISTRY[each] for each in names("sets")]
+    for each in families:
+        assert issubclass(each, SetChannel)  # noqa: S101 - the registry says so
+        with suppress(EpsilonError) if name == AUTO else nullcontext():  # there may be too many items for it
+            yield from each.hideable_whole(size, micro_epsilons, at_most)
 
 
 def _whole(cls: type[Channel], size: int, micro_epsilon: int, at_most: int | None) -> SetChannel:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from pldp.budgets import Cost, allocate, variance_cost
-from pldp.mechanisms import AUTO, LARGEST_EPSILON, MICRO, epsilon_text
+from pldp.budgets import allocate
+from pldp.mechanisms import MICRO, epsilon_text
 from pldp.records import Brief
-from pldp.survey import Question, Survey, survey_from_mapping
+from pldp.survey import Survey, share_of, survey_from_mapping
 
 
 @dataclass(frozen=True, repr=False)
@@ -16,8 +16,8 @@ class Design(Brief):
 
     ask: int
     split: str  # `optimal` (least summed variance), `equal`, or `given` (the survey as it is)
-    budgets: tuple[int, ...]  # micro-ε of each question at its most open level
-    squared_error: float  # Σ of the variances of all shares of all questions: what the design is judged by
+    budgets: tuple[int, ...]  # micro-ε that an answer to each question costs at its most open level
+    squared_error: float  # Σ of the weighted variances of all questions: what the design is judged by
 
     def to_mapping(self, questions: Sequence[str]) -> dict[str, Any]:
         """Return plain data."""
@@ -25,44 +25,55 @@ class Design(Brief):
         return {"ask": self.ask, "split": self.split, "epsilons": epsilons, "squared_error": self.squared_error}
 
 
+NEAR: Final = 0.999
+"""Part of the squared error of the survey as it is that another design must be below: less is rounding."""
+
+_COMPARED: Final = 3
+"""Numbers of questions asked for which the best split is found: those that are best with equal parts."""
+
+
 def compare_designs(survey: Survey, people: int, mixes: Sequence[Mapping[str, float]]) -> tuple[Design, ...]:
     """Return the designs that spend the same total per person, best first; the survey as it is among them.
 
-    All questions are choices of one label. Each level keeps its fraction of a question's budget, and every level uses
-    the mechanism that `auto` would. Shares are taken to be equal, as in the weights of the estimate.
+    Each level keeps its fraction of a question's budget, and every level uses the mechanism that `auto` would. The
+    error of a design is the weighted sum of all variances: of shares at equal shares, and of the mean of a number whose
+    bounds are 0 and 1.
     """
-    asked = survey.ask or len(survey.questions)
-    given = [question.levels[-1].micro_epsilon for question in survey.questions]
-    total = survey.total_micro_epsilon or sum(sorted(given)[-asked:])
-    costs = [variance_cost(AUTO, question.channels[0].size) for question in survey.questions]
-    pooled = [_pooled(cost, question, mix) for cost, question, mix in zip(costs, survey.questions, mixes, strict=True)]
     everybody = len(survey.questions)
-    splits = [(everybody, "optimal", allocate(total, pooled)), (asked, "given", given)]
-    splits += [(ask, "equal", [total // ask] * everybody) for ask in range(1, everybody + 1)]
-    found = []
-    for ask, split, parts in splits:
-        budgets = tuple(min(part, LARGEST_EPSILON * MICRO) for part in parts)
-        error = sum(cost(budget / MICRO) for cost, budget in zip(pooled, budgets, strict=True))
-        found.append(Design(ask, split, budgets, float(error / (people * ask / everybody))))
-    return tuple(sorted(found, key=lambda design: design.squared_error))
+    asked = survey.ask or everybody
+    given = [question.charge(len(question.levels) - 1) for question in survey.questions]
+    spent = sum(sorted(given)[-asked:])
+    total = spent if survey.total_micro_epsilon is None else min(spent, survey.total_micro_epsilon)
+    shares = [share_of(question, mix) for question, mix in zip(survey.questions, mixes, strict=True)]
+    costs, largest = [share.smooth_cost() for share in shares], [share.largest for share in shares]
 
+    def design(ask: int, split: str, parts: Sequence[int]) -> Design:
+        budgets = tuple(min(part, most) for part, most in zip(parts, largest, strict=True))
+        error = sum(cost(budget / MICRO) for cost, budget in zip(costs, budgets, strict=True))
+        return Design(ask, split, budgets, float(error / (people * ask / everybody)))
 
-def _pooled(cost: Cost, question: Question, mix: Mapping[str, float]) -> Cost:
-    """Return the cost of one report whose level is drawn from the mix, as a function of the question's budget."""
-    most = question.levels[-1].micro_epsilon
-    parts = [(mix[level.name], level.micro_epsilon / most) for level in question.levels if mix.get(level.name, 0.0) > 0]
-    return lambda epsilon: 1 / sum(share / cost(fraction * epsilon) for share, fraction in parts)
+    equal = [design(ask, "equal", [total // ask] * everybody) for ask in range(1, everybody + 1)]
+    nearly = sorted(equal, key=lambda each: each.squared_error)[:_COMPARED]
+    optimal = [
+        design(ask, "optimal", allocate(total, costs, largest=largest, ask=ask))
+        for ask in sorted({each.ask for each in nearly} | {everybody})
+    ]
+    same = {(each.ask, each.budgets) for each in optimal}
+    found = [*optimal, *(each for each in equal if (each.ask, each.budgets) not in same), design(asked, "given", given)]
+    return tuple(sorted(found, key=lambda each: each.squared_error * (NEAR if each.split == "given" else 1)))
 
 
 def redesigned(survey: Survey, design: Design) -> Survey:
     """Return the same survey with the budgets and the number of questions asked of another design."""
-    questions = list(map(_without_channels, survey.document["questions"]))
+    questions = []
+    for question, budget in zip(survey.questions, design.budgets, strict=True):
+        share = share_of(question)
+        levels = share.forms[0].levels(budget, share.levels.fractions)
+        own = {level.name: epsilon_text(level.micro_epsilon) for level in levels}
+        questions.append({**question.source(), "weight": question.weight, "levels": own})
     document = {**survey.document, "questions": questions, "ask": design.ask}
     if "hide_level" in document:
         document["hide_level"] = _without_channels(document["hide_level"])
-    for entry, question, budget in zip(questions, survey.questions, design.budgets, strict=True):
-        most = question.levels[-1].micro_epsilon
-        entry["levels"] = {each.name: epsilon_text(each.micro_epsilon * budget // most) for each in question.levels}
     return survey_from_mapping(document)
 
 

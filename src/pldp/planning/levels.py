@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, PureChannel, RandomizedResponse
+from pldp.mechanisms import LARGEST_EPSILON, MICRO, CategoricalChannel, Channel, RandomizedResponse
 from pldp.mechanisms.arrays import FloatArray
 from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import OneReport
@@ -48,7 +48,7 @@ class Levels:
     question: Question
     channels: tuple[Channel, ...]
     reports: FloatArray
-    label: PureChannel | None
+    label: CategoricalChannel | None
 
     def variance(self, shares: FloatArray) -> FloatArray:
         """Return the variance of each row if these shares are true."""
@@ -87,7 +87,7 @@ class Levels:
         label = RandomizedResponse.of(2, LARGEST_EPSILON * MICRO)
         return self._with((self.channels[level],) * 2, np.full(2, people / 2), label)
 
-    def _with(self, channels: tuple[Channel, ...], reports: FloatArray, label: PureChannel | None) -> "Levels":
+    def _with(self, channels: tuple[Channel, ...], reports: FloatArray, label: CategoricalChannel | None) -> "Levels":
         return Levels(self.question, channels, reports, label)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pldp.errors import EpsilonError, EstimateError, PlanError
 from pldp.estimates import Row, estimate
 from pldp.mechanisms import build_stages
-from pldp.mechanisms.arrays import FloatArray
+from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.kinds import BY_KIND
@@ -46,16 +46,19 @@ class Plan(Record):
         if self.survey.repeat != ONCE:
             rule = self.survey.repeat
             return f"other designs spend the total in one round, and this survey asks again (repeat = {rule})"
+        for question in self.survey.questions:
+            if not question.charge(len(question.levels) - 1):
+                return f"question {question.name!r} has no price, as nothing protects it, and no part of a total"
         found = ((question.name, BY_KIND[question.kind].special(question)) for question in self.survey.questions)
         special = next((f"question {name!r} {words}" for name, words in found if words is not None), None)
-        known = "choices of one label with one budget for all of them"
-        return None if special is None else f"other designs are compared for {known}; {special}"
+        return None if special is None else f"other designs keep every level's fraction of the budget, and {special}"
 
     @cached_property
     def designs(self) -> tuple[Design, ...]:
         """Other ways to spend the same total ε per person, best first, the survey as it is among them.
 
-        There are none where a question has budgets per value or is of another kind than `choice`: see `no_designs`.
+        There are none where people are asked again, or labels have other fractions of ε at other levels: see
+        `no_designs`.
         """
         if self.no_designs is not None:
             return ()
@@ -113,13 +116,19 @@ class Plan(Record):
             next(each for each in self.questions if each.question == question),
         )
         kind, reports = BY_KIND[asked.kind], {level.level: level.reports for level in planned.levels}
-        pairs = zip(asked.levels, asked.channels, strict=True)
-        counts = {
-            (question, level.name): kind.expected_counts(asked, channel, reports.get(level.name, 0.0), planned.shares)
-            for level, channel in pairs
-        }
-        if any(each is None for each in counts.values()):
-            return ()
+        shown = self.survey.level_channel
+        labels = np.eye(len(asked.levels)) if shown is None else label_arrays(shown).matrix()
+        counts: dict[tuple[str, str], Any] = {}
+        for label, chances in zip(asked.levels, labels.tolist(), strict=True):
+            # Where levels are hidden, people of every level show this label.
+            parts = [
+                kind.expected_counts(asked, channel, reports.get(level.name, 0.0) * chance, planned.shares)
+                for level, channel, chance in zip(asked.levels, asked.channels, chances, strict=True)
+                if chance > 0
+            ]
+            if any(each is None for each in parts):
+                return ()
+            counts[question, label.name] = type(parts[0]).merge(parts)
         people = sum(each.reports for each in counts.values())
         try:
             found = estimate(Tally(self.survey, counts, people), question, confidence=confidence)

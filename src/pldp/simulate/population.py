@@ -229,15 +229,16 @@ def _batch(survey: Survey, population: Population, part: slice, generator: np.ra
         "survey": pa.DictionaryArray.from_arrays(np.zeros(rows, np.int8), [survey.hash]),
         "id": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), rows, [None, pa.py_buffer(ids)]),
     }
-    asked = _asked(survey, rows, generator)
+    asked, labels = _asked(survey, rows, generator), _Labels(survey, rows)
     for place, question in enumerate(survey.questions):
         if question.name in population.values:
             values, level = population.values[question.name][part], population.levels[question.name][part]
             if asked is None:
-                columns |= _question_columns(survey, question, values, level, generator)
+                columns |= _question_columns(question, values, level, labels.draw(level, generator), generator)
                 continue
             own = asked[:, place]
-            some = _question_columns(survey, question, values[own], level[own], generator)
+            shown = labels.draw(level[own], generator, np.flatnonzero(own))
+            some = _question_columns(question, values[own], level[own], shown, generator)
             spread = pa.array(np.cumsum(own) - 1, mask=~own)  # their places, and nulls elsewhere
             columns |= {name: array.take(spread) for name, array in some.items()}
     fields = schema(survey)
@@ -258,10 +259,27 @@ def _asked(survey: Survey, rows: int, generator: np.random.Generator) -> npt.NDA
     return asked
 
 
+class _Labels:
+    """The labels that people show: of every level that they use one, for all questions, as devices do."""
+
+    def __init__(self, survey: Survey, people: int) -> None:
+        self.channel = survey.level_channel
+        levels = max(len(question.levels) for question in survey.questions)
+        self.drawn = np.full((levels if self.channel else 0, people), -1, np.int8)
+
+    def draw(self, level: Values, generator: np.random.Generator, people: Values | None = None) -> Values:
+        """Return the level itself, or the label that these people show for it: the one they drew before, if any."""
+        if self.channel is None:
+            return level
+        places = np.arange(len(level)) if people is None else people
+        kept, new = self.drawn[level, places], perturb(self.channel, level, generator)
+        self.drawn[level, places] = shown = np.where(kept < 0, new, kept)
+        return shown
+
+
 def _question_columns(
-    survey: Survey, question: Question, values: Values, level: Values, generator: np.random.Generator
+    question: Question, values: Values, level: Values, shown: Values, generator: np.random.Generator
 ) -> dict[str, pa.Array]:
-    shown = level if survey.level_channel is None else perturb(survey.level_channel, level, generator)
     names = [each.name for each in question.levels]
     columns = {f"{question.name}.level": pa.DictionaryArray.from_arrays(shown.astype(np.int8), names)}
     forms, channels = Forms(question), question.stages or question.channels

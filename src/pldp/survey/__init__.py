@@ -1,6 +1,9 @@
 """What is asked and which protections may be chosen: the file that devices and collectors share."""
 
+from pldp.survey.budgets import Share, share_of
+from pldp.survey.dead_ends import dead_ends
 from pldp.survey.file import load, loads, survey_from_mapping
+from pldp.survey.hiding import leak_warnings
 from pldp.survey.kinds import KINDS, Choice, Choices, Number
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.names import name_warnings
@@ -21,7 +24,7 @@ from pldp.survey.signature import Signature, make_key, sign, verify
 
 __all__ = [
     "FRESH", "KINDS", "LIFETIME_CAP", "ONCE", "SCHEMA", "TRACKED", "Choice", "Choices", "Number", "Price", "Question",
-    "Signature", "Survey", "affordable_rounds", "charge", "dearest_report", "hash_of", "load", "loads", "make_key",
-    "name_warnings",
-    "prices", "repeat_mapping", "sign", "survey_from_mapping", "verify",
+    "Share", "Signature", "Survey", "affordable_rounds", "charge", "dead_ends", "dearest_report", "hash_of",
+    "leak_warnings", "load", "loads", "make_key", "name_warnings", "prices", "repeat_mapping", "share_of", "sign",
+    "survey_from_mapping", "verify",
 ]  # fmt: skip

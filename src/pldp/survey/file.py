@@ -30,10 +30,10 @@ from pldp.budgets import Level
 from pldp.errors import SurveyError
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
-from pldp.survey.hiding import Hiding, label_channel, read_hiding
-from pldp.survey.kinds import DEFAULT_KIND, KINDS
+from pldp.survey.entries import open_entry, read_weight
+from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_level
 from pldp.survey.model import SCHEMA, Survey
-from pldp.survey.question import Entry, Question, Schema, ref
+from pldp.survey.question import Question, Schema, ref
 from pldp.survey.reading import (
     LONGEST_NAME,
     LONGEST_TEXT,
@@ -41,7 +41,6 @@ from pldp.survey.reading import (
     check_known,
     fail,
     read_epsilon,
-    read_levels,
     read_table,
     read_text,
     strictest_first,
@@ -149,7 +148,7 @@ def survey_from_mapping(document: object) -> Survey:
     survey = read_table(document, "survey", KEYS, required=REQUIRED)
     if survey["pldp"] != SCHEMA or isinstance(survey["pldp"], bool):
         fail("pldp", f"must be {SCHEMA}, the number of this format", survey["pldp"])
-    survey = with_budgets(survey)
+    survey, remarks = with_budgets(survey)
     entries = survey["questions"]
     if not isinstance(entries, list) or not entries:
         fail("questions", "must be a list with at least one question", entries)
@@ -174,7 +173,7 @@ def survey_from_mapping(document: object) -> Survey:
     )
     check_distinct([question.name for question in questions], "questions", "names")
     total = _total(survey.get("total_epsilon"), questions, ask, hidden=hiding is not None)
-    level_micro, level_channel = (None, None) if hiding is None else label_channel(hiding, levels, questions)
+    label = None if hiding is None else label_channel(hiding, levels, questions)
     return Survey(
         title=read_text(survey["title"], "title", LONGEST_TEXT),
         collector=read_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
@@ -182,10 +181,12 @@ def survey_from_mapping(document: object) -> Survey:
         questions=questions,
         total_micro_epsilon=total,
         ask=ask,
-        level_channel=level_channel,
-        level_micro_epsilon=level_micro,
+        level_channel=None if label is None else label.channel,
+        level_micro_epsilon=None if label is None else label.micro_epsilon,
+        level_budgets=() if label is None else label.budgets,
         leak_cap=None if hiding is None else hiding.leak_cap,
         repeat=repeat,
+        remarks=remarks,
     )
 
 
@@ -198,19 +199,12 @@ def _read_question(
     tracked: bool,
     answer_bytes: int,
 ) -> Question:
-    table = entry if isinstance(entry, dict) else read_table(entry, key, ())
-    kind = table.get("kind", DEFAULT_KIND)
-    check_known(kind, f"{key}.kind", KINDS)
-    made = KINDS[kind]
-    read_table(table, key, made.keys, required=made.required)
-    name = read_text(table["name"], f"{key}.name", LONGEST_NAME)
-    key = f"{key} ({name})"
-    text = read_text(table.get("text", ""), f"{key}.text", LONGEST_TEXT, empty=True)
-    levels = read_levels(table.get("levels"), f"{key}.levels", survey_levels)
-    names = [level.name for level in levels]
-    if hiding is not None and names != [level.name for level in survey_levels]:  # what it offers would tell the level
-        fail(f"hide_level: {key}.levels", "must offer every level in the survey's order", names)
-    return made.read(Entry(table, key, name, text, levels, hiding, tracked, answer_bytes))
+    made, opened = open_entry(entry, key, survey_levels, hiding=hiding, tracked=tracked, answer_bytes=answer_bytes)
+    if hiding is not None:
+        table, levels = with_every_level(opened.table, opened.key, opened.levels, survey_levels)
+        opened = opened._replace(table=table, levels=levels)
+    weight, question = read_weight(opened), made.read(opened)
+    return question if weight == question.weight else replace(question, weight=weight)
 
 
 def _levels(entry: object, largest: int) -> tuple[Level, ...]:

@@ -11,11 +11,14 @@ from typing import Any, ClassVar, Final, Self
 
 from pldp.budgets import Level
 from pldp.errors import AnswerError
-from pldp.mechanisms import epsilon_text
+from pldp.mechanisms import Channel, epsilon_text
 from pldp.survey.question import Budgets, Entry, Question, Schema, ref, table_of
 from pldp.survey.reading import LONGEST_TEXT, check_distinct, fail, read_epsilon, read_fraction, read_table, read_text
 
 MOST_VALUES: Final = 1_000_000
+
+BUDGET_KEYS: Final = frozenset({"fractions", "unprotected", "budgets"})
+"""Keys of a question whose values are protected differently."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +62,13 @@ class LabelQuestion(Question):
         return cls(entry.name, entry.text, entry.levels, channels, values, budgets, stages=stages, **extras)
 
     @classmethod
+    def channels_of(cls, entry: Entry, values: tuple[str, ...]) -> tuple[Channel, ...]:
+        """Build the channel of each level of an entry, tracked or not."""
+        budgets = cls.read_budgets(entry, values)
+        stages = cls.read_stages(entry, len(values), budgets)
+        return tuple(each.channel for each in stages) or cls.read_channels(entry, len(values), budgets)
+
+    @classmethod
     def read_extras(cls, entry: Entry, size: int) -> dict[str, Any]:  # noqa: ARG003 - others have some
         """Read what only this kind has, as fields of the question."""
         return {}
@@ -86,6 +96,26 @@ class LabelQuestion(Question):
                 for level, budgets in zip(self.levels, self.budgets, strict=True)
             }
         return document
+
+    def source(self) -> dict[str, Any]:
+        """Return the table with the budgets of values as fractions of the level's ε: those of the dearest level."""
+        table = super().source()
+        if table.pop("budgets", None) is None:
+            return table
+        most = self.levels[-1].micro_epsilon
+        pairs = list(zip(self.values, self.budgets[-1], strict=True))
+        fractions = {value: str(Fraction(int(own), most)) for value, own in pairs if own < most}
+        return {**table, "fractions": fractions, "unprotected": [value for value, own in pairs if own == math.inf]}
+
+    @property
+    def proportional(self) -> bool:
+        """Whether every level gives each value the same part of its ε, up to rounding to whole micro-ε."""
+        most = self.levels[-1].micro_epsilon
+        return all(
+            own == top if top == math.inf else abs(own - top * level.micro_epsilon / most) <= 1
+            for level, budgets in zip(self.levels, self.budgets, strict=False)
+            for own, top in zip(budgets, self.budgets[-1], strict=True)
+        )
 
     def promises(self, level: int) -> Budgets:
         """Return the budget of each value where values are protected differently, else that of the answer."""
@@ -123,13 +153,26 @@ def read_labels(entry: Entry) -> tuple[str, ...]:
 def read_budgets(entry: Entry, values: tuple[str, ...]) -> tuple[Budgets, ...]:
     """Return a budget per value for each level, or nothing if all values share the level's ε."""
     table, key = entry.table, entry.key
-    present = sorted({"fractions", "unprotected", "budgets"} & table.keys())
+    present = sorted(BUDGET_KEYS & table.keys())
     if not present:
         return ()
     if "budgets" in present:
         if len(present) > 1:
             fail(key, "must give either budgets, or fractions and unprotected values", present)
         return _spelled_budgets(table["budgets"], f"{key}.budgets", values, entry.levels)
+    parts = read_parts(entry, values)
+    return tuple(
+        tuple(
+            math.inf if part is None else _part(level.micro_epsilon, part, f"{key}.fractions.{name}")
+            for name, part in zip(values, parts, strict=True)
+        )
+        for level in entry.levels
+    )
+
+
+def read_parts(entry: Entry, values: tuple[str, ...]) -> tuple[Fraction | None, ...]:
+    """Return the part of a level's ε that protects each value, exactly; `None` for one without protection."""
+    table, key = entry.table, entry.key
     fractions: dict[str, Fraction] = dict.fromkeys(values, Fraction(1))
     for name, part in read_table(table.get("fractions", {}), f"{key}.fractions", set(values)).items():
         fractions[name] = read_fraction(part, f"{key}.fractions.{name}")
@@ -141,13 +184,7 @@ def read_budgets(entry: Entry, values: tuple[str, ...]) -> tuple[Budgets, ...]:
         if name in table.get("fractions", {}):
             fail(f"{key}.unprotected", "must not name labels that have a fraction", name)
     free = set(unprotected)
-    return tuple(
-        tuple(
-            math.inf if name in free else _part(level.micro_epsilon, fractions[name], f"{key}.fractions.{name}")
-            for name in values
-        )
-        for level in entry.levels
-    )
+    return tuple(None if name in free else fractions[name] for name in values)
 
 
 def _part(micro: int, fraction: Fraction, key: str) -> int:

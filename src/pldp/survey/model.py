@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, CallError
-from pldp.mechanisms import Micro, PureChannel, level_leak, value_and_level_epsilon
+from pldp.mechanisms import CategoricalChannel, Micro, level_leak, value_and_level_epsilon
 from pldp.survey.question import Question, canonical
 from pldp.words import unknown
 
@@ -35,10 +35,12 @@ class Survey:
     questions: tuple[Question, ...]
     total_micro_epsilon: int | None = None  #: The most that one person may spend on this survey.
     ask: int | None = None  #: How many questions each person is asked, picked at random by the device; `None`: all.
-    level_channel: PureChannel | None = None  #: Perturbs the chosen level itself; `None`: reports show the level.
+    level_channel: CategoricalChannel | None = None  #: Perturbs the chosen level; `None`: reports show the level.
     level_micro_epsilon: int | None = None  #: The ε promised for that label, where it is set.
+    level_budgets: tuple[int, ...] = ()  #: The ε promised for the label of each level, where they differ.
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
+    remarks: tuple[str, ...] = field(default=(), compare=False)  #: What the reader chose where the file left it open.
     signer: str = field(default="", compare=False)  #: The public key that signed the file; empty: nobody.
     trusted: bool = field(default=False, compare=False)  #: Whether whoever read the file named that key before.
 
@@ -105,6 +107,11 @@ class Survey:
                 "mechanism": self.level_channel.mechanism,
                 "weights": dict(self.level_channel.weights()),
             }
+            if self.level_budgets:
+                document["hide_level"]["budgets"] = {
+                    level.name: epsilon_text(micro)
+                    for level, micro in zip(self.levels, self.level_budgets, strict=True)
+                }
             if self.leak_cap is not None:
                 document["hide_level"]["leak_cap"] = epsilon_text(self.leak_cap)
         if self.repeat != "once":

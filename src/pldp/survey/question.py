@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
-from pldp.budgets import Cost, Level, epsilon_text
+from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, SurveyError
 from pldp.mechanisms import ANSWER_BYTES, AUTO, Channel, Domain, Micro, build, family, read
 from pldp.survey.reading import LONGEST_TEXT, fail, naming, read_epsilon, read_per_level
@@ -19,8 +20,11 @@ from pldp.words import unknown
 if TYPE_CHECKING:
     from pldp.mechanisms import Stages
     from pldp.survey.hiding import Hiding
+    from pldp.survey.sharing import Form
 
 Budgets = tuple[Micro, ...]  #: Micro-ε of each value, `math.inf` for values without protection.
+
+MOST_WEIGHT: Final = 1_000_000  #: The largest weight of a question.
 
 Schema = Mapping[str, Any]  #: A part of the JSON Schema of survey files.
 
@@ -83,6 +87,8 @@ class Question(ABC):
     levels: tuple[Level, ...]
     channels: tuple[Channel, ...]
     stages: tuple[Stages, ...] = field(default=(), kw_only=True)
+    weight: float = field(default=1.0, kw_only=True, compare=False)
+    """How much its errors count where questions share a total: spent when a file is read, and for plans."""
 
     kind: ClassVar[str]
     """Name in survey files."""
@@ -101,6 +107,10 @@ class Question(ABC):
         "weights": table_of(
             "weights", "per level, the integers that define the channel; checked against the promised ε"
         ),
+        "weight": {
+            "description": "how much its errors count where questions share total_epsilon; 1 if not given",
+            "anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": MOST_WEIGHT}, {"type": "string"}],
+        },
         "permanent": one_or_each(
             "epsilon", "where answers are tracked: ε of an answer that never changes, for all levels or per level"
         ),
@@ -131,7 +141,7 @@ class Question(ABC):
         if entry.hiding is not None and len(set(mechanisms.values())) == 1 and not any(weights.values()):
             candidates = cls.hidden_candidates(entry, next(iter(mechanisms.values())), size, budgets)
             if candidates is not None:
-                return entry.hiding.choose(entry, candidates)
+                return entry.hiding.choose(entry, candidates, cls.planned_variance(entry, size), cls.tells_less(entry))
         channels = []
         for level, budget in zip(entry.levels, budgets, strict=True):
             where = f"{entry.key}, level {level.name}"
@@ -158,6 +168,16 @@ class Question(ABC):
     ) -> Iterator[tuple[Channel, ...]] | None:
         """Yield channels of one form, one per level, among which `hide_level` chooses; `None`: as where levels show."""
         return None
+
+    @classmethod
+    def planned_variance(cls, entry: Entry, size: int) -> Callable[[Channel], float]:  # noqa: ARG003 - others differ
+        """Return the error of a channel by which candidates are compared."""
+        return attrgetter("equal_variance")
+
+    @classmethod
+    def tells_less(cls, entry: Entry) -> str:  # noqa: ARG003 - others know something
+        """Say how a question would tell less about hidden levels, as the end of a sentence."""
+        return ""
 
     @classmethod
     def build_channel(cls, entry: Entry, mechanism: str, size: int, budget: Micro | Budgets) -> Channel:
@@ -199,9 +219,24 @@ class Question(ABC):
         return tuple(found)
 
     @classmethod
-    def cost(cls, table: Mapping[str, Any]) -> Cost | None:  # noqa: ARG003 - others have one
-        """Return the error by ε that decides its part of a total; `None` if it needs levels of its own."""
-        return None
+    def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:  # noqa: ARG003 - others have several
+        """Return the ways to build the question from a part of a total.
+
+        There are several where the file leaves the choice, and it may be made (`free`). Here there is one: the summed
+        variance of all shares, at equal shares.
+        """
+        from pldp.survey.sharing import Form  # noqa: PLC0415 - built surveys need none
+
+        def variances(levels: tuple[Level, ...]) -> list[float]:
+            channels = cls.read(entry._replace(levels=levels)).channels
+            return [channel.equal_variance * channel.size for channel in channels]
+
+        return (Form(variances),)
+
+    @classmethod
+    def dearest(cls, entry: Entry) -> int:
+        """Return in micro-ε what an answer costs at the level that costs most, from the table alone."""
+        return max(level.micro_epsilon for level in entry.levels)
 
     def __post_init__(self) -> None:
         """Refuse a channel that does not keep what is promised, however the question was made."""
@@ -235,9 +270,17 @@ class Question(ABC):
     def hideable(self) -> str | None:
         """Return why its levels cannot be hidden, and what to do instead; `None` if they can."""
 
+    def no_table(self) -> str | None:
+        """Return why it cannot be tabulated with other questions, and what to do instead; `None` if it can."""
+        return None
+
     def promises(self, level: int) -> Budgets:
         """Return in micro-ε what a level promises: the budget of each value, or one of the whole answer."""
         return (self.levels[level].micro_epsilon,)
+
+    def side_promises(self, level: int) -> tuple[tuple[Micro, Micro], ...]:  # noqa: ARG002 - sets have some
+        """Return for each label what is promised for its being in an answer and for its absence, where these differ."""
+        return ()
 
     def true_epsilons(self, level: int) -> Budgets:
         """Return what the channel really keeps, in the order of `promises`."""
@@ -282,6 +325,11 @@ class Question(ABC):
     def scale_identity(self) -> str:
         """A hash of what can be answered: another one needs another name."""
         return hash_of([self.kind, self.scale])
+
+    def source(self) -> dict[str, Any]:
+        """Return a table to build the question from anew, with other ε: no levels, channels or weights are in it."""
+        document = self.document()
+        return {key: document[key] for key in ("name", "text", "kind", *self.answers_document()) if key in document}
 
     def document(self) -> dict[str, Any]:
         """Return the question as plain data with everything spelled out."""

@@ -84,7 +84,8 @@ def read_levels(entry: object, key: str, survey_levels: tuple[Level, ...]) -> tu
     for name, epsilon in entry.items():
         check_known(name, f"{key}.{name}", known, "the survey's levels: ")
         levels.append(Level(name, read_epsilon(epsilon, f"{key}.{name}"), known[name].text))
-    return strictest_first(levels)
+    order = list(known)
+    return tuple(sorted(levels, key=lambda level: (level.micro_epsilon, order.index(level.name))))
 
 
 def strictest_first(levels: Collection[Level]) -> tuple[Level, ...]:

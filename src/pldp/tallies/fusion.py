@@ -1,12 +1,14 @@
 """Reports of several services about the same people, joined by a key that stays here.
 
-Each service asked the same number (or category) through a channel of its own. `fuse` joins their reports by a person
-key and counts how often each *tuple of outputs* came, −1 standing for "gave nothing to this service". The key joins and
-is dropped: a fused tally holds counts only. Tallies of different people add up.
+Each service asked the same thing (a label, a set of items or a number) through channels of its own. `fuse` joins their
+reports by a person key and counts how often each *tuple of outputs* came, −1 standing for "gave nothing there". A
+*source* is a service, or one level of a service whose reports show the level. The key joins and is dropped: a fused
+tally holds counts only. Tallies of different people add up.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pldp.errors import TallyError
-from pldp.mechanisms import Channel
+from pldp.mechanisms import MICRO, Channel, Micro
 from pldp.mechanisms.continuous import CONTINUOUS
 from pldp.records import Brief, Record
 from pldp.survey import Number
@@ -35,15 +37,66 @@ _COUNTED: Final = 1 << 26  # possible tuples up to which they are counted in a t
 _SORTED: Final = 1 << 62  # … and up to which they are numbered in 64 bits
 
 
+@dataclass(frozen=True, repr=False)
+class Asked(Brief):
+    """What all services asked: name and text of the question, the labels or items, or the unit and limits of a number.
+
+    `limits` are the bounds of a number as they are published; the grid of one that is asked for its mean reaches beyond
+    them.
+    """
+
+    name: str = "value"
+    text: str = ""
+    values: tuple[str, ...] = ()
+    unit: str = ""
+    limits: Bounds | None = None
+    mean_only: bool = False
+
+
+@dataclass(frozen=True, repr=False)
+class HiddenLevels(Brief):
+    """The channel of every level that people may have chosen, and that of the label which reports show instead."""
+
+    names: tuple[str, ...]
+    channels: tuple[Channel, ...]
+    label: Channel
+
+    @property
+    def micro_epsilon(self) -> Micro:
+        """ε of an answer at the level where it is largest: nobody sees which one a person chose."""
+        return max(channel.micro_epsilon for channel in self.channels)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Listed(Record):
+    """The distinct outputs that came, for channels whose outputs are too many to number: integers, or packed rows.
+
+    `labels` are what hidden levels show beside each.
+    """
+
+    outputs: npt.NDArray[Any]
+    labels: npt.NDArray[np.int64] | None = None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Service(Record):
-    """The reports of one service: a key and an output per person, all of them from one channel."""
+    """The reports of one service: a key and an output per person, from one channel or from one per level.
+
+    Outputs are integers, or rows of packed bits (bytes, or an array reports × bytes), as the channel makes them.
+    Missing ones are treated like impossible ones. `level` names the level of each report, or shows its label where
+    `label_channel` hides the level; `channels` then has the channel of each of the `levels`.
+    """
 
     name: str
     channel: Channel
     keys: Any = field(repr=False)  #: One per report, unique within the service: integers or text, NumPy or Arrow.
-    outputs: Any = field(repr=False)  #: One integer per report; missing ones are treated like impossible ones.
+    outputs: Any = field(repr=False)
     bounds: Bounds = (-1.0, 1.0)  #: Where the first and the last bucket end; all services must share them.
+    asked: Asked = Asked()
+    level: Any = field(default=None, repr=False)
+    levels: tuple[str, ...] = ()
+    channels: tuple[Channel, ...] = ()
+    label_channel: Channel | None = None
 
     @classmethod
     def of_table(cls, name: str, channel: Channel, table: pa.Table, *, bounds: Bounds = (-1.0, 1.0)) -> Service:
@@ -89,14 +142,36 @@ def require_stated(name: str, channel: Channel, column: str, found: Sequence[Any
         raise TallyError(f"service {name!r}: {column} must be the channel's, {known}, not {found[0]}")
 
 
-@dataclass(frozen=True, repr=False)
-class Source(Brief):
-    """What is known of a service after fusion: its name, its channel, how many reports counted and how many did not."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Source(Record):
+    """What is known of a service, or of one of its levels, after fusion: how many reports counted and how many did not.
+
+    Where outputs are `listed`, a cell is the place of an output in that list, otherwise the output itself. `service` is
+    the name of the service where this is one of its levels; `hidden` are the levels that its reports do not show.
+    """
 
     name: str
     channel: Channel
     reports: int
     skipped: Mapping[str, int] = field(default_factory=dict)
+    service: str = ""
+    listed: Listed | None = None
+    hidden: HiddenLevels | None = None
+
+    @property
+    def owner(self) -> str:
+        """Name of the service."""
+        return self.service or self.name
+
+    @property
+    def count(self) -> int:
+        """Number of possible cells."""
+        return self.channel.form.count if self.listed is None else len(self.listed.outputs)
+
+    @property
+    def micro_epsilon(self) -> Micro:
+        """What one of its reports costs a person."""
+        return self.channel.micro_epsilon if self.hidden is None else self.hidden.micro_epsilon
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,9 +180,10 @@ class Fused(Record):
 
     sources: tuple[Source, ...]
     bounds: Bounds  #: The numbers that the grid's ends stand for.
-    cells: CellArray  #: Distinct tuples, tuples × sources; `ABSENT` where people gave nothing to a service.
+    cells: CellArray  #: Distinct tuples, tuples × sources; `ABSENT` where people gave nothing to a source.
     counts: IntArray  #: Number of people of each tuple.
     mean_only: bool = False  #: Whether the numbers were asked for their mean only.
+    asked: Asked = Asked()
 
     @property
     def people(self) -> int:
@@ -122,12 +198,32 @@ class Fused(Record):
     @property
     def subsets(self) -> dict[tuple[str, ...], int]:
         """Number of people by the services that they gave to."""
-        flags = (self.cells != ABSENT) @ (1 << np.arange(len(self.sources)))
-        people = np.bincount(flags, weights=self.counts, minlength=1 << len(self.sources))
+        owners = list(dict.fromkeys(source.owner for source in self.sources))
+        place = np.array([owners.index(source.owner) for source in self.sources])
+        flags = (self.cells != ABSENT) @ (1 << place)
+        found, subset = np.unique(flags, return_inverse=True)
+        people = np.bincount(subset, weights=self.counts)
         return {
-            tuple(source.name for place, source in enumerate(self.sources) if subset >> place & 1): int(people[subset])
-            for subset in np.flatnonzero(people)
+            tuple(owner for place, owner in enumerate(owners) if flag >> place & 1): int(number)
+            for flag, number in zip(found.tolist(), people, strict=True)
         }
+
+    @property
+    def micro_epsilon(self) -> Micro:
+        """What the joined reports of one person cost at most: the sum of ε over the services that they gave to."""
+        prices = [source.micro_epsilon for source in self.sources]
+        given, finite = (
+            self.cells != ABSENT,
+            np.array([0 if math.isinf(price) else price for price in prices], np.int64),
+        )
+        if any(math.isinf(price) and column.any() for price, column in zip(prices, given.T, strict=True)):
+            return math.inf
+        return int((given @ finite).max(initial=0))
+
+    @property
+    def epsilon(self) -> float:
+        """The same as a float, for display."""
+        return self.micro_epsilon / MICRO
 
     def only(self, *names: str) -> Fused:
         """Return the tally of these services alone, without the people who gave to none of them."""
@@ -135,8 +231,7 @@ class Fused(Record):
         if len(places) != len(names):
             raise TallyError(f"services must be some of {', '.join(source.name for source in self.sources)}")
         sources = tuple(self.sources[place] for place in places)
-        channels = [source.channel for source in sources]
-        cells, counts = recount(self.cells[:, places], channels, self.counts)
+        cells, counts = recount(self.cells[:, places], [source.count for source in sources], self.counts)
         return replace(self, sources=sources, cells=cells, counts=counts)
 
     def thin(self, most: int) -> Fused:
@@ -148,15 +243,57 @@ class Fused(Record):
         if not isinstance(other, Fused):
             return NotImplemented
         names, others = ([(each.name, each.channel) for each in fused.sources] for fused in (self, other))
-        if self.bounds != other.bounds or names != others:
+        if self.bounds != other.bounds or names != others or self.asked != other.asked:
             raise TallyError("fused tallies to add must have the same services, channels and bounds, in one order")
-        sources = []
-        for ours, theirs in zip(self.sources, other.sources, strict=True):
+        sources, columns = [], []
+        pairs = zip(self.sources, other.sources, self.cells.T, other.cells.T, strict=True)
+        for ours, theirs, own, added in pairs:
             skipped = sorted((Counter(ours.skipped) + Counter(theirs.skipped)).items())
-            sources.append(replace(ours, reports=ours.reports + theirs.reports, skipped=dict(skipped)))
-        cells, counts = np.concatenate([self.cells, other.cells]), np.concatenate([self.counts, other.counts])
-        cells, counts = recount(cells, [source.channel for source in sources], counts)
+            listed, moved = merge_listed(ours.listed, theirs.listed)
+            reports = ours.reports + theirs.reports
+            sources.append(replace(ours, reports=reports, skipped=dict(skipped), listed=listed))
+            columns.append(np.concatenate([own, added if moved is None else np.append(moved, ABSENT)[added]]))
+        cells, counts = np.stack(columns, axis=1), np.concatenate([self.counts, other.counts])
+        cells, counts = recount(cells, [source.count for source in sources], counts)
         return replace(self, sources=tuple(sources), cells=cells, counts=counts)
+
+
+def merge_listed(ours: Listed | None, theirs: Listed | None) -> tuple[Listed | None, IntArray | None]:
+    """Return one list of outputs for two, and the place in it of each output of the second."""
+    if ours is None or theirs is None:
+        return ours, None
+    both = [np.concatenate([one, two]) for one, two in zip(_columns(ours), _columns(theirs), strict=True)]
+    merged, places = list_outputs(*both)
+    return merged, places[len(ours.outputs) :]
+
+
+def _columns(listed: Listed) -> list[npt.NDArray[Any]]:
+    return [listed.outputs] if listed.labels is None else [listed.outputs, listed.labels]
+
+
+def list_outputs(outputs: npt.NDArray[Any], labels: npt.NDArray[np.int64] | None = None) -> tuple[Listed, IntArray]:
+    """Return the distinct outputs (with their labels) in the order in which they came first, and the place of each."""
+    if outputs.ndim == 1:
+        words = [outputs.astype(np.int64)]
+    else:
+        width = -(-outputs.shape[1] // 8) * 8
+        padded = np.zeros((len(outputs), width), np.uint8)
+        padded[:, : outputs.shape[1]] = outputs
+        words = list(padded.view(np.int64).T)
+    places = np.zeros(len(outputs), np.int64)
+    first = np.zeros(min(1, len(outputs)), np.int64)
+    for word in [*words, *([] if labels is None else [labels])]:
+        number = _numbers(word)
+        places = number if not places.any() else _numbers(places * (int(number.max()) + 1) + number)
+    if len(places):
+        first = np.full(int(places.max()) + 1, len(places), np.int64)
+        first[places[::-1]] = np.arange(len(places))[::-1]
+    return Listed(outputs[first], None if labels is None else labels[first]), places
+
+
+def _numbers(words: npt.NDArray[np.int64]) -> IntArray:
+    """Number distinct words in the order in which they came first, by hashing."""
+    return np.asarray(pa.array(words).dictionary_encode().indices, np.int64)
 
 
 def fused_of(tally: Tally, question: str) -> Fused:
@@ -192,32 +329,44 @@ def fused_of(tally: Tally, question: str) -> Fused:
     return Fused(tuple(sources), bounds, table, np.concatenate(counts), mean_only=asked.for_mean)
 
 
-def recount(cells: CellArray, channels: Sequence[Channel], counts: IntArray) -> tuple[CellArray, IntArray]:
+def recount(cells: CellArray, sizes: Sequence[int], counts: IntArray) -> tuple[CellArray, IntArray]:
     """Count equal tuples together, in one fixed order, and leave out the people who gave nothing."""
-    return distinct(list(cells.T.astype(np.int64) + 1), channels, counts)
+    return distinct(list(cells.T.astype(np.int64) + 1), sizes, counts)
 
 
 def distinct(
-    columns: Sequence[npt.NDArray[Any]], channels: Sequence[Channel], counts: IntArray | None
+    columns: Sequence[npt.NDArray[Any]], sizes: Sequence[int], counts: IntArray | None
 ) -> tuple[CellArray, IntArray]:
-    """Return the distinct tuples in one fixed order, and how many people have each; columns hold output+1, or 0."""
-    here = np.any([column > 0 for column in columns], axis=0)
+    """Return the distinct tuples in one fixed order, and how many people have each.
+
+    Columns hold a cell + 1, or 0; `sizes` are the numbers of possible cells.
+    """
+    here = columns[0] > 0
+    for column in columns[1:]:
+        here |= column > 0
     if not len(here):
-        return np.zeros((0, len(channels)), np.int32), np.zeros(0, np.int64)
+        return np.zeros((0, len(sizes)), np.int32), np.zeros(0, np.int64)
     if not here.all():
         columns, counts = [column[here] for column in columns], counts if counts is None else counts[here]
-    radices = [channel.form.count + 1 for channel in channels]
+    radices = [size + 1 for size in sizes]
     code, reach = np.zeros(len(columns[0]), np.int64), 1
     for column, radix in zip(columns, radices, strict=True):
         if reach * radix > _SORTED:
             code = np.unique(code, return_inverse=True)[1]
             reach = int(code.max()) + 1
-        code, reach = code * radix + column, reach * radix
+        code *= radix
+        code += column
+        reach *= radix
     if reach == np.prod(radices, dtype=np.float64) and reach <= _COUNTED:
         totals = np.bincount(code, weights=counts, minlength=reach)
         found = np.flatnonzero(totals)
         digits = np.unravel_index(found, radices)
         return np.stack(digits, axis=1).astype(np.int32) - 1, totals[found].astype(np.int64)
+    if counts is None and reach == np.prod(radices, dtype=np.float64):
+        code.sort()  # a code tells its whole tuple, so nothing else needs to be kept in order
+        found = np.flatnonzero(np.diff(code, prepend=-1))
+        digits = np.unravel_index(code[found], radices)
+        return np.stack(digits, axis=1).astype(np.int32) - 1, np.diff(found, append=len(code))
     _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
     totals = np.bincount(inverse, weights=counts)
     return np.stack([column[first] for column in columns], axis=1).astype(np.int32) - 1, totals.astype(np.int64)

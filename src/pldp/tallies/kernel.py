@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,10 @@ from pldp.mechanisms.arrays import ByteArray, rows_of
 from pldp.reports import Rejection, Report, ReportRejected, read_report
 from pldp.reports.columns import BATCH_ROWS, Forms, parquet_files, read_row_groups, schema, to_batch
 from pldp.survey import SCHEMA, Question, Survey
-from pldp.tallies.counts import BitCounts, Counts, OutputCounts, Pair, PairCounts, pair_cells
+from pldp.tallies.counts import BitCounts, Counts, OutputCounts
 from pldp.tallies.frames import frame_table
 from pldp.tallies.tally import Cell, Tally
+from pldp.tallies.together import Pair, PairCell, TableCounts, table_cells
 from pldp.usage import require
 
 Reports = Any
@@ -59,7 +60,7 @@ def tally(
     patterns
         Keep whole rows of unary reports, which maximum likelihood needs (n·k/8 bytes at most).
     pairs
-        Names of two questions each, to be counted together for a two-way table.
+        Names of two or three questions each, of any kind, to be counted together for a table.
     progress
         Called with the number of rows read so far.
 
@@ -147,17 +148,42 @@ def tally_batch(survey: Survey, batch: pa.RecordBatch, *, patterns: bool = False
     accepted = reasons == _ACCEPTED
     for columns in read:
         counts |= columns.count(accepted, patterns=patterns)
-    together = {}
+    together: dict[PairCell, TableCounts] = {}
     if pairs:
         by_name = {columns.question.name: columns for columns in read}
-        for cell, channels in pair_cells(survey, pairs).items():
-            one, two = (by_name[name] for name, _ in cell)
-            rows = accepted & one.chose(cell[0][1]) & two.chose(cell[1][1])
-            outputs = (columns.outputs(channel, rows) for columns, channel in zip((one, two), channels, strict=True))
-            together[cell] = PairCounts.of_outputs(*channels, *outputs)
+        for cell, channels in table_cells(survey, pairs).items():
+            sides = [by_name[name] for name, _ in cell]
+            rows = accepted.copy()
+            for columns, (_, level) in zip(sides, cell, strict=True):
+                rows &= columns.chose(level)
+            outputs = [columns.outputs(channel, rows) for columns, channel in zip(sides, channels, strict=True)]
+            together[cell] = TableCounts.of_outputs(channels, outputs)
     tallied = np.bincount(reasons, minlength=256)
     rejections = {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
     return Tally(survey, counts, int(tallied[_ACCEPTED]), rejections, together)
+
+
+class BatchAnswers(NamedTuple):
+    """The answers of one batch to a question: the place of each row's level, −1 where there is no answer that counts.
+
+    `outputs` are integers (under 0), and packed rows by the number of their bytes.
+    """
+
+    level: npt.NDArray[np.int16]
+    outputs: dict[int, npt.NDArray[Any]]
+
+
+def read_answers(survey: Survey, batch: pa.RecordBatch) -> tuple[dict[str, BatchAnswers], dict[Rejection, int]]:
+    """Return the answers of the accepted reports of one batch, row by row, and how many were rejected for what."""
+    read, reasons = _checked(survey, batch)
+    accepted = reasons == _ACCEPTED
+    found = {}
+    for columns in read:
+        level = np.where(accepted, columns.level, np.int16(-1))
+        integers = {} if columns.output is None else {0: columns.output}
+        found[columns.question.name] = BatchAnswers(level, {**integers, **columns.rows})
+    tallied = np.bincount(reasons, minlength=256)
+    return found, {reason: int(tallied[code]) for code, reason in enumerate(_REASONS) if tallied[code]}
 
 
 def accepted_rows(survey: Survey, batch: pa.RecordBatch, question: str) -> dict[str, ByteArray]:

@@ -21,7 +21,8 @@ from pldp.records import Record
 from pldp.reports import Rejection
 from pldp.show import Table, panel
 from pldp.survey import Survey, loads
-from pldp.tallies.counts import Counts, Pair, PairCell, PairCounts, counts_from_arrays, no_counts, pair_cells
+from pldp.tallies.counts import Counts, counts_from_arrays, no_counts
+from pldp.tallies.together import Pair, PairCell, TableCounts, table_cells
 
 TALLY_SCHEMA: Final = 1
 
@@ -33,21 +34,21 @@ Cell = tuple[str, str]  # question and level (as the report shows it)
 class Tally(Record):
     """Counts per (question, level), the number of reports, and how many were rejected for which reason.
 
-    `pairs` holds counts of two questions together, where they were asked for.
+    `pairs` holds counts of two or three questions together, where they were asked for.
     """
 
     survey: Survey
     counts: Mapping[Cell, Counts]
     reports: int = 0
     rejections: Mapping[Rejection, int] = field(default_factory=dict)
-    pairs: Mapping[PairCell, PairCounts] = field(default_factory=dict)
+    pairs: Mapping[PairCell, TableCounts] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, survey: Survey, *, patterns: bool = False, pairs: Sequence[Pair] = ()) -> Tally:
         """Return a tally of no reports: what every other tally can be added to."""
         patterns = patterns or survey.level_channel is not None
         counts = {cell: no_counts(channel, patterns=patterns) for cell, channel in _cells(survey).items()}
-        together = {cell: PairCounts.none(*channels) for cell, channels in pair_cells(survey, pairs).items()}
+        together = {cell: TableCounts.none(*channels) for cell, channels in table_cells(survey, pairs).items()}
         return cls(survey, counts, pairs=together)
 
     @staticmethod
@@ -98,8 +99,8 @@ class Tally(Record):
 
     @property
     def paired(self) -> tuple[Pair, ...]:
-        """Pairs of questions that were counted together."""
-        return tuple(dict.fromkeys((first[0], second[0]) for first, second in self.pairs))
+        """Pairs and triples of questions that were counted together."""
+        return tuple(dict.fromkeys(tuple(name for name, _ in cell) for cell in self.pairs))
 
     @property
     def bare(self) -> tuple[Any, ...]:
@@ -128,7 +129,7 @@ class Tally(Record):
             "survey": self.survey.document,
             "reports": self.reports,
             "rejections": {reason.value: count for reason, count in self.rejections.items()},
-            "pairs": list(self.paired),
+            "pairs": [list(names) for names in self.paired],
         }
         arrays: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
         for prefix, held in (("", self.counts), ("pair", self.pairs)):
@@ -182,9 +183,9 @@ class Tally(Record):
             cell: counts_from_arrays(channel, _with_prefix(arrays, f"{index}."))
             for index, (cell, channel) in enumerate(_cells(survey).items())
         }
-        paired = pair_cells(survey, [(first, second) for first, second in header.get("pairs", ())])
+        paired = table_cells(survey, [tuple(names) for names in header.get("pairs", ())])
         pairs = {
-            cell: PairCounts.from_arrays(*channels, _with_prefix(arrays, f"pair{index}."))
+            cell: TableCounts.from_arrays(channels, _with_prefix(arrays, f"pair{index}."))
             for index, (cell, channels) in enumerate(paired.items())
         }
         rejections = {Rejection(reason): int(count) for reason, count in header["rejections"].items()}
@@ -212,7 +213,7 @@ def _with_prefix(arrays: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _merge_pairs(tallies: Sequence[Tally]) -> dict[PairCell, PairCounts]:
+def _merge_pairs(tallies: Sequence[Tally]) -> dict[PairCell, TableCounts]:
     """Add the counts of pairs that every tally with reports has."""
     filled = [tally for tally in tallies if tally.reports] or tallies
     cells = [cell for cell in filled[0].pairs if all(cell in tally.pairs for tally in filled)]

@@ -169,12 +169,14 @@ def watched(survey: Survey, step: int, pairs: Sequence[Pair] = ()) -> Iterator[t
             yield store, Adversary(survey, lambda path: call(app, "GET", path, token=token).body)
 
 
-def attack(step: int, *, before: int, uploads: int, withdrawals: int) -> tuple[Adversary, list[Found]]:
+def attack(
+    step: int, *, before: int, uploads: int, withdrawals: int, labels: int = 30
+) -> tuple[Adversary, list[Found]]:
     """Look after each of so many uploads and withdrawals, and once after those before; return what is true, too."""
-    labels = ",".join(f'"{number}"' for number in range(30))
-    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1,b=2}}\nquestions=[{{name="q",values=[{labels}],mechanism="krr"}}]')
+    values = ",".join(f'"{number}"' for number in range(labels))
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1,b=2}}\nquestions=[{{name="q",values=[{values}],mechanism="krr"}}]')
     chance = Random(1)  # noqa: S311 - the same reports every time
-    rows = [Packed(make_id(survey, number), bytes((1, chance.randrange(30)))) for number in range(before + uploads)]
+    rows = [Packed(make_id(survey, number), bytes((1, chance.randrange(labels)))) for number in range(before + uploads)]
     truth: list[Found] = []
     with watched(survey, step) as (store, spy):
         spy.look()

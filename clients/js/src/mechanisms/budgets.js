@@ -1,5 +1,5 @@
 /** Response and unary encoding with weights per value: apart from those without, which most surveys have. */
-import { microOfRatio } from "../epsilon.js";
+import { largest, largestOdds, microOfRatio } from "../epsilon.js";
 import { BIT_TOTAL } from "./bits.js";
 import { TOTAL, windowed } from "./draws.js";
 import { response } from "./response.js";
@@ -23,6 +23,8 @@ const separable = (gains, losses) => {
 	};
 };
 
+const paired = (ones, twos) => ones.map((one, place) => [one, twos[place]]);
+
 export const iprr = (sure, size, other) => {
 	const kept = other.reduce((left, weight) => left - weight, TOTAL);
 	sure(kept > 0n && kept < TOTAL && other.every((weight) => weight >= 0n));
@@ -33,7 +35,11 @@ export const iprr = (sure, size, other) => {
 		const drawn = BigInt(ends.filter((each) => each <= number).length);
 		return [drawn, value][Number(number < kept)];
 	};
-	return { ...response(size, pick), evidence, promised: evidence, rulesOut: (output) => !other[output] };
+	const levelOdds = (channel, same) => {
+		const truths = other.map((weight, value) => [weight + kept, channel.other[value] + (same ? channel.kept : 0n)]);
+		return [largestOdds([...truths, ...other.map((weight, value) => [weight, channel.other[value]])])];
+	};
+	return { ...response(size, pick), size, kept, other, levelOdds, evidence, promised: evidence, rulesOut: (output) => !other[output] };
 };
 
 export const aprr = (sure, size, other) => {
@@ -41,7 +47,27 @@ export const aprr = (sure, size, other) => {
 	const truth = other.map((weight) => TOTAL - (size - 1n) * weight);
 	const pick = (value, number) => windowed(1n, truth[value], other[value] || 1n)(value, number);
 	const evidence = separable(truth.map((weight) => [weight, 1n]), other.map((weight) => [1n, weight]));
-	return { ...response(size, pick), ...evidence, rulesOut: (_, value) => !other[value] };
+	const levelOdds = (channel, same) => {
+		if (same) return [largestOdds([...paired(truth, channel.truth), ...paired(other, channel.other)])];
+		return [largestOdds(truth.flatMap((weight, one) => channel.other.flatMap((rest, two) => (one === two ? [] : [[weight, rest]]))))];
+	};
+	return { ...response(size, pick), size, truth, other, levelOdds, ...evidence, rulesOut: (_, value) => !other[value] };
+};
+
+/** The larger ratio of a bit being 1 or 0. */
+const bit = (one, two) => largest([one, two, 1n], [BIT_TOTAL - one, BIT_TOTAL - two, 1n]);
+const over = ([n, d], [m, e]) => [n * e, d * m, 1n];
+
+/** Every bit tells as much as it can; those of the true values more than they would as bits of others. */
+const bitOdds = (own, channel, same) => {
+	const noise = own.other.map((weight, place) => bit(weight, channel.other[place]));
+	const more = (ones, twos) => ones.map((weight, place) => over(bit(weight, twos[place]), noise[place]));
+	if (same) return [...noise, largest(...more(own.truth, channel.truth))];
+	const [ones, twos] = [more(own.truth, channel.other), more(own.other, channel.truth)];
+	// The best two of each are enough: a value cannot be its own rival.
+	const best = (ratios) => [...ratios.keys()].sort((i, j) => Number(ratios[j][0] * ratios[i][1] - ratios[i][0] * ratios[j][1])).slice(0, 2);
+	const pairs = best(ones).flatMap((one) => best(twos).filter((two) => two !== one).map((two) => [one, two]));
+	return [...noise, largest(...pairs.map(([one, two]) => [ones[one][0] * twos[two][0], ones[one][1] * twos[two][1], 1n]))];
 };
 
 export const idue = (sure, size, truth, other) => {
@@ -49,7 +75,7 @@ export const idue = (sure, size, truth, other) => {
 	const gains = truth.map((weight, place) => [weight, other[place]]);
 	const losses = gains.map(([weight, rest]) => [BIT_TOTAL - rest, BIT_TOTAL - weight]);
 	const channel = unary(size, (place) => truth[place], (place) => Number(other[place]));
-	return { ...channel, ...separable(gains, losses) };
+	return { ...channel, size, truth, other, levelOdds: (...asked) => bitOdds({ truth, other }, ...asked), ...separable(gains, losses) };
 };
 
 export { aprr as prr };

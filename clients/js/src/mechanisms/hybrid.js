@@ -1,5 +1,5 @@
 /** A window up to `start`, rounding beyond it. */
-import { integers, promise, TOTAL, windowed } from "./draws.js";
+import { integers, promise, TOTAL, twoWeights, windowed } from "./draws.js";
 
 export const hm = (sure, size, width, inside, outside, first, step) => {
 	const start = width * inside + (size - 1n) * outside;
@@ -10,6 +10,7 @@ export const hm = (sure, size, width, inside, outside, first, step) => {
 		const rounded = windows + BigInt(number - start < first + step * value);
 		return [near(value, number), rounded][Number(number >= start)];
 	};
-	const promised = promise([inside, outside], [TOTAL - start - first, first]);
-	return { ...integers(windows + 2n, pick), width: Number(width), promised };
+	const parts = [[inside, outside], [TOTAL - start - first, first]];
+	const told = twoWeights("hybrid", ...parts);
+	return { ...integers(windows + 2n, pick), ...told, width: Number(width), promised: promise(...parts) };
 };

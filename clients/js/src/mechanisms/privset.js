@@ -1,6 +1,6 @@
 /** A report names some of the boxes and dummies, and is likelier if it meets the set, which dummies fill up. */
 import { littleEndian, toHex } from "../bytes.js";
-import { microOfRatio } from "../epsilon.js";
+import { largest, microOfRatio } from "../epsilon.js";
 import { bytesFor, holds } from "./bits.js";
 import { NOISE_BYTES, TOTAL } from "./draws.js";
 import { choose, placesOf, rankBytes, rankOf, ratio } from "./ranks.js";
@@ -18,6 +18,13 @@ export const privset = (sure, size, atMost, chosen, meets) => {
 	sure(TOTAL * meeting < meets * all && meets < TOTAL);
 	const form = { bits: Number(places), ones: Number(chosen), bytes: bytesFor(Number(places)) };
 	const promised = () => microOfRatio(meets * missing * SLACK[0], (TOTAL - meets) * meeting * SLACK[1]);
+
+	/** How likely is one subset that meets a set, and one that does not, up to what all levels have alike. */
+	const classes = [meets * missing, (TOTAL - meets) * meeting];
+	const levelOdds = ({ classes: others }, same) => {
+		const pairs = classes.flatMap((one, mine) => others.flatMap((two, theirs) => (same && mine !== theirs ? [] : [[one, two, 1n]])));
+		return same ? [largest(...pairs)] : [largest(...pairs), [...SLACK, 1n]];
+	};
 
 	/** The subset of a class with this rank: by the number of common members, then members, then others. */
 	const subsetOf = (members, others, rank, both) => {
@@ -45,6 +52,8 @@ export const privset = (sure, size, atMost, chosen, meets) => {
 	};
 	return {
 		form,
+		classes,
+		levelOdds,
 		promised,
 		whole: promised,
 		largestSet: Number(atMost),

@@ -8,6 +8,7 @@ const list = (sure, entry, size) =>
 const lists = (sure, entry) => sure(Array.isArray(entry)) && entry.map((each) => one(sure, each));
 
 const budgets = () => import("./budgets.js");
+const laplace = () => import("./laplace.js");
 const projective = () => import("./projective.js");
 const unary = () => import("./unary.js");
 const window = () => import("./window.js");
@@ -29,16 +30,14 @@ export const MECHANISMS = new Map([
 	["item_set", ["set", list, () => import("./sets.js"), "kept", "raised"]],
 	["boxes", ["set", one, () => import("./boxes.js"), "boxes", "other", "picks"]],
 	["privset", ["set", one, () => import("./privset.js"), "at_most", "chosen", "meets"]],
-	["laplace", ["number", one, () => import("./laplace.js"), "decay", "peak"]],
+	["laplace", ["number", one, laplace, "decay", "peak"]],
+	["laplace_wide", ["number", one, laplace, "beyond", "decay", "peak"]],
 	["sr", ["number", one, () => import("./rounding.js"), "first", "step"]],
 	["pm", ["number", one, window, "width", "inside", "outside"]],
 	["sw", ["number", one, window, "width", "inside", "outside"]],
 	["minimax", ["number", lists, () => import("./minimax.js"), "start", "stop", "inside", "value", "odds"]],
 	["hm", ["number", one, () => import("./hybrid.js"), "width", "inside", "outside", "first", "step"]],
 ]);
-
-/** The one that perturbs levels. */
-export const FOR_LEVELS = "krr";
 
 /** Load these; give what makes a channel that promises no more than the bounds: one for each value, or one for all. */
 export const loadMechanisms = async (names) => {

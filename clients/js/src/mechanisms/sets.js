@@ -1,7 +1,7 @@
 /** Any number of values, each a bit of its own. */
 import { BIT_TOTAL, bits, drawBits } from "./bits.js";
 import { chancesOf, promise } from "./draws.js";
-import { largest, microOfPowers } from "../epsilon.js";
+import { largest, microOfPowers, microOfRatio } from "../epsilon.js";
 
 export const item_set = (sure, size, kept, raised) => {
 	const total = BIT_TOTAL;
@@ -10,10 +10,24 @@ export const item_set = (sure, size, kept, raised) => {
 		const ticked = set.toString(2).padStart(Number(size), "0");
 		return drawBits(ticked.length, noise, (place) => Number([raised, kept][ticked.at(-1 - place)][place]));
 	};
+	/** Every bit, of a present item or an absent one, speaks as much as it can; items alike are counted. */
+	const levelOdds = (other, same) => {
+		const found = new Map();
+		kept.forEach((_, place) => {
+			const [own, others] = [kept, other.kept].map((weights, side) => [weights[place], [raised, other.raised][side][place]]);
+			const pairs = own.flatMap((one, mine) => others.flatMap((two, theirs) => (same && mine !== theirs ? [] : [[one, two]])));
+			const bit = pairs.flatMap(([one, two]) => [[one, two, 1n], [total - one, total - two, 1n]]);
+			const [more, less] = largest(...bit.filter(([weight]) => weight));
+			const key = `${more}/${less}`;
+			found.set(key, [more, less, 1n + (found.get(key)?.[2] ?? 0n)]);
+		});
+		return [...found.values()];
+	};
 	return {
 		...bits(size, 0, bitsOf),
 		kept,
 		raised,
+		levelOdds,
 		byItem: true,
 		largestSet: Number(size),
 		preface: "",
@@ -21,6 +35,7 @@ export const item_set = (sure, size, kept, raised) => {
 			const odds = kept.map((weight, place) => largest([weight, raised[place], 1n], [total - raised[place], total - weight, 1n]));
 			return odds.every(([, less]) => less) ? microOfPowers(odds) : Infinity;
 		},
+		sides: (place) => [[kept[place], raised[place]], [total - raised[place], total - kept[place]]].map((ratio) => microOfRatio(...ratio)),
 		promised: (place) => promise([kept[place], raised[place]], [total - raised[place], total - kept[place]])(),
 		chances: (place) => chancesOf(total, kept[place], raised[place])(),
 	};

@@ -1,5 +1,5 @@
 /** A report names some of the values that are protected alike, made from the truth or from noise: see pldp.mechanisms.subset. */
-import { microOfRatio } from "../epsilon.js";
+import { largestOdds, microOfRatio } from "../epsilon.js";
 import { bytesFor, holds } from "./bits.js";
 import { NOISE_BYTES, TOTAL } from "./draws.js";
 import { below, number, pack } from "./subset.js";
@@ -15,12 +15,16 @@ const homesOf = (chosen, other) => {
 	});
 };
 
+/** What sets are possible: which values stand together, and how many of them make a set; single values are one tier. */
+const tiersOf = (homes) =>
+	[...new Set(homes.map(({ places, taken }) => (taken === 1 ? "1" : `${taken}: ${places}`)))].sort();
+
 export const subset_items = (sure, size, chosen, other) => {
 	const [count, kept] = [Number(size), other.reduce((left, weight) => left - weight, TOTAL)];
 	sure(size <= 2n ** 20n && kept > 0n && kept < TOTAL && other.every((weight) => weight >= 0n));
 	const homes = homesOf(chosen, other);
 	sure(homes.every(({ places, taken, noise }) => taken === 1 || (taken > 1 && taken < places.length && noise)));
-	const form = { bits: count, bytes: bytesFor(count) };
+	const form = { bits: count, bytes: bytesFor(count), tiers: tiersOf(homes) };
 	const most = homes.reduce((largest, { taken }) => Math.max(largest, taken), 1);
 	const truth = Number(kept);
 	let end = truth;
@@ -57,6 +61,14 @@ export const subset_items = (sure, size, chosen, other) => {
 		says: (label) => `has ${label} among the ticked boxes`,
 		supports: (output, value) => holds(form, output, value),
 		evidence,
+		kept,
+		noises: homes.map(({ noise }) => noise),
+		levelOdds: (channel, same) => {
+			const truths = homes.map(({ noise }, value) => [noise + kept, channel.noises[value] + (same ? channel.kept : 0n)]);
+			const slack = homes.reduce((most, { places, taken }) => Math.max(most, places.length * (taken - 1)), 0);
+			const odds = largestOdds([...truths, ...homes.map(({ noise }, value) => [noise, channel.noises[value]])]);
+			return [odds, [TOTAL + 4n * BigInt(slack), TOTAL, 1n]];
+		},
 		promised: evidence,
 		pair: (one, two) => Math.max(evidence(one), evidence(two)),
 		worst: () => evidence(strongest),

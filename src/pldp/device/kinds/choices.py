@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from pldp.device.wording import MOST_LINES, of_hundred, times, with_rest
 from pldp.errors import AnswerError
-from pldp.mechanisms import MICRO, epsilon_text
+from pldp.mechanisms import MICRO, Micro, epsilon_text
 from pldp.survey import Choices
 
 
@@ -57,6 +57,13 @@ def _chances(question: Choices, level: int, item: int) -> str:
 
 
 def _odds(question: Choices, level: int, item: int) -> str:
+    if question.sides:
+        ticked, unticked = map(_side, question.channels[level].item_evidence(item))
+        return f"a report with the tick speaks for it {ticked}, one without it against it {unticked}"
     micro = question.channels[level].promised(item)
     odds = "" if micro == math.inf else f"odds change at most {math.exp(micro / MICRO):.3g} times, "
     return f"{odds}ε = {epsilon_text(micro)}"
+
+
+def _side(micro: Micro) -> str:
+    return "without a limit" if micro == math.inf else f"at most {times(micro)}"

@@ -1,11 +1,12 @@
 """How each kind of question is estimated: the one registry of this stage."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from pldp.estimates.kinds import choice, choices, number
 from pldp.estimates.options import Options
 from pldp.estimates.result import Result
+from pldp.estimates.tables import Side
 from pldp.tallies import Tally
 
 
@@ -22,6 +23,9 @@ class EstimateKind(Protocol):
 
     def estimate(self, tally: Tally, question: Any, options: Options) -> Result:
         """Return the result of a question of this kind."""
+
+    def side(self, tally: Tally, question: Any, options: Options, edges: Sequence[float] | None) -> Side:
+        """Return what a question of this kind brings to a table; `edges` are those of a number's ranges."""
 
 
 BY_KIND: Final[Mapping[str, EstimateKind]] = {"choice": choice, "choices": choices, "number": number}

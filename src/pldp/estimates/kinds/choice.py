@@ -1,15 +1,19 @@
 """A choice of one label: the share of each value."""
 
+from collections.abc import Sequence
 from typing import Final, cast
 
+from pldp.errors import EstimateError
 from pldp.estimates.margins import correct_shares
 from pldp.estimates.options import SHARE_METHODS, SHARED, Options, ShareMethod
 from pldp.estimates.result import Result
 from pldp.estimates.shares.frequencies import frequencies
+from pldp.estimates.tables import LabelAxis, Margin, PlainSide, Side, refuse_ranges
+from pldp.mechanisms.arrays import label_arrays
 from pldp.survey import Choice
 from pldp.tallies import Tally
 
-OPTIONS: Final = (*SHARED, "method", "known")
+OPTIONS: Final = (*SHARED, "method", "known", "mix")
 
 METHODS: Final = SHARE_METHODS
 
@@ -17,6 +21,8 @@ METHODS: Final = SHARE_METHODS
 def estimate(tally: Tally, question: Choice, options: Options) -> Result:
     """Return the shares of the values, corrected to a known margin if there is one."""
     if options.known is not None:
+        if options.mix is not None:
+            raise EstimateError("mix and known do not go together: shares of hidden levels are not corrected")
         return correct_shares(
             tally,
             question.name,
@@ -32,5 +38,22 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
         method=cast("ShareMethod | None", options.method),
         pool=options.pool,
         target=options.target,
+        mix=options.mix,
         progress=None if progress is None else lambda steps, _: progress(steps),
     )
+
+
+def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: its labels."""
+    refuse_ranges(question.name, question.kind, edges)
+    own = frequencies(tally, question.name, pool=options.pool, target=options.target)
+    margin = Margin(
+        question=question.name,
+        values=own.values,
+        shares=own.shares,
+        possible=own.consistent(),
+        reports=own.reports,
+        notes=own.notes,
+        homogeneity=own.homogeneity,
+    )
+    return PlainSide(margin, [LabelAxis(label_arrays(channel)) for channel in question.channels])

@@ -1,21 +1,25 @@
 """A choice of several labels: the share of people who have each item, and the frequent sets."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from pldp.estimates import notes
 from pldp.estimates.notes import uncertain_items, untold_items
 from pldp.estimates.options import SHARED, Options
-from pldp.estimates.result import GroupReports, Interval, PersonWeights, Result, make_rows
+from pldp.estimates.result import GroupReports, LevelShare, PersonWeights, Result, make_rows
 from pldp.estimates.sets.groups import ItemGroups
+from pldp.estimates.sets.hidden import HiddenGroups
 from pldp.estimates.sets.itemsets import Itemsets, Rule, search_sets
-from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports
-from pldp.mechanisms.arrays import FloatArray
+from pldp.estimates.sets.supports import HOPELESS, baskets_of, item_supports, put_together
+from pldp.estimates.tables import ItemAxis, Margin, PlainSide, Side, possible_shares, refuse_ranges
+from pldp.mechanisms.arrays import FloatArray, arrays
 from pldp.survey import Choices
 from pldp.tallies import Tally
 
-OPTIONS: Final = (*SHARED, "min_support", "largest")
+OPTIONS: Final = (*SHARED, "min_support", "largest", "mix")
 
 METHODS: Final = ()
 
@@ -24,7 +28,7 @@ METHODS: Final = ()
 class Sets(Result):
     """The unbiased `support` of every single item of `values`, and the frequent `sets` with theirs.
 
-    `weights` are those of each level in the support of every item (levels × items).
+    `weights` are those of each level in the support of every item (levels × items), none where levels are hidden.
     """
 
     kind: ClassVar[str] = "choices"
@@ -44,8 +48,15 @@ class Sets(Result):
         """The supports of the items."""
         return self.support
 
-    def person_weights(self) -> PersonWeights:
-        """Return the weight of each person in the support of every item."""
+    @property
+    def fitted(self) -> bool:
+        """Whether the supports rest on a fitted mix of levels."""
+        return bool(self.levels)
+
+    def person_weights(self) -> PersonWeights | None:
+        """Return the weight of each person in the support of every item; hidden levels leave it unknown."""
+        if not self.groups:
+            return None
         people = np.array([group.reports for group in self.groups])
         return PersonWeights(people, self.weights / people[:, None])
 
@@ -54,8 +65,7 @@ class Sets(Result):
         return self.sets.rules(min_confidence)
 
     def _extras(self, confidence: float) -> dict[str, Any]:
-        found, reach = self.sets, self.reach(confidence) * self.sets.standard_error
-        around = Interval(found.support - reach, found.support + reach)
+        found, around = self.sets, self.sets.around(self.reach(confidence))
         rows = [row._asdict() for row in make_rows(found.sets, found.support, found.standard_error, around)]
         return {
             "sets": [{"items": row.pop("label"), **row} for row in rows],
@@ -68,37 +78,98 @@ class Sets(Result):
 
 def estimate(tally: Tally, question: Choices, options: Options) -> Result:
     """Return the supports of all items and the frequent sets."""
-    baskets, items = baskets_of(tally, question.name)
-    together = ItemGroups.of(baskets, len(items), options.pool, options.target)
-    found = item_supports(together, items)
-    frequent = search_sets(together, items, options.min_support, options.largest)
+    baskets, items = baskets_of(tally, question.name, mix=options.mix)
+    together = put_together(baskets, len(items), options.pool, options.target)
+    if isinstance(together, HiddenGroups):
+        return _hidden(question, together, options)
     together_by_precision = options.pool == "precision" and len(together.groups) > 1
-    worst = float(found.standard_error.max())
     weights = together.weights(np.arange(len(items))[:, None])
     levels = [level.name for level in question.levels if tally.counts[question.name, level.name].reports]
+    return _sets(
+        question,
+        together,
+        options,
+        assumption_free=estimate(tally, question, replace(options, pool="size")) if together_by_precision else None,
+        method=f"unbiased, pooled by {options.pool}",
+        weights=weights,
+        groups=tuple(  # the weight of a level is its mean weight in the supports of the items
+            GroupReports(name, own.channel.mechanism, own.channel.epsilon, own.reports, weight)
+            for name, own, weight in zip(levels, together.groups, weights.mean(axis=1).tolist(), strict=True)
+        ),
+    )
+
+
+def _sets(question: Choices, together: ItemGroups, options: Options, **about: Any) -> Sets:
+    """Return supports and frequent sets of reports that were put together, with what only the caller knows."""
+    items, further = question.values, about.pop("notes", ())
+    found = item_supports(together, items)
+    frequent = search_sets(together, items, options.min_support, options.largest)
+    worst = float(found.standard_error.max())
     return Sets(
         question=question.name,
         text=question.text,
         values=tuple(items),
         support=found.support,
         standard_error=found.standard_error,
+        rare=found.rare,
         sets=frequent,
-        assumption_free=estimate(tally, question, replace(options, pool="size")) if together_by_precision else None,
         reports=found.reports,
-        method=f"unbiased, pooled by {options.pool}",
         target=found.target,
-        weights=weights,
-        groups=tuple(  # the weight of a level is its mean weight in the supports of the items
-            GroupReports(name, own.channel.mechanism, own.channel.epsilon, own.reports, weight)
-            for name, own, weight in zip(levels, together.groups, weights.mean(axis=1).tolist(), strict=True)
-        ),
         homogeneity=found.homogeneity,
         assumptions=found.assumptions,
         notes=(
             *frequent.notes,
+            *further,
             *((untold_items([items[place] for place in together.untold]),) if together.untold else ()),
             *((uncertain_items(worst),) if worst > HOPELESS else ()),
         ),
         manipulation=found.manipulation,
         confidence=options.confidence,
+        **about,
     )
+
+
+def _hidden(question: Choices, together: HiddenGroups, options: Options) -> Sets:
+    """Return the same where levels are hidden, and beside it what holds whatever the choice of a level depends on."""
+    mix, free = together.mix, together.free()
+    chosen = zip(question.levels, question.channels, mix.shares.tolist(), strict=True)
+    about: dict[str, Any] = {
+        "levels": tuple(LevelShare(level.name, own.mechanism, own.epsilon, share) for level, own, share in chosen),
+        "weights": np.zeros((0, len(question.values))),
+    }
+    singles = np.arange(len(question.values))[:, None]
+    worst = float(free.expected_error(singles).max())
+    beside = None
+    if worst <= HOPELESS:
+        method = "unbiased, hidden levels and items free to depend on each other"
+        beside = _sets(question, free, options, method=method, **about)
+    return _sets(
+        question,
+        together,
+        options,
+        method="approximately unbiased, hidden levels, labels pooled by precision",
+        assumption_free=beside,
+        notes=(
+            *together.notes(),
+            *notes.weak_test(together.dependence),
+            *(() if beside else (notes.no_free_shares(worst),)),
+        ),
+        **about,
+    )
+
+
+def side(tally: Tally, question: Choices, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: its items."""
+    refuse_ranges(question.name, question.kind, edges)
+    own = estimate(tally, question, replace(options, largest=1))
+    margin = Margin(
+        question=question.name,
+        values=question.values,
+        shares=own.estimates,
+        possible=possible_shares(own.estimates),
+        reports=own.reports,
+        exclusive=False,
+        notes=own.notes,
+        homogeneity=own.homogeneity,
+    )
+    return PlainSide(margin, [ItemAxis(arrays(channel)) for channel in question.channels])

@@ -1,6 +1,7 @@
 """A number: its mean, quantiles and density, or its mean alone."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -14,11 +15,13 @@ from pldp.estimates.notes import (
     CURVE_UNFINISHED,
     HEAPED,
     MEAN_ONLY,
+    QUANTILES_OF_POPULATION,
     levels_disagree,
     levels_untested,
 )
 from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density, pool_densities
 from pldp.estimates.numbers.dependence import untested_groups
+from pldp.estimates.numbers.hidden_estimate import estimate_hidden
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.options import SHARED, Options
@@ -31,11 +34,12 @@ from pldp.estimates.result import (
     check_confidence,
     normal_reach,
 )
-from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
+from pldp.estimates.tables import Margin, NumberSide, Ranges, Side
+from pldp.mechanisms.arrays import FloatArray, arrays, piecewise_arrays
 from pldp.survey import Number
 from pldp.tallies import Fused, Tally, fused_of
 
-OPTIONS: Final = (*SHARED, "method")
+OPTIONS: Final = (*SHARED, "method", "mix")
 
 METHODS: Final = {
     "weights": "unbiased, pooled by {pool}",
@@ -84,8 +88,8 @@ class _OfNumber(Result):
 
     @property
     def fitted(self) -> bool:
-        """Whether the mean is that of a fitted density."""
-        return self.mean.method == "fitted"
+        """Whether the mean is that of a fitted density, or rests on a fitted mix of hidden levels."""
+        return self.mean.method == "fitted" or bool(self.levels)
 
     def lead(self, confidence: float | None = None) -> None:
         """Mean and quantiles are not compared."""
@@ -238,6 +242,8 @@ class NumberResult(_OfNumber):
 
 def estimate(tally: Tally, question: Number, options: Options) -> Result:
     """Return the mean, and quantiles and density unless only the mean was asked for."""
+    if tally.survey.level_channel is not None:
+        return _hidden(tally, question, options)
     fused = fused_of(tally, question.name)
     method = cast("MeanMethod", options.method or "weights")
     found = mean(fused, method=method, target=options.target, pool=options.pool)
@@ -252,27 +258,45 @@ def estimate(tally: Tally, question: Number, options: Options) -> Result:
     shared["homogeneity"] = tested = fitted.homogeneity
     shared["notes"] = (*levels_disagree(tested, options.pool), *levels_untested(untested_groups(fused)))
     if len(fused.sources) == 1:
-        return _with_curve(shared, fitted, Profile(fused))
-    apart = _pooled_by_size(fused, fitted), Profile(fused, apart=True)
+        return with_curve(shared, fitted, Profile(fused))
+    apart = pool_by_size(fused, fitted), Profile(fused, apart=True)
     if options.pool == "size":
-        return _with_curve(shared, *apart)
-    beside = _with_curve(_of_mean(fused, question, found.by_size or found, "size"), *apart)
+        return with_curve(shared, *apart)
+    beside = with_curve(_of_mean(fused, question, found.by_size or found, "size"), *apart)
     if tested is not None and tested.rejected:
         shared["notes"] += (CURVE_POOLS,)
     shared["assumptions"] += (CURVE_ASSUMES,)
-    return _with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
+    return with_curve(shared | {"assumption_free": beside}, fitted, Profile(fused))
 
 
-def _with_curve(shared: dict[str, Any], fitted: Density, profile: Profile) -> NumberResult:
+def _hidden(tally: Tally, question: Number, options: Options) -> Result:
+    """Return the same where levels are hidden."""
+    found = estimate_hidden(tally, question, options)
+    if found.curves is None:
+        free = MeanResult(**found.free)
+        return MeanResult(**found.shared | {"assumption_free": free, "notes": (*found.shared["notes"], MEAN_ONLY)})
+    curves = found.curves
+    beside = with_curve(found.free, curves.free, Profile(curves.reports, apart=True))
+    return with_curve(found.shared | {"assumption_free": beside}, curves.fitted, Profile(curves.reports))
+
+
+def with_curve(
+    shared: dict[str, Any], fitted: Density, profile: Profile, made: type[NumberResult] = NumberResult
+) -> NumberResult:
     """Return the result with quantiles from this curve, whose intervals come from the profile."""
-    notes = {CONSERVATIVE: True, HEAPED: fitted.roughness, CURVE_UNFINISHED: not fitted.converged}
+    notes = {
+        CONSERVATIVE: True,
+        QUANTILES_OF_POPULATION: shared["target"] == "respondents",
+        HEAPED: fitted.roughness,
+        CURVE_UNFINISHED: not fitted.converged,
+    }
     quantiles = np.array([fitted.quantile(share, ONE_ERROR)[1:] for share in QUANTILES])
     errors = np.array([*shared["standard_error"], *(np.diff(quantiles)[:, 0] / 2)])
     noted = shared["notes"] + tuple(note for note, holds in notes.items() if holds)
-    return NumberResult(**shared | {"notes": noted, "standard_error": errors}, density=fitted, profile=profile)
+    return made(**shared | {"notes": noted, "standard_error": errors}, density=fitted, profile=profile)
 
 
-def _pooled_by_size(fused: Fused, fitted: Density) -> Density:
+def pool_by_size(fused: Fused, fitted: Density) -> Density:
     """Return the curves of the levels, added up; that of all people stands in for a level of too few."""
     parts = [fused.only(source.name) for source in fused.sources]
     curves = [density(part, splines=_SPLINES) if part.people >= FEWEST else fitted for part in parts]
@@ -319,3 +343,13 @@ def _moves(fused: Fused, weights: FloatArray) -> float:
     reports = np.array([source.reports for source in fused.sources])
     reach = np.array([np.ptp(piecewise_arrays(source.channel).unbiased()) for source in fused.sources])
     return float((weights / reports * reach).max()) * (fused.bounds[1] - fused.bounds[0]) / 2
+
+
+def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
+    """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
+    own = estimate(tally, question, replace(options, method=None))
+    if not isinstance(own, NumberResult):
+        raise EstimateError(NO_DENSITY)
+    ranges = Ranges.of(question.name, own.density, edges)
+    margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), own.reports)
+    return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges)

@@ -27,7 +27,7 @@ from pldp.errors import EstimateError
 from pldp.estimates.notes import services_disagree
 from pldp.estimates.numbers.dependence import distribution_test
 from pldp.estimates.numbers.fusion import FusedLikelihood, em
-from pldp.estimates.numbers.log_density import DensityProgress, LogDensity
+from pldp.estimates.numbers.log_density import DensityProgress, Likelihood, LogDensity
 from pldp.estimates.picture import plot_density
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, normal_reach
 from pldp.mechanisms.arrays import FloatArray
@@ -244,7 +244,7 @@ def density(
 
 
 def fit_density(
-    fused: Fused | FusedLikelihood, *, splines: int | None = None, progress: DensityProgress | None = None
+    fused: Fused | Likelihood, *, splines: int | None = None, progress: DensityProgress | None = None
 ) -> Density:
     """Return the density without testing whether everybody has the same."""
     if isinstance(fused, Fused) and fused.mean_only:
@@ -253,8 +253,23 @@ def fit_density(
         raise EstimateError(f"a density needs at least {FEWEST} people, not {fused.people}")
     if splines is not None and splines < 4:
         raise EstimateError(f"splines must be at least 4, not {splines}")
-    model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
+    model = FusedLikelihood(fused) if isinstance(fused, Fused) else fused
     return _Search(model, progress).run(splines)
+
+
+def sum_densities(model: Likelihood, start: FloatArray, splines: int) -> Density:
+    """Return the distribution of all copies of a model together, each of which has a smooth curve of its own.
+
+    A logarithm of the sum moves by the copies' parts in it: d log f = Σ_c f_c/f · d log f_c.
+    """
+    search = _Search(model, None, start)
+    search.run(splines)
+    found = search.best
+    shares = found.shares.reshape(model.copies, -1)
+    total = shares.sum(axis=0)
+    parts = (shares / total).ravel()[:, None] * found.error_root
+    root = parts.reshape(model.copies, len(total), -1).sum(axis=0)
+    return replace(search.result(found), shares=total, _error_root=root)
 
 
 def pool_densities(parts: Sequence[Density], weights: FloatArray) -> Density:
@@ -285,9 +300,9 @@ def pool_densities(parts: Sequence[Density], weights: FloatArray) -> Density:
 class _Search:
     """The fits that are tried, and the choice among them."""
 
-    def __init__(self, model: FusedLikelihood, progress: DensityProgress | None) -> None:
+    def __init__(self, model: Likelihood, progress: DensityProgress | None, start: FloatArray | None = None) -> None:
         self.model, self.progress = model, progress
-        self.start = em(model.sampled, smoothing=True, most_steps=_START_STEPS).shares
+        self.start = em(model.sampled, smoothing=True, most_steps=_START_STEPS).shares if start is None else start
         self.smooth: list[LogDensity] = []
         self.rough: list[LogDensity] = []
         self.steps = 0
@@ -296,26 +311,27 @@ class _Search:
         """Try so many splines, or all that may be best, and return the best density."""
         if splines is not None:
             self._try_smooth(splines)
-            return self._result(self._best)
+            return self.result(self.best)
         most = max(4, self.model.size // 2)
         tried = [number for number in SPLINES if number <= most] or [most]
         few = [number for number in tried if number <= _ALWAYS]
         for number in few:
             self._try_smooth(number)
-        for fit in self._best.roughened(self.start):
+        for fit in self.best.roughened(self.start):
             self.steps = fit.climb(self.steps, self.progress)
             if not fit.given_up:
                 self.rough.append(fit)
         rough = max(self.rough, key=_evidence, default=None)
-        if rough is not None and rough.evidence > self._best.evidence + _DOUBT:
-            return self._result(rough, self._result(self._best))
+        if rough is not None and rough.evidence > self.best.evidence + _DOUBT:
+            return self.result(rough, self.result(self.best))
         for number in tried[len(few) :]:
-            if self._best.splines == self.smooth[-1].splines:
+            if self.best.splines == self.smooth[-1].splines:
                 self._try_smooth(number)
-        return self._result(self._best)
+        return self.result(self.best)
 
     @property
-    def _best(self) -> LogDensity:
+    def best(self) -> LogDensity:
+        """The most likely smooth fit."""
         return max(self.smooth, key=_evidence)
 
     def _try_smooth(self, splines: int) -> None:
@@ -325,7 +341,8 @@ class _Search:
             self.steps = fit.climb(self.steps, self.progress)
             self.smooth.append(fit)
 
-    def _result(self, fit: LogDensity, smooth: Density | None = None) -> Density:
+    def result(self, fit: LogDensity, smooth: Density | None = None) -> Density:
+        """Return the density of a fit."""
         return Density(
             self.model.bounds,
             fit.shares,
@@ -338,6 +355,6 @@ class _Search:
             max(map(_evidence, self.rough), default=None),
             fit.converged,
             self.steps,
-            self._best.error_root,
+            self.best.error_root,
             smooth,
         )

@@ -129,7 +129,7 @@ def untested_groups(fused: Fused) -> list[str]:
 def _groups(fused: Fused, shares: FloatArray) -> Iterator[_Group]:
     """Yield the groups that can be tested: people who gave to the same services."""
     services = [_moments(source.channel, shares) for source in fused.sources]
-    values = _values(fused.size)
+    values = moment_values(fused.size)
     around = values - shares @ values
     spread = around.T @ (shares[:, None] * around)
     flags = (fused.cells != ABSENT) @ (1 << np.arange(len(services)))
@@ -155,8 +155,8 @@ def _groups(fused: Fused, shares: FloatArray) -> Iterator[_Group]:
 def _moments(channel: Channel, shares: FloatArray) -> _Moments:
     """Return what a channel says about the moments of this population."""
     table, known = moment_weights(channel)
-    values = _values(channel.size) * known
-    chance = _forward(piecewise_arrays(channel).pieces(), shares)
+    values = moment_values(channel.size) * known
+    chance = piecewise_arrays(channel).pieces().forward(shares)
     squares, fourth = chance @ table**2, chance @ table**4
     noise = table.T @ (chance[:, None] * table) - values.T @ (shares[:, None] * values)
     precision = np.where(known, 1 / np.maximum(np.diag(noise), _BIAS), 0.0)
@@ -167,20 +167,25 @@ def _moments(channel: Channel, shares: FloatArray) -> _Moments:
 @lru_cache(maxsize=64)
 def moment_weights(channel: Channel) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return W of a channel, outputs × moments, and for which moments it is unbiased; other columns are 0."""
-    pieces, size = piecewise_arrays(channel).pieces(), channel.size
-    root = np.sqrt(np.maximum(_forward(pieces, np.full(size, 1 / size)), np.finfo(float).tiny))
+    return piece_moments(piecewise_arrays(channel).pieces(), MOMENTS)
+
+
+def piece_moments(pieces: Pieces, moments: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Return the same of pieces, for so many moments."""
+    size = pieces.patterns.shape[1]
+    root = np.sqrt(np.maximum(pieces.forward(np.full(size, 1 / size)), np.finfo(float).tiny))
     if len(pieces.patterns) > _FEW_PATTERNS:
         system = aslinearoperator(pieces.table()[:-1].T / root)
     else:
         system = LinearOperator(
             (size, len(root)),
             matvec=lambda numbers: pieces.expectation(numbers.ravel() / root),
-            rmatvec=lambda numbers: _forward(pieces, numbers.ravel()) / root,
+            rmatvec=lambda numbers: pieces.forward(numbers.ravel()) / root,
             dtype=np.float64,
         )
-    table, known = np.zeros((len(root), MOMENTS)), np.zeros(MOMENTS, np.bool_)
+    table, known = np.zeros((len(root), moments)), np.zeros(moments, np.bool_)
     # On n values, polynomials from degree n on are combinations of those below.
-    for degree, wanted in enumerate(_values(size).T[: size - 1]):
+    for degree, wanted in enumerate(moment_values(size).T[: min(moments, size - 1)]):
         scaled = lsmr(system, wanted, atol=_ACCURATE, btol=_ACCURATE, conlim=0, maxiter=_MOST_STEPS)[0]
         bias = np.abs(pieces.expectation(scaled / root) - wanted).max()
         known[degree] = bias <= _BIAS * np.sqrt(1 + scaled @ scaled)
@@ -188,15 +193,6 @@ def moment_weights(channel: Channel) -> tuple[FloatArray, npt.NDArray[np.bool_]]
     return table, known
 
 
-def _values(size: int) -> FloatArray:
+def moment_values(size: int) -> FloatArray:
     """Return P_1 … of every value, values × moments."""
     return np.asarray(legvander(centres(size), MOMENTS)[:, 1:])
-
-
-def _forward(pieces: Pieces, shares: FloatArray) -> FloatArray:
-    """Return Σ_t Q(y|t) f_t of every output y."""
-    sums = np.zeros((len(pieces.patterns), len(shares) + 1))
-    np.cumsum(pieces.patterns * shares, axis=1, out=sums[:, 1:])
-    pattern, start, stop = pieces.pattern[:-1], pieces.start[:-1], pieces.stop[:-1]
-    inside = sums[pattern, stop] - sums[pattern, start]
-    return np.asarray(pieces.base[:-1] * (sums[pattern, -1] + pieces.lift[:-1] * inside))

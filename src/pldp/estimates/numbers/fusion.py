@@ -25,8 +25,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 
 from pldp.errors import EstimateError
+from pldp.estimates.numbers.log_density import Likelihood
+from pldp.estimates.numbers.sources import source_pieces
 from pldp.estimates.solver.likelihood import Fit, FitProgress, Product, maximise, minus_log, ratio
-from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces, piecewise_arrays
+from pldp.mechanisms.arrays import LARGEST_PATTERNS, FloatArray, Pieces
 from pldp.tallies import Fused
 
 _CELLS_AT_ONCE: Final = 1 << 17
@@ -34,7 +36,7 @@ _CELLS_AT_ONCE: Final = 1 << 17
 _FEW_PATTERNS: Final = 64
 _FEW_BUCKETS: Final = 2048
 _FEW_COLUMNS: Final = 32
-"""Up to these numbers the matrix of second derivatives is built, and from so many columns on it pays."""
+"""Up to these numbers second derivatives are summed over the tuples first, and from so many columns on it pays."""
 
 _UNSEEN: Final = 1e-14
 """Eigenvalues of the information, relative to the largest, that are rounding errors."""
@@ -60,10 +62,11 @@ class FusedLikelihood:
     def __init__(self, fused: Fused) -> None:
         self.fused = fused
         self.size = fused.size
+        self.copies = 1
         self.bounds = fused.bounds
         self.blocks = (slice(0, self.size),)
         self.people = self.reports = fused.people
-        rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
+        rows = [source_pieces(fused, place) for place in range(len(fused.sources))]
         group, self.patterns = _patterns(fused, rows)
         # Tuples with one pattern stand together: their prefix sums stay in the processor's cache.
         self.order = np.argsort(group, kind="stable") if len(self.patterns) > 64 else np.arange(len(group))
@@ -87,10 +90,16 @@ class FusedLikelihood:
     def information(self, shares: FloatArray, columns: FloatArray) -> FloatArray:
         """Return Jᵀ diag(w/(L·f)²) J with J = L·columns: the observed information per person along the columns."""
         cells = self.cells(shares)
-        if self._few and columns.shape[1] > _FEW_COLUMNS:
-            return np.asarray(columns.T @ self._curvature_matrix(self.weights / cells**2) @ columns)
-        moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
-        return np.asarray(moved @ moved.T)
+        if not self._few:
+            moved = np.array([self.forward(column) for column in columns.T]) * (np.sqrt(self.weights) / cells)
+            return np.asarray(moved @ moved.T)
+        prefix = np.zeros((len(self.patterns), self.size + 1, columns.shape[1]))
+        np.cumsum(self.patterns[:, :, None] * columns, axis=1, out=prefix[:, 1:])
+        sums = prefix.reshape(-1, columns.shape[1])
+        if columns.shape[1] > _FEW_COLUMNS:
+            return np.asarray(sums.T @ (self._curvature_of_prefixes(self.weights / cells**2) @ sums))
+        moved = (self._matrix @ sums) * (np.sqrt(self.weights) / cells)[:, None]
+        return np.asarray(moved.T @ moved)
 
     def information_root(self, shares: FloatArray) -> FloatArray | None:
         """Return R with RᵀR the observed information of the shares, per person; none where the matrix is too large."""
@@ -128,16 +137,20 @@ class FusedLikelihood:
         return len(self.patterns) <= _FEW_PATTERNS and self.size <= _FEW_BUCKETS
 
     def _curvature_matrix(self, scale: FloatArray) -> FloatArray:
-        """Lᵀ diag(scale) L: Aᵀ diag(scale) A has few entries per tuple; two cumulative sums lead to the buckets."""
-        scaled = self._matrix.copy()
-        scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
-        ends = self._transposed @ scaled
+        """Lᵀ diag(scale) L: two cumulative sums lead from prefix sums to the buckets."""
+        ends = self._curvature_of_prefixes(scale)
         total = np.zeros((self.size, self.size))
         for place, pattern in enumerate(self.patterns):
             block = slice(place * (self.size + 1) + 1, (place + 1) * (self.size + 1))
             sums = ends[block, block].toarray()[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
             total += sums * np.outer(pattern, pattern)
         return total
+
+    def _curvature_of_prefixes(self, scale: FloatArray) -> csr_array:
+        """Aᵀ diag(scale) A, which has few entries per tuple."""
+        scaled = self._matrix.copy()
+        scaled.data *= np.repeat(scale, np.diff(scaled.indptr))
+        return self._transposed @ scaled
 
     def hessian(self, point: FloatArray) -> FloatArray | None:  # noqa: ARG002 - the solver's interface
         """The solver's conjugate gradients suit this matrix: it is positive and may be large."""
@@ -227,7 +240,7 @@ def likelihood_fit(fused: Fused | FusedLikelihood, *, progress: FitProgress | No
 
 
 def em(
-    fused: Fused | FusedLikelihood, *, smoothing: bool, most_steps: int = 10_000, progress: FitProgress | None = None
+    fused: Fused | Likelihood, *, smoothing: bool, most_steps: int = 10_000, progress: FitProgress | None = None
 ) -> Fit:
     """Run EM from equal shares until the log-likelihood changes by less than a thousandth.
 
@@ -237,7 +250,7 @@ def em(
     Reference: Li, Wang, Lopuhaä-Zwakenberg, Li, Škorić, "Estimating Numerical Distributions under Local Differential
     Privacy" (2020).
     """
-    model = fused if isinstance(fused, FusedLikelihood) else FusedLikelihood(fused)
+    model = FusedLikelihood(fused) if isinstance(fused, Fused) else fused
     shares, steps, converged = model.uniform, 0, False
     scores, remaining = model.scores(shares), np.inf
     while steps < most_steps and not converged:

@@ -31,14 +31,13 @@ import math
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import block_diag, cho_factor, cho_solve
 from scipy.optimize import minimize, minimize_scalar
 
-from pldp.estimates.numbers.fusion import FusedLikelihood
 from pldp.mechanisms.arrays import FloatArray
 
 _DEGREE: Final = 3
@@ -91,20 +90,51 @@ def spline_basis(size: int, splines: int) -> FloatArray:
     return np.asarray(BSpline.design_matrix(places, knots, _DEGREE).toarray())
 
 
+class Likelihood(Protocol):
+    """What a fit needs of reports: the likelihood of the shares of the buckets, or of several copies of them.
+
+    `copies` are end to end: shares of people of several sorts, each with a curve of its own, that sum to 1 together.
+    """
+
+    size: int
+    copies: int
+    people: int
+    bounds: tuple[float, float]
+
+    def objective(self, point: FloatArray) -> float:
+        """Minus the log-likelihood per person, up to a constant of the data."""
+
+    def scores(self, point: FloatArray) -> FloatArray:
+        """Mean likelihood ratio of each bucket."""
+
+    def information(self, shares: FloatArray, columns: FloatArray) -> FloatArray:
+        """Return the observed information per person along the columns."""
+
+    def information_root(self, shares: FloatArray) -> FloatArray | None:
+        """Return R with RᵀR the observed information of the shares, per person; none where it is too large."""
+
+    @property
+    def sampled(self) -> Likelihood:
+        """The likelihood of a sample of the reports, or of all."""
+
+    @property
+    def uniform(self) -> FloatArray:
+        """Equal shares."""
+
+
 class LogDensity:
     """One number of splines, with or without roughness: the climb to the best β (`curve`), r (`rough`), λ and v."""
 
-    def __init__(
-        self, model: FusedLikelihood, splines: int, order: int, start: FloatArray, like: LogDensity | None
-    ) -> None:
+    def __init__(self, model: Likelihood, splines: int, order: int, start: FloatArray, like: LogDensity | None) -> None:
         """Start at these shares; or at those of another fit of this order, and about as smooth as that."""
         self.model, self.splines, self.order = model, splines, order
-        self.basis = spline_basis(model.size, splines)
-        differences = self._differences(start)
+        splines_of_one = spline_basis(model.size // model.copies, splines)
+        self.basis: FloatArray = block_diag(*[splines_of_one] * model.copies)
+        differences = block_diag(*map(self._differences, start.reshape(model.copies, -1)))
         self.penalty: FloatArray = differences.T @ differences
-        self.rank = splines - order
+        self.rank = len(differences)
         # The logarithm of the product of the penalty's eigenvalues, and of normal priors of its free directions.
-        self.log_penalty = float(np.linalg.slogdet(differences @ differences.T)[1]) - order * np.log(
+        self.log_penalty = float(np.linalg.slogdet(differences @ differences.T)[1]) - model.copies * order * np.log(
             2 * np.pi * splines
         )
         logs = np.log(np.maximum(start if like is None else like.shares, 1e-4 / model.size))
@@ -122,10 +152,11 @@ class LogDensity:
 
     def _differences(self, start: FloatArray) -> FloatArray:
         """D: differences of β, weighted by the fourth root of the density of these shares (1 if all are equal)."""
-        places = np.minimum(np.arange(self.model.size) * self.splines // self.model.size, self.splines - 1)
+        size = len(start)
+        places = np.minimum(np.arange(size) * self.splines // size, self.splines - 1)
         density = np.bincount(places, start, self.splines) / np.maximum(np.bincount(places, minlength=self.splines), 1)
         plain = np.diff(np.eye(self.splines), self.order, axis=0)
-        here = (plain != 0) @ density * self.model.size / (self.order + 1)
+        here = (plain != 0) @ density * size / (start.sum() * (self.order + 1))
         return np.asarray(np.maximum(here, _EMPTY)[:, None] ** 0.25 * plain)
 
     def roughened(self, start: FloatArray) -> list[LogDensity]:
@@ -217,7 +248,7 @@ class LogDensity:
         return False, gain
 
     def _pull(self) -> FloatArray:
-        return self.smoothness * self.penalty + _WEAKEST * np.eye(self.splines)
+        return self.smoothness * self.penalty + _WEAKEST * np.eye(len(self.penalty))
 
     def doubt(self, smoothness: float, variance: float) -> float:
         """Minus the logarithm of the prior of λ and v."""
@@ -288,7 +319,7 @@ class _Quadratic:
             self._aim_curve = fit.basis.T @ self._aim
         self.along: FloatArray = self.directions @ fit.basis
         # Directions that reports say nothing about get a curvature of their own.
-        self._floor: FloatArray = 1.0 + _WEAKEST * np.eye(fit.splines)
+        self._floor: FloatArray = 1.0 + _WEAKEST * np.eye(len(fit.penalty))
 
     def _bent(self, change: FloatArray) -> FloatArray:
         """H times a change of η."""

@@ -34,10 +34,11 @@ from pldp.estimates.notes import (
 from pldp.estimates.numbers.density import NO_DENSITY, Density, density, fit_density
 from pldp.estimates.numbers.fusion import FusedLikelihood, centres
 from pldp.estimates.numbers.log_density import spline_basis
+from pldp.estimates.numbers.sources import power_mean, source_numbers, source_pieces
 from pldp.estimates.options import Pool, Target, check_pooling, one_of
 from pldp.estimates.power import noticed
 from pldp.estimates.result import CONFIDENCE, Homogeneity, Note, Row, normal_reach
-from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
+from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 from pldp.tallies import ABSENT, Fused
 
@@ -167,17 +168,17 @@ class _Tables:
     def __init__(self, fused: Fused, fitted: Density | None) -> None:
         self.fused, self.fitted = fused, fitted
         self.names = [source.name for source in fused.sources]
-        self.numbers = [piecewise_arrays(source.channel).unbiased() for source in fused.sources]
-        rows = [piecewise_arrays(source.channel).pieces() for source in fused.sources]
+        self.numbers = [source_numbers(fused, place) for place in range(len(fused.sources))]
         middle = centres(fused.size)
-        self.by_value = np.array([row.expectation(z**2) - middle**2 for row, z in zip(rows, self.numbers, strict=True)])
+        self.by_value = np.array([power_mean(fused, place, z, 2) for place, z in enumerate(self.numbers)]) - middle**2
         self.variances: FloatArray
         if fused.mean_only:
-            fourth = np.array([row.expectation(z**4) for row, z in zip(rows, self.numbers, strict=True)])
+            fourth = np.array([power_mean(fused, place, z, 4) for place, z in enumerate(self.numbers)])
             self.variances, self.spread = self._two_moments(middle, fourth)
             return
         if fitted is None:
             # Services with many patterns (Laplace) are left out if there are others: weights need no exact population.
+            rows = [source_pieces(fused, place) for place in range(len(self.names))]
             few = [name for name, row in zip(self.names, rows, strict=True) if len(row.patterns) <= _FEW_PATTERNS]
             simplest = fused.only(*few) if 0 < len(few) < len(rows) else fused
             fitted = fit_density(simplest.thin(_POPULATION_TUPLES), splines=_SPLINES)

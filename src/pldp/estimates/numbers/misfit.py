@@ -8,18 +8,25 @@ bounds what is still to gain, and the search stops at a certified gap.
 K = Σ_levels Qᵀ diag(n/p) Q is never built: its rows are made when a bucket is first used, by prefix sums (`Pieces`). A
 hundred of them are enough for all intervals of a result, whatever the number of buckets.
 
+Reports may depend on something else that is not known exactly: p = Qf + Nδ, with a few numbers δ that are free. Then
+
+    X²(f) = min over δ of X²(f, δ),     K = QᵀΩQ − QᵀΩN (NᵀΩN)⁻¹ NᵀΩQ,     Ω = diag(n/p),
+
+and b in the same way: no histogram fits worse than with the best δ. So hidden levels come in (`numbers.hidden`).
+
 Reference: Lawson, Hanson, "Solving Least Squares Problems" (1974).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from pldp.estimates.numbers.fusion import em
 from pldp.mechanisms.arrays import FloatArray, Pieces, piecewise_arrays
@@ -48,47 +55,97 @@ class Histogram(NamedTuple):
     value: float
 
 
-class Misfit:
-    """X² of one histogram, or with `apart` of one per level, end to end in one array."""
+class Counted(Protocol):
+    """Reports whose outputs have the chances Qf: how many, the share of each output, and n/p, which fits set."""
 
-    def __init__(self, fused: Fused, *, apart: bool) -> None:
-        self.size = fused.size
-        parts = [fused.only(source.name) for source in fused.sources] if apart else [fused]
+    reports: float
+    shares: FloatArray
+    scale: FloatArray
+
+    def forward(self, shares: FloatArray) -> FloatArray:
+        """Return Qf."""
+
+    def backward(self, numbers: FloatArray) -> FloatArray:
+        """Return Qᵀ·numbers."""
+
+    def column(self, place: int) -> FloatArray:
+        """Return Q(·|place)."""
+
+    def unknown(self, shares: FloatArray) -> FloatArray | None:
+        """Return N at these shares, outputs × numbers δ; `None` where nothing else is unknown."""
+
+
+class Part(NamedTuple):
+    """A histogram: the share of all people that it is of, the reports that depend on it, and a smooth first fit.
+
+    It may hold several copies of the buckets, end to end, of people who are not told apart.
+    """
+
+    weight: float
+    counted: Sequence[Counted]
+    pilot: FloatArray
+
+
+class Misfit:
+    """X² of one histogram, or of several, end to end in one array; `size` is the number of buckets."""
+
+    def __init__(self, size: int, parts: Sequence[Part]) -> None:
+        self.size = size
         self.count = len(parts)
-        self.weights = np.array([part.people for part in parts]) / fused.people
+        self.weights = np.array([part.weight for part in parts])
         self.steps = 0
-        self._levels = [list(_levels(part)) for part in parts]
-        self._group = np.repeat(np.arange(self.count), self.size)
+        pilots = np.array([part.pilot for part in parts])
+        self._places = pilots.shape[1]
+        self._levels = [part.counted for part in parts]
+        self._group = np.repeat(np.arange(self.count), self._places)
         self._rows: dict[int, FloatArray] = {}
-        pilots = np.array([em(part, smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts])
         self._weigh(pilots)
-        tops = np.arange(self.count) * self.size + pilots.argmax(axis=1)
+        tops = np.arange(self.count) * self._places + pilots.argmax(axis=1)
         self.best, _ = self._minimise(Histogram(tops, np.ones(self.count), math.inf))
         # The smooth fit is too low at spikes, and so is the variance that it gives to counts there: fit once more.
         self._weigh((1 - _SMOOTH_PART) * self.fill(self.best) + _SMOOTH_PART * pilots)
         self.best, _ = self._minimise(self.best)
         self._last = self.best
 
+    @classmethod
+    def of(cls, fused: Fused, *, apart: bool) -> Misfit:
+        """Return that of one histogram of everybody, or with `apart` of one per source."""
+        parts = [fused.only(source.name) for source in fused.sources] if apart else [fused]
+        pilots = [em(part, smoothing=True, most_steps=_PILOT_STEPS).shares for part in parts]
+        return cls(
+            fused.size,
+            [
+                Part(part.people / fused.people, list(_levels(part)), pilot)
+                for part, pilot in zip(parts, pilots, strict=True)
+            ],
+        )
+
     def _weigh(self, pilots: FloatArray) -> None:
         """Give every count the variance that it has under these histograms."""
         self._rows.clear()
+        self._taken: list[FloatArray] = []
         linear = []
         for levels, pilot in zip(self._levels, pilots, strict=True):
             for level in levels:
                 level.scale = level.reports / level.forward(pilot)
-            linear.append(sum((level.backward(level.scale * level.shares) for level in levels), np.zeros(self.size)))
+            start = np.zeros(self._places)
+            own = sum((level.backward(level.scale * level.shares) for level in levels), start)
+            taken, along = _unknown(levels, pilot)
+            self._taken.append(taken)
+            linear.append(own - taken @ along)
         self._linear = np.concatenate(linear)
 
     def fill(self, histogram: Histogram) -> FloatArray:
-        """Return the shares of all buckets, a row per histogram."""
-        shares = np.zeros(self.count * self.size)
+        """Return the shares of all places, a row per histogram."""
+        shares = np.zeros(self.count * self._places)
         shares[histogram.places] = histogram.shares
-        return shares.reshape(self.count, self.size)
+        return shares.reshape(self.count, -1)
 
     @cached_property
     def cumulative(self) -> FloatArray:
         """Share of all people below each edge in the histogram that fits best."""
-        return np.concatenate([[0.0], np.cumsum(self.weights @ self.fill(self.best))])
+        shares = (self.weights @ self.fill(self.best)).reshape(-1, self.size).sum(axis=0)
+        return np.concatenate([[0.0], np.cumsum(shares)])
 
     def share(self, inside: Flags) -> float:
         """Return the share of all people in these buckets in the histogram that fits best."""
@@ -108,8 +165,8 @@ class Misfit:
         return max(0.0, more - gap), max(0.0, more + _GAP)
 
     def _counted(self, inside: Flags) -> FloatArray:
-        """Return how much each bucket adds to the share of people in these: the weight of its level, or 0."""
-        return np.asarray(np.outer(self.weights, inside).ravel())
+        """Return how much each place adds to the share of people in these buckets: the weight of its level, or 0."""
+        return np.asarray(np.outer(self.weights, np.tile(inside, self._places // self.size)).ravel())
 
     def _moved(self, counted: FloatArray, share: float) -> Histogram:
         """Return the last histogram, some of its people moved to where they hurt least so that the share is right."""
@@ -120,19 +177,20 @@ class Misfit:
         slope = 2 * (shares[self._last.places] @ self._matrix(self._last.places) - self._linear)
         wanted = np.where((counted > 0) == more, slope, np.inf).reshape(self.count, -1)
         shares *= 1 - step
-        shares[np.arange(self.count) * self.size + wanted.argmin(axis=1)] += step
+        shares[np.arange(self.count) * self._places + wanted.argmin(axis=1)] += step
         places = np.flatnonzero(shares > 0)
         return Histogram(places, shares[places], math.inf)
 
     def _matrix(self, places: Places) -> FloatArray:
-        """Return the rows of K of these buckets."""
+        """Return the rows of K of these places."""
         for place in places.tolist():
             if place not in self._rows:
-                which, bucket = divmod(place, self.size)
-                row = np.zeros((self.count, self.size))
+                which, own = divmod(place, self._places)
+                row = np.zeros((self.count, self._places))
                 for level in self._levels[which]:
-                    row[which] += level.backward(level.scale * level.column(bucket))
-                row[which, bucket] *= 1 + _RIDGE
+                    row[which] += level.backward(level.scale * level.column(own))
+                row[which, own] *= 1 + _RIDGE
+                row[which] -= self._taken[which] @ self._taken[which][own]
                 self._rows[place] = row.ravel()
         return np.array([self._rows[place] for place in places.tolist()])
 
@@ -151,7 +209,7 @@ class Misfit:
         for _ in range(_MOST_STEPS):
             self.steps += 1
             rows = self._matrix(places)
-            target, multipliers = _solve(rows[:, places], self._linear[places], rules[:, places], right)
+            target, multipliers = self._solve(rows[:, places], places, rules[:, places], right)
             if (target <= 0).any():
                 places, shares = _towards(places, shares, target)
                 continue
@@ -163,6 +221,29 @@ class Misfit:
                 break
             places, shares = np.append(places, entering), np.append(shares, 0.0)
         return Histogram(places, shares, value), max(gap, 0.0)
+
+    def _solve(
+        self, matrix: FloatArray, places: Places, rules: FloatArray, right: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Minimise fᵀKf − 2bᵀf where rules·f = right; return f and the multipliers of the rules.
+
+        K has a block per histogram, and only the share binds them together: f = K⁻¹(b + rulesᵀ·multipliers), block by
+        block. Where few reports cannot tell some of these buckets apart, the whole system is solved at once.
+        """
+        linear, given = self._linear[places], np.column_stack([self._linear[places], rules.T])
+        inverted, which = np.empty_like(given), self._group[places]
+        try:
+            for number in range(self.count):
+                own = np.flatnonzero(which == number)
+                inverted[own] = cho_solve(cho_factor(matrix[np.ix_(own, own)], check_finite=False), given[own])
+            multipliers = np.asarray(
+                np.linalg.solve(rules @ inverted[:, 1:], right - rules @ inverted[:, 0]), np.float64
+            )
+        except np.linalg.LinAlgError:
+            return _solve(matrix, linear, rules, right)
+        found = np.asarray(inverted @ np.append(1.0, multipliers), np.float64)
+        exact = np.abs(rules @ found - right).max() <= _SAME
+        return (found, np.asarray(multipliers, float)) if exact else _solve(matrix, linear, rules, right)
 
     def _least(self, slope: FloatArray, counted: FloatArray | None, share: float) -> float:
         """Return the least slopeᵀf of all histograms, or of those with this share.
@@ -181,40 +262,70 @@ class Misfit:
         return float((cheapest.sum(axis=1) + multipliers * share).max())
 
 
-class _Level:
-    """The reports of one level, and its channel Q."""
+class Reported(Protocol):
+    """Reports that make their own misfit."""
 
-    def __init__(self, pieces: Pieces, counts: FloatArray) -> None:
+    @property
+    def size(self) -> int:
+        """Number of buckets."""
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The numbers that the grid's ends stand for."""
+
+    def misfit(self, *, apart: bool) -> Misfit:
+        """Return the misfit of one histogram, or with `apart` of one per level."""
+
+
+class LevelCounts:
+    """The outputs of one channel, how often each came, and of how many reports (their own number by default)."""
+
+    def __init__(self, pieces: Pieces, counts: FloatArray, reports: float | None = None) -> None:
         self.pieces = pieces
-        self.reports = counts.sum()
-        self.shares = counts / self.reports
+        self.reports = float(counts.sum() if reports is None else reports)
+        self.shares: FloatArray = counts / self.reports
         self.scale: FloatArray = np.ones(len(counts))
 
     def forward(self, shares: FloatArray) -> FloatArray:
         """Return Qf."""
-        each = self.pieces
-        prefix = np.cumsum(each.patterns * shares, axis=1)
-        prefix = np.concatenate([np.zeros((len(prefix), 1)), prefix], axis=1)
-        inside = prefix[each.pattern, each.stop] - prefix[each.pattern, each.start]
-        return np.asarray(each.base * (prefix[each.pattern, -1] + each.lift * inside))[:-1]
+        return self.pieces.forward(shares)
 
     def backward(self, numbers: FloatArray) -> FloatArray:
         """Return Qᵀ·numbers."""
         return self.pieces.expectation(numbers)
 
-    def column(self, bucket: int) -> FloatArray:
-        """Return Q(·|bucket)."""
-        each = self.pieces
-        inside = (each.start <= bucket) & (bucket < each.stop)
-        return np.asarray(each.base * each.patterns[each.pattern, bucket] * (1 + each.lift * inside))[:-1]
+    def column(self, place: int) -> FloatArray:
+        """Return Q(·|place)."""
+        return self.pieces.column(place)
+
+    def unknown(self, shares: FloatArray) -> FloatArray | None:
+        """Nothing else is unknown."""
+        del shares
+        return None
 
 
-def _levels(fused: Fused) -> Iterator[_Level]:
+def _levels(fused: Fused) -> Iterator[LevelCounts]:
     for place, source in enumerate(fused.sources):
         gave = fused.cells[:, place] != ABSENT
         counts = np.zeros(source.channel.form.count)
         counts[fused.cells[gave, place]] = fused.counts[gave]
-        yield _Level(piecewise_arrays(source.channel).pieces(), counts)
+        yield LevelCounts(piecewise_arrays(source.channel).pieces(), counts)
+
+
+def _unknown(levels: Sequence[Counted], pilot: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what free numbers δ take from K and b: T with TTᵀ taken from K, and u with Tu taken from b."""
+    tables = [level.unknown(pilot) for level in levels]
+    pairs = [(level, table) for level, table in zip(levels, tables, strict=True) if table is not None]
+    if not pairs or not pairs[0][1].size:
+        return np.zeros((len(pilot), 0)), np.zeros(0)
+    count = pairs[0][1].shape[1]
+    inner, along, outer = np.zeros((count, count)), np.zeros(count), np.zeros((count, len(pilot)))
+    for level, table in pairs:
+        inner += table.T @ (level.scale[:, None] * table)
+        along += table.T @ (level.scale * level.shares)
+        outer += np.array([level.backward(level.scale * column) for column in table.T])
+    root = np.linalg.cholesky(inner)
+    return solve_triangular(root, outer, lower=True).T, solve_triangular(root, along, lower=True)
 
 
 def _solve(
@@ -232,7 +343,7 @@ def _solve(
     try:
         found = np.linalg.solve(system, wanted)
     except np.linalg.LinAlgError:  # few reports cannot tell some of these buckets apart: any of their shares will do
-        found = np.linalg.lstsq(system, wanted)[0]
+        found = np.linalg.lstsq(system, wanted, rcond=None)[0]
     return found[:count], unit * found[count:]
 
 

@@ -14,7 +14,7 @@ some histogram that fits has so many people below it; these hypotheses are neste
 ends.
 
 The same with one histogram per level, and Σ_levels n_level/n · f_level(S) = c, assumes nothing about who chose which
-level (`apart`).
+level (`apart`). Where levels are hidden, X² and both sorts of histograms come from `numbers.hidden`.
 
 **The limit.** Without f ≥ 0, T would be χ² with one degree of freedom. Beside a spike it is larger: the histogram that
 fits best follows the noise to one side of the spike only, and no simple law is known (the "Burrus conjecture", that
@@ -41,7 +41,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtri
 
 from pldp.errors import EstimateError
-from pldp.estimates.numbers.misfit import Flags, Misfit
+from pldp.estimates.numbers.misfit import Flags, Misfit, Reported
 from pldp.estimates.result import CONFIDENCE, check_confidence
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
@@ -96,11 +96,11 @@ class Profile(Record):
     (True, True)
     """
 
-    fused: Fused
+    fused: Fused | Reported
     apart: bool = False
 
     def __post_init__(self) -> None:
-        if ((self.fused.cells != ABSENT).sum(axis=1) != 1).any():
+        if isinstance(self.fused, Fused) and ((self.fused.cells != ABSENT).sum(axis=1) != 1).any():
             raise EstimateError("a profile needs people who gave to one service each; use the intervals of `density`")
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -114,7 +114,8 @@ class Profile(Record):
 
     @cached_property
     def _misfit(self) -> Misfit:
-        return Misfit(self.fused, apart=self.apart)
+        fused = self.fused
+        return Misfit.of(fused, apart=self.apart) if isinstance(fused, Fused) else fused.misfit(apart=self.apart)
 
     @cached_property
     def _known(self) -> dict[tuple[float, int], tuple[float, float]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,12 @@ import numpy.typing as npt
 from pldp.errors import EstimateError
 from pldp.estimates import power
 from pldp.estimates.agreement import stricter_half
+from pldp.estimates.notes import BY_SIZE, SAME_SUPPORTS, sets_not_told
 from pldp.estimates.options import Pool, Target, check_pooling
-from pldp.estimates.result import Homogeneity
+from pldp.estimates.rare import Rare
+from pldp.estimates.result import Homogeneity, Note
 from pldp.mechanisms import Channel
-from pldp.mechanisms.arrays import FloatArray, IntArray, SetArrays, arrays, patterns_of
+from pldp.mechanisms.arrays import FloatArray, IntArray, SetPatterns, arrays, patterns_of
 from pldp.records import Record
 from pldp.tallies import Columns, columns_of, joint_counts
 
@@ -39,9 +41,9 @@ class ItemGroup(Record):
     reports: int
 
     @cached_property
-    def arrays(self) -> SetArrays:
+    def arrays(self) -> SetPatterns:
         """The array form of the channel."""
-        form: SetArrays = arrays(self.channel)
+        form: SetPatterns = arrays(self.channel)
         return form
 
     def telling(self, patterns: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -97,15 +99,31 @@ class ItemGroups(Record):
         made = tuple(ItemGroup(channel, own.reports) for channel, own in pairs if own.reports)
         if not made:
             raise EstimateError("groups must hold at least one report, not none")
-        columns = tuple(own for own in every if own.reports)
-        singles = np.arange(size)[:, None]
+        return cls.together(made, tuple(own for own in every if own.reports), pool, target)
+
+    @classmethod
+    def together(
+        cls, made: tuple[ItemGroup, ...], columns: tuple[Columns, ...], pool: Pool, target: Target, **further: Any
+    ) -> Self:
+        """Put groups together, given the reports of each."""
+        singles = np.arange(columns[0].size)[:, None]
         counts = [patterns_of(joint_counts(own, singles)) for own in columns]
         supports = np.array([own.moment(singles, count, 1) for own, count in zip(made, counts, strict=True)])
         untold = np.array([own.telling(count) == 0 for own, count in zip(made, counts, strict=True)])
         if untold.any():  # an item that no report of a group tells about is had there as often as in the others
             others = np.average(supports, axis=0, weights=np.where(untold, 1e-300, [[own.reports] for own in made]))
             supports = np.where(untold, others, supports)
-        return cls(made, pool, target, supports, columns, tuple(np.flatnonzero(untold.any(axis=0)).tolist()))
+        lacking = tuple(np.flatnonzero(untold.any(axis=0)).tolist())
+        return cls(made, pool, target, supports, columns, lacking, **further)
+
+    @property
+    def about_levels(self) -> tuple[str, ...]:
+        """What is assumed about the choice of levels."""
+        return (SAME_SUPPORTS if self.pool == "precision" and len(self.groups) > 1 else BY_SIZE,)
+
+    def note_of_larger(self, largest: int) -> Note:
+        """Say why sets of more items are not estimated."""
+        return sets_not_told(largest)
 
     @cached_property
     def reports(self) -> int:
@@ -155,11 +173,17 @@ class ItemGroups(Record):
         """Return supports and standard errors of sets of one size from the groups' pattern counts."""
         weights, every = self.told_weights(sets, patterns), range(sets.shape[1])
         support = self.mean(weights, sets, patterns, every)
-        variance = self.covariance(weights, sets, patterns, every, every, (support, support, support))
-        variance = np.maximum(variance, self._least_variance(weights, patterns))
+        drawn = self._least_drawn(support)
+        variance = self._of_drawing(weights, (support, support, support))
+        for group, own, weight in zip(self.groups, patterns, weights, strict=True):
+            # The few reports that tell may all say the same by chance; noise and drawing people add this at least.
+            least = np.where(group.telling(own) > 0, group.arrays.least_noise(sets) + drawn, 0)
+            variance += weight**2 * np.maximum(
+                self._covariance(group, sets, own, every, every), least / np.maximum(group.telling(own), 1)
+            )
         untold = ~self._told(patterns).any(axis=0)
         support[untold], variance[untold] = np.nan, np.inf
-        return support, np.sqrt(variance)
+        return support, np.sqrt(np.maximum(variance, 0))
 
     def error_at(
         self, least: float, sets: IntArray, patterns: Arrays, found: tuple[FloatArray, FloatArray]
@@ -183,13 +207,50 @@ class ItemGroups(Record):
         told, weights = self._told(patterns), self.weights(sets)
         return weights if told.all() else _normalised(weights * told, self.sizes)
 
-    def _least_variance(self, weights: FloatArray, patterns: Arrays) -> FloatArray:
-        """Return what noise alone adds to a variance: the few reports that tell may all say the same by chance."""
-        items, total = patterns[0].shape[1].bit_length() - 1, np.zeros(weights.shape[1])
-        for group, own, weight in zip(self.groups, patterns, weights, strict=True):
-            told = group.telling(own)
-            total += weight**2 * group.arrays.least_noise(items) * (told > 0) / np.maximum(told, 1)
-        return total
+    def _least_drawn(self, support: FloatArray) -> FloatArray:
+        """Return the variance of who is drawn from a population, if a support that seems impossible is just possible.
+
+        That nobody has an item, or everybody, cannot be known from a sample.
+        """
+        if self.target == "respondents":
+            return np.zeros(len(support))
+        possible = np.clip(support, 1 / self.reports, 1 - 1 / self.reports)
+        return np.asarray(possible * (1 - possible))
+
+    def rare(self, sets: IntArray, patterns: Arrays) -> Rare | None:
+        """Return the sets that few reports speak for: the reports that show all items of a set, by the rest of them.
+
+        Who lacks some items may show all of them by chance; how often, depends on which: that is taken from the
+        estimated shares of people with each pattern, as far as they could be true.
+        """
+        if not len(sets):
+            return None
+        weights = self.told_weights(sets, patterns)
+        told = np.array([group.telling(own) for group, own in zip(self.groups, patterns, strict=True)], float)
+        people = self._people(weights, sets, patterns)
+        chances = np.array([group.arrays.showing_all(sets) for group in self.groups])
+        absent = (chances[:, :, :-1] * people[:, :-1]).sum(axis=2) / people[:, :-1].sum(axis=1)
+        sampled = self._sampled(weights, told)
+        supports = np.array([own[:, -1] for own in patterns], float)
+        return Rare.find(supports, told, absent, chances[:, :, -1], weights=weights, sampled=sampled)
+
+    def _people(self, weights: FloatArray, sets: IntArray, patterns: Arrays) -> FloatArray:
+        """Return possible shares of people with each pattern of the items of each set (sets × 2^items)."""
+        items = range(sets.shape[1])
+        parts = [[place for place in items if pattern >> place & 1] for pattern in range(1 << len(items))]
+        joint = [self.mean(weights, sets, patterns, part) if part else np.ones(len(sets)) for part in parts]
+        # One more person of every pattern: none is impossible.
+        found = np.maximum(patterns_of(np.stack(joint, axis=1)), 0) + 1 / self.reports
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def _sampled(self, weights: FloatArray, told: FloatArray) -> FloatArray:
+        """Return which part of the variance of drawing people counts: all for a population."""
+        if self.target == "population":
+            return np.ones(weights.shape[1])
+        alone = (weights**2 / np.maximum(told, 1)).sum(axis=0)
+        sizes = np.array([group.reports for group in self.groups])[:, None]
+        fixed = (weights**2 / sizes).sum(axis=0) if self.pool == "size" else 1 / self.reports
+        return np.asarray(np.clip(np.round(1 - fixed / np.maximum(alone, 1e-300), 9), 0, 1))
 
     def _told(self, patterns: Arrays) -> npt.NDArray[np.bool_]:
         """Return whether each group (rows) has a report that tells about each set."""
@@ -212,24 +273,34 @@ class ItemGroups(Record):
         Where groups are pooled by precision, who of the respondents is in which group is random as well: that adds
         Cov(one, two)·(Σ weight²/N_g − 1/N). `pooled` are the pooled supports of one, of two and of their union.
         """
-        first, second = _mask(one), _mask(two)
-        total = np.zeros(len(sets))
+        total = self._of_drawing(weights, pooled)
         for group, own, weight in zip(self.groups, patterns, weights, strict=True):
-            told = np.maximum(group.telling(own), 1)
-            product = group.moment(sets, own, first, second)
-            if self.target == "population":
-                known = group.moment(sets, own, first) * group.moment(sets, own, second)
-            else:
-                known = group.moment(sets, own, first | second)
-                if group.arrays.telling(1) < 1:
-                    apart = group.moment(sets, own, first) * group.moment(sets, own, second)
-                    known = apart + told / group.reports * (known - apart)
-            total += weight**2 * (product - known) / told
-        if self.target == "respondents" and self.pool == "precision" and len(self.groups) > 1:
-            f_one, f_two, union = (np.clip(support, 0, 1) for support in pooled)
-            sizes = np.array([group.reports for group in self.groups])[:, None]
-            total += (union - f_one * f_two) * ((weights**2 / sizes).sum(axis=0) - 1 / self.reports)
+            total += weight**2 * self._covariance(group, sets, own, one, two)
         return total
+
+    def _covariance(
+        self, group: ItemGroup, sets: IntArray, patterns: npt.NDArray[Any], one: Places, two: Places
+    ) -> FloatArray:
+        """Return the covariance of the supports of two parts of each set in one group."""
+        first, second = _mask(one), _mask(two)
+        told = np.maximum(group.telling(patterns), 1)
+        product = group.moment(sets, patterns, first, second)
+        if self.target == "population":
+            known = group.moment(sets, patterns, first) * group.moment(sets, patterns, second)
+        else:
+            known = group.moment(sets, patterns, first | second)
+            if group.arrays.telling(1) < 1:
+                apart = group.moment(sets, patterns, first) * group.moment(sets, patterns, second)
+                known = apart + told / group.reports * (known - apart)
+        return np.asarray((product - known) / told)
+
+    def _of_drawing(self, weights: FloatArray, pooled: Arrays) -> FloatArray:
+        """Return what it adds to a covariance for respondents that who is in which group is random."""
+        if self.target != "respondents" or self.pool != "precision" or len(self.groups) < 2:
+            return np.zeros(weights.shape[1])
+        f_one, f_two, union = (np.clip(support, 0, 1) for support in pooled)
+        sizes = np.array([group.reports for group in self.groups])[:, None]
+        return np.asarray((union - f_one * f_two) * ((weights**2 / sizes).sum(axis=0) - 1 / self.reports))
 
     def homogeneity(self) -> Homogeneity | None:
         """Test whether every item has the same support in all groups: the worst item, times the number of items.

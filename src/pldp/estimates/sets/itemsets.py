@@ -10,11 +10,12 @@ from typing import Literal
 import numpy as np
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import sets_not_told
 from pldp.estimates.options import Pool, Target
+from pldp.estimates.rare import Rare
 from pldp.estimates.sets.groups import ItemGroups
+from pldp.estimates.sets.hidden import HiddenBaskets
 from pldp.estimates.sets.search import Search, SetPart
-from pldp.estimates.sets.supports import Baskets, SetSupports, circumstances
+from pldp.estimates.sets.supports import Baskets, SetSupports, circumstances, put_together
 from pldp.mechanisms import item_places
 from pldp.mechanisms.arrays import FloatArray, patterns_of
 from pldp.records import Brief
@@ -113,7 +114,7 @@ class Itemsets(SetSupports):
 
 
 def itemsets(
-    groups: Baskets,
+    groups: Baskets | HiddenBaskets,
     items: Sequence[str],
     min_support: float,
     *,
@@ -138,7 +139,7 @@ def itemsets(
     Parameters
     ----------
     groups, items
-        Channel and packed rows of each group of people, and the name of each bit.
+        Channel and packed rows of each group of people, or what `baskets_of` returns, and the name of each bit.
     min_support
         Share of people, above 0 and at most 1.
     largest
@@ -161,7 +162,7 @@ def itemsets(
     [(('beer',), ('bread',), 1.0, 1.5), (('bread',), ('beer',), 1.0, 1.5)]
     """
     item_places(items)
-    return search_sets(ItemGroups.of(groups, len(items), pool, target), items, min_support, largest, rates)
+    return search_sets(put_together(groups, len(items), pool, target), items, min_support, largest, rates)
 
 
 def search_sets(
@@ -177,11 +178,17 @@ def search_sets(
     thresholds, follow = rates.thresholds(len(items), largest), -NormalDist().inv_cdf(rates.miss)
     parts, examined, notes = Search(together, min_support, thresholds, follow).run()
     about = circumstances(together)
-    about["notes"] += (*notes, *((sets_not_told(largest),) if largest < asked else ()))
+    starts = np.cumsum([0, *(len(part.sets) for part in parts)])
+    rare = [
+        (start + np.arange(len(part.sets)), together.rare(part.sets, [patterns_of(own) for own in part.joint]))
+        for start, part in zip(starts, parts, strict=False)
+    ]
+    about["notes"] += (*notes, *((together.note_of_larger(largest),) if largest < asked else ()))
     return Itemsets(
         sets=tuple(tuple(items[place] for place in one) for part in parts for one in part.sets),
         support=np.concatenate([part.support for part in parts]),
         standard_error=np.concatenate([part.error for part in parts]),
+        rare=Rare.joined(rare),
         min_support=min_support,
         promise=rates.promise(together.target),
         examined=examined,

@@ -9,10 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.errors import EstimateError
-from pldp.estimates.notes import BY_SIZE, NORMAL, SAME_SUPPORTS, assume, levels_disagree
+from pldp.estimates.mix import level_mix
+from pldp.estimates.mix_bounds import Mix
+from pldp.estimates.notes import NORMAL, assume, levels_disagree
 from pldp.estimates.options import Pool, Target
-from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, make_rows, normal_interval
+from pldp.estimates.rare import Rare
+from pldp.estimates.result import CONFIDENCE, Homogeneity, Interval, Note, Row, interval_around, make_rows, normal_reach
 from pldp.estimates.sets.groups import ItemGroups
+from pldp.estimates.sets.hidden import HiddenBaskets
 from pldp.mechanisms import Channel, item_places
 from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
@@ -34,7 +38,7 @@ class SetSupports(Record):
     """Supports of sets of items: the share of people who have all items of a set, unbiased (it can be negative).
 
     `manipulation` are the people that one forged report can count as in the support of one item, where it does most
-    harm; the rest is as for every `Result`.
+    harm; `rare` are the sets that few reports speak for, with conservative intervals. The rest is as for any `Result`.
     """
 
     sets: tuple[tuple[str, ...], ...]
@@ -47,21 +51,31 @@ class SetSupports(Record):
     assumptions: tuple[str, ...]
     notes: tuple[Note, ...]
     manipulation: float
+    rare: Rare | None
 
     def __len__(self) -> int:
         return len(self.sets)
 
     def interval(self, confidence: float = CONFIDENCE) -> Interval:
-        """Return a normal interval for each support, not cut at 0 and 1."""
-        return normal_interval(self.support, self.standard_error, confidence)
+        """Return a normal interval for each support, not cut at 0 and 1; a conservative one where it is `rare`."""
+        return self.around(normal_reach(confidence))
+
+    def around(self, reach: float) -> Interval:
+        """Return intervals that reach so many standard errors."""
+        return interval_around(self.support, self.standard_error, reach, rare=self.rare)
 
     def rows(self, confidence: float = CONFIDENCE) -> list[Row]:
         """Return one row per set; its label is the tuple of its items."""
         return make_rows(self.sets, self.support, self.standard_error, self.interval(confidence))
 
 
-def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[Channel, Outputs]], tuple[str, ...]]:
+def baskets_of(
+    tally: Tally, question: str, *, mix: Mix | None = None
+) -> tuple[list[tuple[Channel, Outputs]], tuple[str, ...]] | tuple[HiddenBaskets, tuple[str, ...]]:
     """Return what `itemsets` and `supports` take from the tally of a question of kind `choices`: groups and items.
+
+    Where levels are hidden, reports are grouped by the label that they show; `mix` is what is known of the mix of
+    levels (see `Options`).
 
     >>> from pldp import Survey, tally
     >>> from pldp.simulate import Population, simulate_reports
@@ -75,18 +89,28 @@ def baskets_of(tally: Tally, question: str) -> tuple[list[tuple[Channel, Outputs
     asked = cast("Choices", tally.survey.question(question))  # or another kind whose answer is a set
     if asked.domain != "sets":
         raise EstimateError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
-    groups: list[tuple[Channel, Outputs]] = []
-    for level, channel in zip(asked.levels, asked.channels, strict=True):
-        counts = tally.counts[question, level.name]
-        if counts.reports:
-            groups.append((channel, counts.rows() if isinstance(counts, BitCounts) else counts.counts))
-    if not groups:
+    parts = [tally.counts[question, level.name] for level in asked.levels]
+    if not any(counts.reports for counts in parts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
-    return groups, asked.values
+    outputs: list[Outputs] = [each.rows() if isinstance(each, BitCounts) else each.counts for each in parts]
+    labels = level_mix(tally, question, mix)
+    if labels is not None:
+        names = tuple(level.name for level in asked.levels)
+        return HiddenBaskets(asked.channels, labels, tuple(outputs), names), asked.values
+    channels: Sequence[Channel] = asked.channels
+    every = zip(channels, outputs, parts, strict=True)
+    return [(channel, own) for channel, own, counts in every if counts.reports], asked.values
+
+
+def put_together(groups: Baskets | HiddenBaskets, size: int, pool: Pool, target: Target) -> ItemGroups:
+    """Put the groups of reports about so many items together, whether levels show or are hidden."""
+    if isinstance(groups, HiddenBaskets):
+        return groups.together(size, pool, target)
+    return ItemGroups.of(groups, size, pool, target)
 
 
 def supports(
-    groups: Baskets,
+    groups: Baskets | HiddenBaskets,
     items: Sequence[str],
     sets: Sequence[Sequence[str]],
     *,
@@ -98,7 +122,7 @@ def supports(
     Parameters
     ----------
     groups, items
-        Channel and packed rows of each group of people, and the name of each bit.
+        Channel and packed rows of each group of people, or what `baskets_of` returns, and the name of each bit.
     sets
         The sets, as names of items.
     target, pool
@@ -117,7 +141,7 @@ def supports(
     >>> [bool(a < truth < b) for a, truth, b in zip(low, (0.4, 0.0), high)]
     [True, True]
     """
-    together = ItemGroups.of(groups, len(items), pool, target)
+    together = put_together(groups, len(items), pool, target)
     places = item_places(items)
     wanted = [_places(one, places) for one in sets]
     if not wanted:
@@ -134,6 +158,7 @@ def _supports(
     together: ItemGroups, items: Sequence[str], wanted: Sequence[Sequence[int]], largest_error: float = math.inf
 ) -> SetSupports:
     support, error = np.empty(len(wanted)), np.empty(len(wanted))
+    rare = []
     for size in {len(one) for one in wanted}:
         chosen = [number for number, one in enumerate(wanted) if len(one) == size]
         sets = np.array([wanted[number] for number in chosen], np.int64)
@@ -150,8 +175,9 @@ def _supports(
             )
         patterns = [columns.pattern_counts(sets) for columns in together.columns]
         support[chosen], error[chosen] = together.estimate(sets, patterns)
+        rare.append((np.array(chosen), together.rare(sets, patterns)))
     names = tuple(tuple(items[place] for place in one) for one in wanted)
-    return SetSupports(names, support, error, **circumstances(together))
+    return SetSupports(names, support, error, rare=Rare.joined(rare), **circumstances(together))
 
 
 def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:
@@ -170,13 +196,12 @@ def _places(names: Sequence[str], places: Mapping[str, int]) -> list[int]:
 def circumstances(together: ItemGroups) -> dict[str, Any]:
     """Return what supports of these groups rest on, as fields of `SetSupports`."""
     test = together.homogeneity()
-    by_precision = together.pool == "precision" and len(together.groups) > 1
     return {
         "reports": together.reports,
         "target": together.target,
         "pool": together.pool,
         "homogeneity": test,
-        "assumptions": assume(together.target, SAME_SUPPORTS if by_precision else BY_SIZE, NORMAL),
+        "assumptions": assume(together.target, *together.about_levels, NORMAL),
         "notes": levels_disagree(test, together.pool),
         "manipulation": together.manipulation,
     }

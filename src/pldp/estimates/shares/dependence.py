@@ -24,7 +24,7 @@ The test is Wald's of π(τ, x) = ρ(τ)·f(x), (levels − 1)·(values − 1) d
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -44,7 +44,7 @@ from pldp.estimates.shares.joint import LabelCells, label_cells
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, add_reports, sampling_covariance
 from pldp.estimates.shares.shares import Evidence
 from pldp.estimates.solver.likelihood import interior
-from pldp.mechanisms.arrays import FloatArray, label_arrays
+from pldp.mechanisms.arrays import FloatArray
 from pldp.records import Record
 
 LARGEST_ERROR: Final = 0.5
@@ -77,9 +77,12 @@ class Dependence(Record):
     def of(cls, hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> Dependence | None:
         """Start from the fit of shares and levels; `None` where labels and outputs do not determine π."""
         made = cls(hidden, norm_sub(shares), norm_sub(levels))
-        matrices = (made._alpha_beta[1], made._sum_matrix)
-        known = all(np.isfinite(each).all() and np.linalg.cond(each) < _SINGULAR for each in matrices)
+        known = all(np.isfinite(each).all() and np.linalg.cond(each) < _SINGULAR for each in made._equations())
         return made if known else None
+
+    def _equations(self) -> Sequence[FloatArray]:
+        """Return the matrices that must have an inverse."""
+        return self._alpha_beta[1], self._sum_matrix
 
     @cached_property
     def levels(self) -> FloatArray:
@@ -135,10 +138,11 @@ class Dependence(Record):
         levels (half of the people each, as nearly as levels allow), for the value where it is hardest to notice.
         """
         hidden, levels = self.hidden, len(self.hidden.channels)
-        fewest = min(each.reports for each in hidden.groups) * float(hidden.other_supports.min())
-        if fewest < ENOUGH_SUPPORT:
+        enough = self._enough()
+        if not enough.any():
             return None
-        chosen = values_to_test(self.fitted_shares, self.standard_error)[: max(1, TESTED_VALUES // (levels - 1))]
+        chosen = values_to_test(self.fitted_shares, self.standard_error)
+        chosen = chosen[enough[chosen]][: max(1, TESTED_VALUES // (levels - 1))]
         f, rho = self.fitted_shares[chosen], self.fitted_levels
         # θ = π − f₀ρ − ρ₀f + ρ₀f₀ for all levels but the last, values × levels: 0 if levels do not depend on values.
         apart = (np.eye(levels) - rho[:, None])[:-1]
@@ -146,7 +150,7 @@ class Dependence(Record):
         covariance = self._covariance_of_test(chosen, apart)
         if not np.isfinite(covariance).all() or np.linalg.cond(covariance) > _SINGULAR:
             return None
-        noise = [label_arrays(each).mean_variance for each in hidden.channels]
+        noise = [each.mean_variance for each in hidden.arrays]
         stricter = stricter_half(noise, rho)
         difference = rho * np.where(stricter, rho[~stricter].sum(), -rho[stricter].sum()) / rho.sum()
         possible = add_reports(self.fitted_shares, hidden.reports)
@@ -154,6 +158,11 @@ class Dependence(Record):
         units = np.sum(moves * np.linalg.solve(covariance, moves), axis=0)
         statistic = float(theta.ravel() @ np.linalg.solve(covariance, theta.ravel()))
         return Homogeneity.of(statistic, theta.size, noticed=power.noticed(float(units.min()), theta.size))
+
+    def _enough(self) -> npt.NDArray[np.bool_]:
+        """Mark the values whose reports are enough for the approximation behind every label: here all, or none."""
+        fewest = min(each.reports for each in self.hidden.groups) * float(_supports(self.hidden)[1].min())
+        return np.full(self.hidden.size, fewest >= ENOUGH_SUPPORT)
 
     def _covariance_of_test(self, chosen: npt.NDArray[np.intp], apart: FloatArray) -> FloatArray:
         """Return the covariance of θ: that of the means of h (their sums over all values first), times its Jacobian."""
@@ -223,7 +232,7 @@ class Dependence(Record):
         hidden, found = self.hidden, []
         typical = hidden.support().sum() / hidden.reports / hidden.size
         for each, chances in zip(hidden.groups, hidden.label_matrix, strict=True):
-            cells = label_cells(each, hidden.channels, chances)
+            cells = label_cells(each, hidden.arrays, chances)
             share = np.linspace(0, 1, len(cells.low)) if len(cells.low) > 1 else np.array([typical])
             guess = (cells.low + share[:, None] * cells.step) @ interior(self.fitted_levels)
             sizes = each.support_sum(np.ones(hidden.size))
@@ -256,9 +265,15 @@ class Dependence(Record):
         return np.asarray(beta + self.hidden.size * alpha)
 
 
+def _supports(hidden: HiddenReports) -> tuple[FloatArray, FloatArray]:
+    """Return p and q of every level, which are the same for all values."""
+    q, d = hidden.law.constant[:, 0], hidden.law.slope[:, 0]
+    return q + d, q
+
+
 def _class_chances(hidden: HiddenReports, classes: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return, class × level: the chance of the class, and with it that another value, or the own one, is supported."""
-    p, q, size = hidden.truth_supports, hidden.other_supports, hidden.size
+    (p, q), size = _supports(hidden), hidden.size
     if classes == 1:
         return np.ones((1, len(p))), q[None, :], p[None, :]
     # All bits are independent: that of the value is 1 with p, each other with q; a class is the number of ones.

@@ -9,14 +9,18 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates import notes
 from pldp.estimates.groups import Group, group
+from pldp.estimates.mix import check_mix
+from pldp.estimates.mix_bounds import Mix, MixBounds
 from pldp.estimates.options import SHARE_METHODS, Pool, ShareMethod, Target, check_pooling, one_of
 from pldp.estimates.result import Homogeneity, LevelShare, Note
 from pldp.estimates.shares import pooling
 from pldp.estimates.shares.dependence import LARGEST_ERROR, Dependence, Free
 from pldp.estimates.shares.hidden import HiddenReports, Moments, moments
+from pldp.estimates.shares.item_dependence import ItemDependence
 from pldp.estimates.shares.joint import HiddenFit, joint_likelihood
 from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
 from pldp.estimates.solver.likelihood import GAP, FitProgress, maximum_likelihood
+from pldp.mechanisms import categorical
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.survey import Choice
 from pldp.tallies import Tally
@@ -24,13 +28,14 @@ from pldp.tallies import Tally
 Named = Sequence[tuple[str, Group]]
 
 
-def frequencies(
+def frequencies(  # noqa: PLR0913 - one per option
     tally: Tally,
     question: str,
     *,
     method: ShareMethod | None = None,
     pool: Pool = "precision",
     target: Target = "population",
+    mix: Mix | None = None,
     gap: float = GAP,
     progress: FitProgress | None = None,
 ) -> Shares:
@@ -46,7 +51,7 @@ def frequencies(
         `unbiased` inverts each level's channel, uses that shares sum to 1, and pools the levels; `likelihood` fits all
         reports at once (shares are also at least 0; unary reports must be tallied with `patterns`). Default:
         `unbiased`, but `likelihood` where the survey hides levels, as inverting labels costs much accuracy.
-    pool, target
+    pool, target, mix
         See `Options`. Pooling by precision assumes that the choice of a level does not depend on the value, and the
         result says so first if the levels contradict that.
     gap, progress
@@ -68,6 +73,8 @@ def frequencies(
     if asked.domain != "labels":
         raise EstimateError(f"question {question!r} must be a choice of one label to have shares, not {asked.kind}")
     labels = tally.survey.level_channel
+    check_mix(tally.survey, mix)
+    bounds = MixBounds.read(mix, [level.name for level in asked.levels])
     if pool == "size" and (method == "likelihood" or labels is not None):
         reason = "for a likelihood" if labels is None else "where levels are hidden, as reports do not show them"
         beside = "assumption_free of the result assumes nothing about the choice of levels"
@@ -80,7 +87,7 @@ def frequencies(
     if not any(own.reports for own in counts):
         raise EstimateError(f"question {question!r} has no reports, so there is nothing to estimate")
     if labels is not None:
-        hidden = HiddenReports.of(asked.pure_channels, labels, counts)
+        hidden = HiddenReports.of(categorical(asked.channels), labels, counts, bounds)
         return _hidden(hidden, asked, method or "likelihood", target, gap=gap, progress=progress)
     parts = zip(asked.levels, asked.channels, counts, strict=True)
     tracked = bool(asked.stages)
@@ -90,7 +97,9 @@ def frequencies(
     return _unbiased(asked, named, pool, target, gap)
 
 
-def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: float) -> Shares:
+def _unbiased(
+    question: Choice, named: Named, pool: Pool, target: Target, gap: float, *tested: Homogeneity | None
+) -> Shares:
     groups = [each for _, each in named]
     pooled = pooling.Pooled.of(groups, pool, target, gap)
     together = pool == "precision" and len(groups) > 1
@@ -98,17 +107,19 @@ def _unbiased(question: Choice, named: Named, pool: Pool, target: Target, gap: f
     return Shares(
         shares=pooled.shares,
         standard_error=np.sqrt(pooled.variance()),
+        rare=pooled.rare(),
         method=f"unbiased, pooled by {pool}",
         assumptions=notes.assume(target, *levels),
         evidence=pooled,
-        **_circumstances(question, named, pooled),
+        **_circumstances(question, named, pooled, *tested),
     )
 
 
 def _fitted(question: Choice, named: Named, target: Target, gap: float, progress: FitProgress | None) -> Shares:
     groups = [each for _, each in named]
     fit = maximum_likelihood(groups, gap=gap, progress=progress)
-    about = _circumstances(question, named, pooling.Pooled.of(groups, "precision", target, gap))
+    pooled = pooling.Pooled.of(groups, "precision", target, gap)
+    about = _circumstances(question, named, pooled)
     if not fit.converged:
         about["notes"] = (notes.no_convergence(fit.gap, fit.steps), *about["notes"])
     dense = len(fit.shares) <= LARGEST_DENSE
@@ -119,6 +130,7 @@ def _fitted(question: Choice, named: Named, target: Target, gap: float, progress
         shares=fit.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(len(fit.shares), np.nan),
         method="maximum likelihood",
+        rare=pooled.rare(),
         assumptions=notes.assume(target, notes.SAME_SHARES, notes.INTERIOR),
         fit=fit,
         evidence=evidence,
@@ -126,11 +138,16 @@ def _fitted(question: Choice, named: Named, target: Target, gap: float, progress
     )
 
 
-def _circumstances(question: Choice, named: Named, pooled: pooling.Pooled) -> dict[str, Any]:
-    """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size."""
+def _circumstances(
+    question: Choice, named: Named, pooled: pooling.Pooled, *tested: Homogeneity | None
+) -> dict[str, Any]:
+    """Return what shares say whatever the method: each level on its own, whether they agree and, if not, by size.
+
+    Whether they agree can be said before: what stands beside a result has the same groups.
+    """
     groups = _group_shares([name for name, _ in named], pooled)
     reports = sum(each.reports for each in groups)
-    test = pooling.homogeneity_test(pooled)
+    test = tested[0] if tested else pooling.homogeneity_test(pooled)
     together = pooled.pool == "precision" and len(groups) > 1
     few = [name for name, each in named if not pooling.has_enough_support(each)]
     return {
@@ -143,7 +160,7 @@ def _circumstances(question: Choice, named: Named, pooled: pooling.Pooled) -> di
         "manipulation": max(each.weight * reports / each.reports * each.manipulation for each in groups),
         "homogeneity": test,
         "notes": (*notes.levels_disagree(test, pooled.pool), *notes.few_reports(few)),
-        "assumption_free": _unbiased(question, named, "size", pooled.target, pooled.gap) if together else None,
+        "assumption_free": _unbiased(question, named, "size", pooled.target, pooled.gap, test) if together else None,
     }
 
 
@@ -171,7 +188,7 @@ def _hidden(
     by_moments = moments(hidden)
     joint = None if method == "unbiased" else joint_likelihood(hidden, gap=gap, progress=progress)
     if joint is None:
-        words, further = "approximately unbiased, hidden levels", []
+        words, further = "approximately unbiased, hidden levels", list[str]()
         first = [notes.IMPOSSIBLE_MIX] if by_moments.projected_levels else []
     else:
         words, further = "joint maximum likelihood of shares and hidden levels", [notes.INTERIOR]
@@ -180,14 +197,22 @@ def _hidden(
     found = joint or by_moments
     evidence = _Hidden(hidden, found, target)
     dense = hidden.size <= LARGEST_DENSE
+    names = [level.name for level in question.levels]
     test, free, further_notes = _free(hidden, question, found, target)
     tested = notes.UNTESTED_CHOICE if test is None else notes.TESTED_CHOICE
     return Shares(
         shares=found.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(hidden.size, np.nan),
+        rare=hidden.rare(found.shares, found.levels),
         method=words,
-        assumptions=notes.assume(target, tested, *further),
-        notes=(*notes.levels_disagree(test, "precision"), *first, *_level_notes(hidden, found.levels), *further_notes),
+        assumptions=notes.assume(target, tested, *notes.given_mix(names, hidden.mix), *further),
+        notes=(
+            *notes.levels_disagree(test, "precision"),
+            *notes.mix_contradicted(hidden.mix),
+            *first,
+            *_level_notes(hidden, found.levels),
+            *further_notes,
+        ),
         manipulation=by_moments.manipulation,
         homogeneity=test,
         assumption_free=free,
@@ -216,7 +241,10 @@ def _free(
     """Test whether hidden levels depend on values, and return shares that hold even if they do, where there are any."""
     if hidden.size > LARGEST_DENSE or not all(each.counts.has_cells for each in hidden.groups):
         return None, None, ()
-    free = Dependence.of(hidden, found.shares, found.levels)
+    # A mix that was given may be wrong; the test must not blame that on levels that depend on values.
+    levels = found.levels if hidden.mix.bounds.nothing else hidden.mix.unbiased
+    kind = ItemDependence if hidden.channels[0].per_value else Dependence
+    free = kind.of(hidden, found.shares, levels)
     if free is None:
         return None, None, (notes.no_free_shares(np.inf),)
     test, evidence = free.test(), Free(free, target)
@@ -227,7 +255,9 @@ def _free(
         shares=free.shares,
         standard_error=evidence.standard_error(),
         method="least squares, hidden levels and values free to depend on each other",
-        assumptions=notes.assume(target, notes.FREE_CHOICE),
+        assumptions=notes.assume(
+            target, notes.FREE_CHOICE, *(() if hidden.mix.bounds.nothing else (notes.MIX_NOT_USED,))
+        ),
         notes=notes.levels_disagree(test, "free"),
         manipulation=free.manipulation,
         homogeneity=test,
@@ -266,9 +296,11 @@ def _level_notes(hidden: HiddenReports, levels: FloatArray) -> tuple[Note, ...]:
     """Say so where reports are few, or labels barely tell how people chose: then the scale of all shares is unsure."""
     if hidden.size > LARGEST_DENSE:
         return (notes.NO_ERRORS,)
-    if hidden.reports * float(hidden.other_supports.min()) < pooling.ENOUGH_SUPPORT:
+    by_chance = hidden.reports * np.min([form.chance_support() for form in hidden.arrays], axis=0)
+    if np.where(by_chance > 0, by_chance, hidden.support()).min() < pooling.ENOUGH_SUPPORT:
         return (notes.ROUGH_ERRORS,)
-    spread = float(np.std(hidden.contrasts)) / (hidden.label_supports[1] * np.sqrt(hidden.reports))
-    if spread > 0.5 * float(np.clip(levels, 0, 1) @ hidden.contrasts):
+    slopes = hidden.law.slope  # the scale of each share is their mean over the levels
+    spread = np.sqrt(np.einsum("ix,ij,jx->x", slopes, hidden.mix.covariance, slopes))
+    if bool((spread > 0.5 * np.clip(levels, 0, 1) @ slopes).any()):
         return (notes.LABELS_SAY_LITTLE,)
     return ()

@@ -5,6 +5,7 @@ With the shares f, an observed pair (s, z) has probability
 
     P(s, z) = Σ_i ρ_i G(s|i) Σ_j f_j Q_i(z|j).
 
+Channels are whatever a choice of one label can have, with the same protection for all values or with a budget each.
 *Moments* (AUEM of the PLDP-FEBSF framework), here, inverts the labels, then the support counts; *joint likelihood*
 (`pldp.estimates.shares.joint`) maximises Σ log P over f and ρ together.
 """
@@ -20,30 +21,38 @@ import numpy as np
 from pldp.errors import EstimateError
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.groups import Group, group
-from pldp.mechanisms import Integers, PureChannel
-from pldp.mechanisms.arrays import FloatArray, label_arrays
+from pldp.estimates.mix import LevelMix
+from pldp.estimates.mix_bounds import MixBounds
+from pldp.estimates.rare import Rare
+from pldp.mechanisms import CategoricalChannel
+from pldp.mechanisms.arrays import FloatArray, LabelArrays, SupportLaw, label_arrays
 from pldp.records import Record
 from pldp.tallies import Counts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenReports(Record):
-    """Reports of one question, grouped by the label they show, a k-RR of the level.
+    """Reports of one question, grouped by the label they show, with what labels tell about the mix of levels.
 
     The channel of a group, that of the level of the same place, only says which form its outputs have.
     """
 
-    channels: tuple[PureChannel, ...]
-    label_channel: PureChannel
+    channels: tuple[CategoricalChannel, ...]
+    mix: LevelMix
     groups: tuple[Group, ...]
 
     @classmethod
-    def of(cls, channels: Sequence[PureChannel], label_channel: PureChannel, counts: Sequence[Counts]) -> HiddenReports:
-        """Pair the counts of each label with the channels of all levels."""
-        if label_channel.form != Integers(len(channels)):
-            raise EstimateError("label_channel must be a k-RR over the levels")
+    def of(
+        cls,
+        channels: Sequence[CategoricalChannel],
+        label_channel: CategoricalChannel,
+        counts: Sequence[Counts],
+        bounds: MixBounds | None = None,
+    ) -> HiddenReports:
+        """Pair the counts of each label with the channels of all levels, and with what is known of the mix."""
+        mix = LevelMix.of(label_channel, [each.reports for each in counts], bounds)
         groups = tuple(group(channel, count) for channel, count in zip(channels, counts, strict=True))
-        hidden = cls(tuple(channels), label_channel, groups)
+        hidden = cls(tuple(channels), mix, groups)
         if hidden.reports == 0:
             raise EstimateError("hidden levels need at least one report, not none")
         return hidden
@@ -56,34 +65,33 @@ class HiddenReports(Record):
     @property
     def reports(self) -> int:
         """Number of reports."""
-        return sum(each.reports for each in self.groups)
+        return self.mix.reports
 
     @property
     def label_matrix(self) -> FloatArray:
         """G: row s, column i is the probability that level i shows label s."""
-        q, d = self.label_supports
-        return np.asarray(np.eye(len(self.channels)) * d + q)
+        return self.mix.matrix
 
-    @property
-    def label_supports(self) -> tuple[float, float]:
-        """q and p − q of the labels."""
-        q = self.label_channel.other_support
-        return float(q), float(self.label_channel.truth_support - q)
+    @cached_property
+    def arrays(self) -> tuple[LabelArrays, ...]:
+        """The channels of the levels over arrays."""
+        return tuple(map(label_arrays, self.channels))
 
-    @property
-    def truth_supports(self) -> FloatArray:
-        """p of every level."""
-        return np.array([float(channel.truth_support) for channel in self.channels])
+    @cached_property
+    def law(self) -> SupportLaw:
+        """How the statistic of reports bears on values, a row per level."""
+        laws = [form.support_law() for form in self.arrays]
+        return SupportLaw(*(np.array(rows) for rows in zip(*laws, strict=True)))
 
-    @property
-    def other_supports(self) -> FloatArray:
-        """q of every level."""
-        return np.array([float(channel.other_support) for channel in self.channels])
-
-    @property
-    def contrasts(self) -> FloatArray:
-        """p − q of every level."""
-        return self.truth_supports - self.other_supports
+    def rare(self, shares: FloatArray, levels: FloatArray) -> Rare | None:
+        """Return the values that few reports speak for, were these shares and levels true; people are drawn."""
+        if self.law.least.any():
+            return None  # reports speak against values, too: there is no count of those that speak for one
+        mix, feasible, supports = norm_sub(levels), norm_sub(shares), self.support()[None, :]
+        absent = (mix @ self.law.constant + mix @ self.law.loading @ feasible)[None, :]
+        present = absent + mix @ self.law.slope
+        everybody = np.full(supports.shape, float(self.reports))
+        return Rare.find(supports, everybody, absent, present, weights=np.ones(supports.shape), sampled=1.0)
 
     def support(self) -> FloatArray:
         """Return how many reports support each value."""
@@ -100,58 +108,83 @@ class Moments(Record):
     projected_levels: bool
 
     @cached_property
-    def covariance(self) -> FloatArray:
-        """Covariance of the shares (delta method): that of (1[z supports i] − h_i(s)) / Σρ(p−q) per person, over n.
+    def law(self) -> SupportLaw:
+        """How statistics bear on values, over all levels."""
+        return mixed_law(self.hidden.law, self.levels)
 
-        h_i(s) = Σ_τ (q_τ + f_i d_τ)·(1[s = τ] − q_p)/(p_p − q_p) is what estimating ρ from the labels takes away.
+    @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of the shares (delta method): that of J·(t(z) − h(s)) per person, over n, with J of `SupportLaw`.
+
+        h(s) = Σ_τ E(t | τ)·W_τs is what estimating ρ takes away, W_τs being what a label counts for a level in the
+        estimate of ρ; what is known of ρ beforehand may be off by its own covariance.
         """
         hidden, taken = self.hidden, self._taken_by_labels
         feasible, rho = norm_sub(self.shares), norm_sub(self.levels)
-        # level × value: Pr(supports the value | level)
-        given_level = hidden.other_supports[:, None] + hidden.contrasts[:, None] * feasible
+        # A label without protection that nobody reported counts as half a report, not as certainty.
+        by_chance = self.law.constant + self.law.loading @ feasible
+        feasible = np.where(by_chance > 0, feasible, np.maximum(feasible, 0.5 / (hidden.reports * self.law.slope)))
+        given_level = level_means(hidden.law, feasible)
         label = hidden.label_matrix
         both = np.zeros((hidden.size, hidden.size))
-        for weight, form in zip(rho, map(label_arrays, hidden.channels), strict=True):
+        for weight, form, mean in zip(rho, hidden.arrays, given_level, strict=True):
             if weight > 0:
-                support = form.other_support + feasible * form.contrast
-                both += weight * (form.covariance(feasible) * form.contrast**2 + np.outer(support, support))
+                both += weight * (form.statistic_covariance(feasible) + np.outer(mean, mean))
         cross = np.einsum("i,si,ij,sk->jk", rho, label, given_level, taken)
         squares = np.einsum("s,sj,sk->jk", label @ rho, taken, taken)
         mean = rho @ given_level - (label @ rho) @ taken
         second = both - cross - cross.T + squares
-        contrast = float(self.levels @ hidden.contrasts)
-        return np.asarray((second - np.outer(mean, mean)) / (hidden.reports * contrast**2))
+        biased = self._slopes.T @ hidden.mix.bias_covariance @ self._slopes
+        spread = (second - np.outer(mean, mean)) / hidden.reports + biased
+        return self.law.solve(self.law.solve(spread).T)
 
     @property
     def manipulation(self) -> float:
-        """People that one forged report can count as: the largest |1[supports i] − h_i(s)| / Σρ(p−q)."""
-        taken = self._taken_by_labels
-        return float(max(1 - taken.min(), taken.max()) / (self.levels @ self.hidden.contrasts))
+        """People that one forged report can count as: the largest |J·(t − h(s))| of a value."""
+        law = self.law
+        base = law.solve(self._taken_by_labels.T)
+        parts, slope = law.parts, law.slope
+        ends = [(1 - parts) / slope, *((law.least - end) / slope for end in (parts.min(), parts.max()))]
+        return float(max(np.abs(end[:, None] - base).max() for end in ends))
 
     @cached_property
     def _taken_by_labels(self) -> FloatArray:
         """h, label × value: what estimating ρ from one label takes away from its report."""
-        slopes = self.hidden.other_supports[:, None] + self.hidden.contrasts[:, None] * self.shares
-        q, d = self.hidden.label_supports
-        return np.asarray((slopes - q * slopes.sum(axis=0)) / d)
+        return np.asarray(self.hidden.mix.report_weights.T @ self._slopes)
+
+    @property
+    def _slopes(self) -> FloatArray:
+        """E(t | level), levels × values."""
+        return level_means(self.hidden.law, self.shares)
+
+
+def level_means(law: SupportLaw, shares: FloatArray) -> FloatArray:
+    """Return E(t | level), levels × values, of a law with a row per level."""
+    return np.asarray(law.constant + (law.loading @ shares)[:, None] + law.slope * shares)
+
+
+def mixed_law(law: SupportLaw, levels: FloatArray) -> SupportLaw:
+    """Return the law of reports of people with these shares of the levels."""
+    return SupportLaw(levels @ law.constant, levels @ law.loading, levels @ law.slope, law.least.min(axis=0))
 
 
 def moments(hidden: HiddenReports) -> Moments:
-    """Return approximately unbiased shares: (support/n − Σρ̂q) / Σρ̂(p−q), not divided by their sum.
+    """Return approximately unbiased shares: those whose mean statistic, mixed over ρ̂, is the observed one.
 
-    ρ̂ = G⁻¹·(share of each label) is the unbiased distribution of levels. Where it lies so far outside the simplex that
-    Σρ̂(p−q) is not positive, its projection is used instead.
+    With the same p and q for all values that is (support/n − Σρ̂q) / Σρ̂(p−q). Shares are not divided by their sum.
+    ρ̂ is G⁻¹·(share of each label), weighed with what is known of the mix. Where it lies so far outside the simplex that
+    the slope of a value is not positive, its projection is used instead.
     The covariance is that of the delta method, with the labels' multinomial covariance and the covariance between a
     person's label and output. (The variance printed in the paper's Theorem 5.3 lacks factors of n and the latter.)
 
     Reference: AUEM of Wu, Zhu, Zhang, Xie, "Overcoming Challenges in PLDP: A New Paradigm for Protecting Privacy
     Budgets and Enhancing Data Utility".
     """
-    q, d = hidden.label_supports
-    levels = (np.array([each.reports for each in hidden.groups]) / hidden.reports - q) / d
-    projected = bool(levels @ hidden.contrasts < 0.1 * hidden.contrasts.min())
+    levels = hidden.mix.estimate if hidden.mix.bounds.nothing else hidden.mix.shares
+    slopes = hidden.law.slope
+    projected = bool((levels @ slopes < 0.1 * slopes.min(axis=0)).any())
     if projected:
-        levels = norm_sub(levels)
-    contrast = float(levels @ hidden.contrasts)
-    shares = (hidden.support() / hidden.reports - levels @ hidden.other_supports) / contrast
+        levels = hidden.mix.shares
+    law = mixed_law(hidden.law, levels)
+    shares = law.solve(hidden.arrays[0].statistic(hidden.support()) / hidden.reports - law.constant)
     return Moments(hidden, shares, levels, projected)

@@ -15,6 +15,7 @@ from pldp.estimates.consistency import norm_sub
 from pldp.estimates.decoder import Decoder
 from pldp.estimates.groups import Group
 from pldp.estimates.options import Pool, Target
+from pldp.estimates.rare import Rare
 from pldp.estimates.result import Homogeneity
 from pldp.estimates.shares.shares import Evidence
 from pldp.estimates.shares.shrinkage import shrink_fit
@@ -71,6 +72,17 @@ def has_enough_support(group: Group) -> bool:
     """Tell whether chance alone gives every value enough supporting reports; where chance gives none, all count."""
     by_chance = group.reports * group.arrays.chance_support()
     return bool(np.where(by_chance > 0, by_chance, group.support).min() >= ENOUGH_SUPPORT)
+
+
+def support_chances(group: Group, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return how often a report supports each value for people who do not have it, and for those who do.
+
+    Where that depends on which other value people have, these shares tell.
+    """
+    found = group.arrays.support_range()
+    others = np.maximum(1 - shares, 1 / group.reports)
+    absent = (group.arrays.expected_support(shares) - shares * found.high) / others
+    return np.clip(absent, found.low, found.high), found.high
 
 
 def homogeneity_test(pooled: Pooled) -> Homogeneity | None:
@@ -170,6 +182,21 @@ class Pooled(Evidence):
             w**2 / each.reports * decoder.variance(add_reports(own, each.reports)) for each, decoder, w, own in parts
         ]
         return np.where(found > 0, found, np.sum(possible, axis=0))
+
+    def rare(self) -> Rare | None:
+        """Return the labels that few reports speak for, judged by the reports that support each."""
+        feasible, reports = norm_sub(self.shares), np.array([[float(each.reports)] for each in self.groups])
+        chances = [support_chances(each, feasible) for each in self.groups]
+        weights = np.repeat(self.weights[:, None], len(feasible), axis=1)
+        alone = float((self.weights**2 / reports[:, 0]).sum())
+        fixed = alone if self.pool == "size" else 1 / float(reports.sum())
+        return Rare.find(
+            np.array([each.support for each in self.groups]),
+            np.broadcast_to(reports, weights.shape),
+            *(np.array(each) for each in zip(*chances, strict=True)),
+            weights=weights,
+            sampled=1.0 if self.target == "population" else max(0.0, round(1 - fixed / alone, 9)),
+        )
 
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the shares."""

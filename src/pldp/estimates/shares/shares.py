@@ -84,11 +84,11 @@ class Shares(Result):
 
     @property
     def conservative(self) -> npt.NDArray[np.bool_]:
-        """Whether a fitted share lies beside 0 or 1, which a fit cannot pass: its interval then holds more often."""
+        """Whether few reports speak for a share, or a fitted one lies beside 0 or 1, which a fit cannot pass."""
         if self.fit is None:
             return super().conservative
         near = 2 * self.standard_error
-        return np.asarray((self.shares < near) | (self.shares > 1 - near))
+        return np.asarray(super().conservative | (self.shares < near) | (self.shares > 1 - near))
 
     @cached_property
     def covariance(self) -> FloatArray:

@@ -42,6 +42,8 @@ _MOST_PIVOTS: Final = 12
 _SMALL: Final = 256
 _CHEAP: Final = 5e7
 """Values, and multiplications, up to which a Hessian is built as a matrix."""
+_TOGETHER: Final = 10
+"""Entries that reach 0 within this factor of the first one are fixed with it."""
 _RIDGE: Final = 1e-12
 """Added to the Hessian in products: outputs that never came leave directions without curvature."""
 
@@ -84,7 +86,7 @@ class Likelihood(Protocol):
         """The place of each distribution."""
 
     @property
-    def reports(self) -> int:
+    def reports(self) -> float:
         """Number of reports, or of people."""
 
     def objective(self, point: FloatArray) -> float:
@@ -241,6 +243,10 @@ def _newton_target(model: Likelihood, point: FloatArray, scores: FloatArray) -> 
         curvature = model.curvature(point)
         linear = curvature(point) + scores - 1
         tolerance = min(0.1, max(float(scores.max()) - 1, 1e-12))
+    elif len(model.blocks) > 1:
+        # What one distribution gains in size another may lose: ½(Σx − 1)² of each, 0 where it matters, forbids that.
+        for block in model.blocks:
+            hessian[block, block] += 1.0
     free, target = (point > 0) | (scores > 1), point
     for _ in range(_MOST_PIVOTS):
         if hessian is None:
@@ -250,6 +256,10 @@ def _newton_target(model: Likelihood, point: FloatArray, scores: FloatArray) -> 
         negative = free & (target < 0)
         if not negative.any():
             break
+        if len(model.blocks) > 1:
+            # A share that nobody has may have no curvature; where it would go must not push a level out as well.
+            reach = point[negative] / (point - target)[negative]
+            negative[negative] = reach <= _TOGETHER * reach.min()
         free &= ~negative
     return np.maximum(target, 0.0)
 

@@ -1,5 +1,7 @@
 """Sampled boxes over arrays: who was asked about what, and the patterns of a few items among those who were."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from functools import cached_property
@@ -12,7 +14,7 @@ import numpy.typing as npt
 from pldp.mechanisms.arrays import FloatArray, IntArray, Outputs, arrays
 from pldp.mechanisms.boxes.channel import SampledBoxes
 from pldp.mechanisms.honest import Range
-from pldp.mechanisms.sets.arrays import SetArrays, independent_patterns
+from pldp.mechanisms.sets.arrays import SetArrays, SetPatterns
 
 
 class BoxArrays(SetArrays):
@@ -80,6 +82,19 @@ class BoxArrays(SetArrays):
         outputs = (ranks << self.channel.boxes) + drawn
         return np.asarray(outputs.astype(np.min_scalar_type(self.channel.form.count - 1)))
 
+    @property
+    def mark_count(self) -> int:
+        """Items shown, and items told of."""
+        return 2 * self.channel.size
+
+    def marked(self, outputs: Outputs) -> npt.NDArray[np.float32]:
+        """Mark the picked items, and among them those that the answer has."""
+        drawn, boxes, size = outputs.astype(np.int64), self.channel.boxes, self.channel.size
+        places, marks = self._places(drawn >> boxes), np.zeros((len(drawn), 2 * size), np.float32)
+        np.put_along_axis(marks, places, (drawn[:, None] >> np.arange(boxes) & 1).astype(np.float32), axis=1)
+        np.put_along_axis(marks, places + size, np.float32(1), axis=1)
+        return marks
+
     def pattern_counts(self, counts: IntArray, sets: IntArray) -> IntArray:
         """Add up, over all picks that have the items of a set, the answers that show each pattern of them."""
         boxes, items = self.channel.boxes, sets.shape[1]
@@ -122,9 +137,16 @@ class BoxArrays(SetArrays):
         all_there = (patterns & part) == part
         return np.asarray((all_there - self._noise(part.bit_count())) / self._answer[0])[None, :]
 
-    def pattern_chances(self, sets: IntArray, supports: FloatArray) -> FloatArray:
+    def shown(self, sets: IntArray, table: FloatArray) -> FloatArray:
         """The true pattern with p − q, and any one with q·2^{s−k}."""
-        return np.asarray(self._answer[0] * independent_patterns(sets, supports) + self._noise(sets.shape[1]))
+        return np.asarray(self._answer[0] * table + self._noise(sets.shape[1]))
+
+    def mixed(self, forms: Sequence[BoxArrays], weights: FloatArray) -> SetPatterns:
+        """Answers have the mean p and the mean q: randomized response again."""
+        found = BoxArrays(self.channel)
+        contrast, noise = weights @ np.array([form._answer for form in forms])  # noqa: SLF001 - its own class
+        found._answer = (float(contrast), float(noise))
+        return found
 
 
 FORMS: Final = {SampledBoxes: BoxArrays}

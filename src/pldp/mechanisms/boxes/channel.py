@@ -1,6 +1,8 @@
 """Some of a set's boxes, picked at random, and randomized response over all answers that they can have."""
 
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -8,7 +10,7 @@ from typing import Final, Self
 
 from pldp.epsilon import MICRO, Micro
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import one_budget
+from pldp.mechanisms.channel import Channel, Odds, one_budget
 from pldp.mechanisms.output import Integers, Output, RandomBytes, as_int
 from pldp.mechanisms.ranks import places_of_rank, rank_bytes, rank_of, rank_probability
 from pldp.mechanisms.response.channel import RandomizedResponse
@@ -93,6 +95,22 @@ class SampledBoxes(SetChannel):
         """Build it."""
         return cls.of(size, micro_epsilon, at_most)
 
+    @classmethod
+    def hideable_whole(
+        cls, size: int, micro_epsilons: Sequence[int], at_most: int | None = None
+    ) -> Iterator[tuple[Self, ...]]:
+        """Yield channels that pick one number of boxes at all levels: any subset, or boxes in a row if these are many.
+
+        From the number that suits the most open level on, more boxes help no level.
+        """
+        most = max(cls.of(size, micro, at_most).boxes for micro in micro_epsilons)
+        for boxes in range(1, most + 1):
+            picks = math.comb(size, boxes)
+            picks = picks if picks << boxes <= CHOSEN_TABLE or boxes == size else size
+            with suppress(EpsilonError):  # weights are too coarse for this ε, or there are too many outputs
+                answers = [RandomizedResponse.of(1 << boxes, micro).other_weight for micro in micro_epsilons]
+                yield tuple(cls(size, boxes, other, picks) for other in answers)
+
     @property
     def preface(self) -> str:
         """How many boxes a report is about."""
@@ -139,6 +157,13 @@ class SampledBoxes(SetChannel):
         rank, answer = divmod(as_int(output), 1 << self.boxes)
         chance = self.answer_channel.probability(answer, self._answer(rank, value))
         return rank_probability(rank, self.picks) * chance
+
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Picks do not depend on the level: what the answer tells, of one set or of two that differ in a picked box."""
+        same_form = isinstance(other, SampledBoxes) and (other.size, other.form) == (self.size, self.form)
+        if not same_form or not isinstance(other, SampledBoxes) or other.boxes != self.boxes:
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        return self.answer_channel.level_odds(other.answer_channel, same_value=same_value)
 
     def box_chances(self) -> tuple[Fraction, Fraction]:
         """Return how often a picked box is ticked where the set has its item, and where it has not: p' and q'."""

@@ -1,22 +1,32 @@
 """The hybrid mechanism: the piecewise mechanism or stochastic rounding, by a coin that the output shows."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from pldp.epsilon import MICRO, Micro, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, one_budget
-from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.number import NumberChannel, extreme_odds
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 from pldp.mechanisms.rounding.channel import StochasticRounding, rounding_weights
-from pldp.mechanisms.window.channel import PiecewiseMechanism, solvable_width, window_weights
+from pldp.mechanisms.window.channel import (
+    PiecewiseMechanism,
+    common_widths,
+    even_square,
+    solvable_width,
+    window_square,
+    window_weights,
+)
 
 LEAST_EPSILON: Final = 0.61
 """Up to this ε the best mixture is stochastic rounding alone."""
+
+WIDTHS_TRIED: Final = 8
+"""Widths tried for all levels together where they are hidden, with the coin of each level."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,10 +74,29 @@ class HybridMechanism(NumberChannel):
             text = epsilon_text(micro_epsilon)
             raise EpsilonError(f"epsilon of hm must be above {LEAST_EPSILON}, not {text}: sr is better there")
         width = solvable_width(size, PiecewiseMechanism.ideal_width(epsilon) * (size - 1))
+        return cls._with(size, micro_epsilon, width, epsilon)
+
+    @classmethod
+    def _with(cls, size: int, micro_epsilon: int, width: int, coin: float) -> Self:
+        """Build the channel of this ε with this width and the coin of another ε."""
         unit = 2 * math.gcd(width, size - 1)  # what both parts can sum up to exactly
-        share = int(-math.expm1(-epsilon / 2) * TOTAL) // unit * unit
+        share = int(-math.expm1(-coin / 2) * TOTAL) // unit * unit
         window = window_weights(size, width, micro_epsilon, share)
         return cls(size, width, *window, *rounding_weights(size, micro_epsilon, TOTAL - share))
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """For means whose levels are hidden."""
+        return hidden
+
+    @classmethod
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels with one width and one coin for all levels, also where stochastic rounding would be better."""
+        epsilons = [micro / MICRO for micro in budgets]
+        widths = common_widths(size, [PiecewiseMechanism.ideal_width(each) for each in epsilons], WIDTHS_TRIED)
+        for width in widths:
+            for coin in epsilons:
+                yield tuple(cls._with(size, micro, width, coin) for micro in budgets)
 
     @cached_property
     def piecewise_weight(self) -> int:
@@ -109,6 +138,14 @@ class HybridMechanism(NumberChannel):
             return Fraction(upper if reported > self.piecewise_outputs else lower, TOTAL)
         return Fraction(self.inside if value <= reported < value + self.width else self.outside, TOTAL)
 
+    @property
+    def noise_variance(self) -> float:
+        """Both parts, as often as the coin picks them."""
+        piecewise, rest = self.piecewise_weight, TOTAL - self.piecewise_weight
+        window = even_square(self.size, self.width, self.inside, self.outside)
+        rounded = (rest / (self.step * self.size)) ** 2
+        return self._without_spread((piecewise * window + rest * rounded) / TOTAL)
+
     def unbiased(self, output: Output) -> Fraction:
         """The unbiased number of the part that the output belongs to, given the coin."""
         reported = as_int(output)
@@ -117,3 +154,18 @@ class HybridMechanism(NumberChannel):
             return sign * Fraction(TOTAL - self.piecewise_weight, self.step * self.size)
         slope = Fraction(self.width * (self.inside - self.outside), self.piecewise_weight)
         return (2 * reported + 1 - self.piecewise_outputs) / (slope * self.size)
+
+    def variance(self, value: int) -> float:
+        """Return the variance of the unbiased number of a value: of both parts, each with the chance of its coin."""
+        slope = Fraction(self.width * (self.inside - self.outside), self.piecewise_weight)
+        window = window_square(self.size, self.width, self.inside, self.outside, value) / (slope * self.size) ** 2
+        rounded = Fraction(TOTAL - self.piecewise_weight, TOTAL) * self.unbiased(self.piecewise_outputs) ** 2
+        return float(window + rounded - self.centre(value) ** 2)
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Fraction:
+        """The larger ratio of the two parts."""
+        pairs = [
+            ((each.inside, each.outside), (TOTAL - each.piecewise_weight - each.first, each.first))
+            for each in (self, other)
+        ]
+        return max(extreme_odds(own, others, same_value=same_value) for own, others in zip(*pairs, strict=True))

@@ -1,11 +1,13 @@
 """Laplace noise on a grid over arrays."""
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs
+from pldp.mechanisms.arrays import FloatArray, IntArray, NumberArrays, Outputs, Pieces
 from pldp.mechanisms.laplace.channel import DiscreteLaplace
+from pldp.mechanisms.laplace.wide import WideLaplace
 from pldp.mechanisms.output import TOTAL
 
 
@@ -28,4 +30,39 @@ class _LaplaceArrays(NumberArrays):
         return np.asarray(matrix)
 
 
-FORMS: Final = {DiscreteLaplace: _LaplaceArrays}
+class _WideArrays(NumberArrays):
+    """Noise by distance; what goes beyond a far end is put back to it.
+
+    All outputs below the values have one pattern, α^t, and all above its mirror image: they differ by a factor.
+    """
+
+    channel: WideLaplace
+
+    def outputs_of(self, values: IntArray, drawn: IntArray) -> Outputs:
+        channel = self.channel
+        noise = np.searchsorted(np.array(channel.thresholds, np.int64), drawn, side="right") - channel.farthest
+        return np.asarray(np.clip(values + noise + channel.beyond, 0, channel.form.count - 1))
+
+    def pieces(self) -> Pieces:
+        channel = self.channel
+        size, beyond, count = channel.size, channel.beyond, channel.form.count
+        noise, tail = np.array(channel.noise) / TOTAL, channel.tails[beyond - 1] / TOTAL
+        places = np.arange(size)
+        falling = (channel.decay / TOTAL) ** places
+        inside = noise[np.abs(places[:, None] - places)]
+        found = Pieces.none(size, count)
+        found.pattern[:beyond], found.pattern[beyond + size : count] = 1, 2
+        found.pattern[beyond : beyond + size] = 3 + places
+        near = np.concatenate([[tail], noise[1:beyond][::-1]])  # from the far end to the bucket next to a bound
+        found.base[:beyond], found.base[beyond + size : count] = near, near[::-1]
+        patterns = np.concatenate([found.patterns, [falling, falling[::-1]], inside])
+        return replace(found, patterns=patterns)
+
+    def unbiased(self) -> FloatArray:
+        channel = self.channel
+        numbers = (2 * (np.arange(channel.form.count) - channel.beyond) + 1 - channel.size) / channel.size
+        numbers[0], numbers[-1] = float(channel.unbiased(0)), float(channel.unbiased(channel.form.count - 1))
+        return np.asarray(numbers)
+
+
+FORMS: Final = {DiscreteLaplace: _LaplaceArrays, WideLaplace: _WideArrays}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Self
+from typing import Any, Self
 
 from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
@@ -96,8 +96,30 @@ class DiscreteLaplace(NumberChannel):
             return Fraction(self.noise[distance], TOTAL)
         return Fraction(self.tails[distance - 1] if distance else TOTAL - self.tails[0], TOTAL)
 
+    @property
+    def noise_variance(self) -> float:
+        """From how often each output comes if all values are as frequent."""
+        last = self.size - 1
+        sides = list(accumulate(self.noise))  # of noise of at most 0, 1, … to one side
+        inner = (sides[output] + sides[last - output] - self.peak for output in range(1, last))
+        bound = TOTAL - self.tails[0] + sum(self.tails)
+        chances = [bound, *inner, bound]
+        return self._without_spread(
+            sum(chance * float(self.unbiased(output)) ** 2 for output, chance in enumerate(chances))
+            / (self.size * TOTAL)
+        )
+
     def unbiased(self, output: Output) -> Fraction:
         """The centre of the bucket; at a bound also the mean overshoot. Unbiased up to the rounding of the weights."""
         reported = as_int(output)
         overshoot = Fraction(2 * self.decay, (TOTAL - self.decay) * self.size)
         return self.centre(reported) + overshoot * ((reported == self.size - 1) - (reported == 0))
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Fraction:
+        """The largest ratio at any distance, inside and at a bound; for two values, of nearest to farthest."""
+        inside, others = self.noise, other.noise
+        bound, bounds = ([TOTAL - each.tails[0], *each.tails] for each in (self, other))
+        pairs = [*zip(bound, bounds, strict=True), *(zip(inside, others, strict=True) if self.size > 2 else ())]
+        if not same_value:
+            pairs += [(bound[0], bounds[-1]), *([(inside[0], others[-1])] if self.size > 2 else [])]
+        return max(Fraction(*pair) for pair in pairs)

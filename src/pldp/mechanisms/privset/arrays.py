@@ -1,6 +1,9 @@
 """PrivSet over arrays: subsets of items and dummies as rows of bits."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Final
 
@@ -12,7 +15,7 @@ from pldp.mechanisms.arrays import CHUNK, ByteArray, FloatArray, IntArray, Outpu
 from pldp.mechanisms.honest import Range
 from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.privset.channel import PrivSet
-from pldp.mechanisms.sets.arrays import SetArrays, pattern_bits, patterns_of
+from pldp.mechanisms.sets.arrays import SetArrays, SetPatterns, pattern_bits, patterns_of
 
 
 class PrivSetArrays(SetArrays):
@@ -97,10 +100,16 @@ class PrivSetArrays(SetArrays):
         there = [(pattern & part).bit_count() for pattern in range(1 << sets.shape[1])]
         return np.asarray(np.array(by_count)[there] - chance)[None, :]
 
-    def pattern_chances(self, sets: IntArray, supports: FloatArray) -> FloatArray:
-        """By inclusion and exclusion from how often a subset holds all items of each part."""
+    def mixed(self, forms: Sequence[PrivSetArrays], weights: FloatArray) -> SetPatterns:
+        """Subsets meet a set with the mean probability: the same mechanism again."""
+        found = PrivSetArrays(self.channel)
+        found._held = np.tensordot(weights, np.array([form._held for form in forms]), 1)  # noqa: SLF001
+        return found
+
+    def shown(self, sets: IntArray, table: FloatArray) -> FloatArray:
+        """By inclusion and exclusion from how often a subset holds all items of each part, and people none of them."""
         bits = pattern_bits(sets.shape[1])
-        none = np.where(bits, 1 - supports[sets][:, None, :], 1).prod(axis=2)
+        none = table @ ~(bits.astype(int) @ bits.T.astype(int)).astype(bool)
         held, apart = self._held[bits.sum(axis=1)].T
         return np.asarray(patterns_of(held + (apart - held) * none))
 

@@ -1,6 +1,8 @@
 """PrivSet: a report names d of the items, and is more likely if it has one of the person's own among them."""
 
 import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -8,13 +10,16 @@ from typing import Final, Self
 
 from pldp.epsilon import MICRO, Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import too_small
+from pldp.mechanisms.channel import Channel, Odds, too_small
 from pldp.mechanisms.output import TOTAL, Bits, Output, RandomBytes, as_int, draw_53_bits
 from pldp.mechanisms.ranks import SPARE_BYTES, places_of_rank, rank_bytes, rank_of
 from pldp.mechanisms.set_channel import SetChannel, planned_share
 
 LARGEST_SIZE: Final = 4096
 """Items and dummies at most: a report is one bit for each."""
+
+SIZES_TRIED: Final = 24
+"""Numbers of chosen items among which hidden levels choose, at most."""
 
 _SLACK: Final = 1 + Fraction(4, 1 << 8 * SPARE_BYTES)
 """Bounds the ratio of the probabilities of two ranks, twice: how far subsets of one class are from uniform."""
@@ -87,6 +92,17 @@ class PrivSet(SetChannel):
     def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:
         """Build it."""
         return cls.of(size, micro_epsilon, at_most)
+
+    @classmethod
+    def hideable_whole(
+        cls, size: int, micro_epsilons: Sequence[int], at_most: int | None = None
+    ) -> Iterator[tuple[Self, ...]]:
+        """Yield channels that choose one number of items at all levels."""
+        most = max(cls.of(size, micro, at_most).chosen for micro in micro_epsilons)
+        for step in range(min(most, SIZES_TRIED)):
+            chosen = 1 + step if most <= SIZES_TRIED else round(most ** (step / (SIZES_TRIED - 1)))
+            with suppress(EpsilonError):  # weights are too coarse for this ε
+                yield tuple(cls.of(size, micro, at_most, chosen) for micro in micro_epsilons)
 
     @property
     def preface(self) -> str:
@@ -168,6 +184,21 @@ class PrivSet(SetChannel):
         """Return it as if ranks were drawn uniformly; ε allows for how far they are not."""
         meets = bool(as_int(output) & self.filled(value))
         return Fraction(self.meets_weight if meets else TOTAL - self.meets_weight, TOTAL * self.classes[meets])
+
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """A subset that meets the set or not; of one set, ranks have the same law at both levels."""
+        if not isinstance(other, PrivSet) or (other.size, other.form) != (self.size, self.form):
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        own, others = self.class_chances, other.class_chances
+        if same_value:
+            return [(max(mine / theirs for mine, theirs in zip(own, others, strict=True)), 1)]
+        return [(max(mine / theirs for mine in own for theirs in others), 1), (_SLACK, 1)]
+
+    @property
+    def class_chances(self) -> tuple[Fraction, Fraction]:
+        """Probability of one subset that misses the set, and of one that meets it."""
+        missing, meeting = self.classes
+        return Fraction(TOTAL - self.meets_weight, TOTAL * missing), Fraction(self.meets_weight, TOTAL * meeting)
 
     def held(self, count: int) -> tuple[Fraction, Fraction]:
         """Return how often a subset holds so many given items, if the set has one of them or more, and if it has none.

@@ -27,6 +27,7 @@ from pldp.mechanisms.arrays import (
     require_dense,
 )
 from pldp.mechanisms.honest import Range
+from pldp.mechanisms.laws import CellLaw, SupportLaw
 from pldp.mechanisms.output import TOTAL
 from pldp.mechanisms.response.channel import RandomizedResponse
 from pldp.mechanisms.response.values import ItemResponse, ValueResponse
@@ -68,6 +69,10 @@ class _Direct(LabelArrays):
 
     def supported(self, outputs: Outputs) -> npt.NDArray[np.float32]:
         return np.asarray(outputs.astype(np.int64)[:, None] == np.arange(self.channel.size), np.float32)
+
+    def mark_codes(self, outputs: Outputs) -> npt.NDArray[np.intp]:
+        """Every report names one value."""
+        return outputs.astype(np.intp)
 
     def support_sum(self, numbers: FloatArray, cells: Cells) -> FloatArray:
         return numbers
@@ -164,6 +169,11 @@ class _ItemResponseArrays(_CommonNoise):
             outputs[part][drawn] = np.searchsorted(ends, numbers[drawn], side="right")
         return outputs
 
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """Every cell has its own low."""
+        size = self.channel.size
+        return CellLaw.of(np.arange(size), size, low=self.low, step=self.step)
+
     def backward(self, weights: FloatArray, cells: Cells) -> FloatArray:
         """Here low belongs to the cell, not to the value."""
         return np.asarray(self.low @ weights + self.step * weights)
@@ -187,6 +197,19 @@ class _ValueResponseArrays(ByValue, _Direct):
     @cached_property
     def step(self) -> FloatArray:
         return np.array(self.channel.truth_weights) / TOTAL - self.low
+
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """Low and step belong to the value."""
+        return CellLaw.of(np.zeros(self.channel.size, np.intp), 1, low=1.0, step=1.0)
+
+    def support_law(self) -> SupportLaw:
+        """What all values add to every cell."""
+        return SupportLaw.of(self.channel.size, constant=0.0, loading=self.low, slope=self.step)
+
+    def statistic_covariance(self, shares: FloatArray) -> FloatArray:
+        """Every report names one value."""
+        named = self.forward(np.clip(shares, 0.0, 1.0), None)
+        return np.asarray(np.diag(named) - np.outer(named, named))
 
     def support_range(self) -> Range:
         """Other values name this one with their own q."""

@@ -8,12 +8,12 @@ from fractions import Fraction
 from functools import cached_property
 from heapq import nsmallest
 from itertools import accumulate
-from typing import Self
+from typing import Any, Self
 
 from pldp.epsilon import LARGEST_EPSILON, MICRO, Micro, checked_budgets, exp_micro, noise_weights, share_rounded_up
 from pldp.epsilon import micro_epsilon_of_ratio as ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel, SupportChannel
+from pldp.mechanisms.channel import CategoricalChannel, Odds, SupportChannel, largest_odds
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, as_int, draw_53_bits
 
 
@@ -117,7 +117,7 @@ class ItemResponse(_Weighted, SupportChannel):
     @classmethod
     def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
         """It has the shortest reports."""
-        return not hidden
+        return True
 
     @property
     def equal_variance(self) -> float:
@@ -157,6 +157,15 @@ class ItemResponse(_Weighted, SupportChannel):
         """p of the output if it is the value, else q of the output."""
         reported = as_int(output)
         return Fraction(self.other_weights[reported] + self.kept_weight * (reported == value), TOTAL)
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
+        """A report of the truth or of another value; without limit where a value is open at one level only.
+
+        Between different values no report tells more than that of the one, which the other level draws by chance.
+        """
+        truths = zip(self.truth_weights, other.truth_weights if same_value else other.other_weights, strict=True)
+        noise = zip(self.other_weights, other.other_weights, strict=True)
+        return largest_odds((*truths, *noise))
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,6 +238,34 @@ class ValueResponse(_Weighted):
     def probability(self, output: Output, value: int) -> Fraction:
         """p of the value if the output is the value, else q of the value."""
         return Fraction((self.other_weights, self.truth_weights)[output == value][value], TOTAL)
+
+    @property
+    def equal_variance(self) -> float:
+        """The mean variance of the shares of one report at equal shares 1/k, with s and v as above."""
+        size = self.size
+        steps = [(truth - other) / TOTAL for truth, other in zip(self.truth_weights, self.other_weights, strict=True)]
+        parts = [other / TOTAL / step for other, step in zip(self.other_weights, steps, strict=True)]
+        whole = 1 + sum(parts)
+        named = [(sum(self.other_weights) / TOTAL + step) / size for step in steps]
+        by_chance = sum(m * part for m, part in zip(named, parts, strict=True)) / whole
+        squares = sum(m * part * part for m, part in zip(named, parts, strict=True)) / whole**2
+        each = zip(named, parts, steps, strict=True)
+        return sum((m * (1 - 2 * v / whole) + squares - (m - by_chance) ** 2) / step**2 for m, v, step in each) / size
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
+        """A report of the truth or of another value; without limit where a value is always kept at one level only.
+
+        Between two values no report tells more than the truth of the one that the other is rarely replaced by.
+        """
+        if same_value:
+            truths = zip(self.truth_weights, other.truth_weights, strict=True)
+            return largest_odds((*truths, *zip(self.other_weights, other.other_weights, strict=True)))
+        likely, rare = (
+            sorted(range(self.size), key=weights.__getitem__)[:2]
+            for weights in ([-weight for weight in self.truth_weights], other.other_weights)
+        )
+        pairs = ((one, two) for one in likely for two in rare if one != two)
+        return largest_odds((self.truth_weights[one], other.other_weights[two]) for one, two in pairs)
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import too_small
-from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.number import NumberChannel, extreme_odds
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
 
 
@@ -28,6 +28,11 @@ class StochasticRounding(NumberChannel):
     step: int
 
     mechanism = "sr"
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """For means whose levels are hidden: it has two outputs at every level."""
+        return hidden
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,9 +63,19 @@ class StochasticRounding(NumberChannel):
         upper = self.first + self.step * value
         return Fraction(upper if output == 1 else TOTAL - upper, TOTAL)
 
+    @property
+    def noise_variance(self) -> float:
+        """C² less the spread of the values, C being the number of both outputs."""
+        return self._without_spread((TOTAL / (self.step * self.size)) ** 2)
+
     def unbiased(self, output: Output) -> Fraction:
         """Plus or minus the same number, 2⁵³/(step·size): (e^ε+1)/(e^ε−1) for the centres of the outermost buckets."""
         return (2 * as_int(output) - 1) * Fraction(TOTAL, self.step * self.size)
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Fraction:
+        """A ratio of two probabilities that are linear in the value is largest at a bound."""
+        own, others = ((TOTAL - each.first, each.first) for each in (self, other))
+        return extreme_odds(own, others, same_value=same_value)
 
 
 def rounding_weights(size: int, micro_epsilon: int, total: int) -> tuple[int, int]:

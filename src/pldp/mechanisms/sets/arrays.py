@@ -11,9 +11,12 @@ so that the mean weight over the reports that tell is the support, without bias.
 Packed rows of bits are turned into one column of words per item where that is faster.
 """
 
-from abc import abstractmethod
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +36,11 @@ _BLOCK: Final = 1 << 15
 _SWAPS: Final = ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0))
 
 
-class SetArrays(ChannelArrays):
-    """A channel for sets over arrays; `sets` are matrices of item numbers, one row per set, items rising."""
+class SetPatterns(ABC):
+    """What reports show of a few items and what that counts, of a channel or of several that are mixed.
+
+    `sets` are matrices of item numbers, one row per set, items rising.
+    """
 
     channel: SetChannel
 
@@ -47,17 +53,27 @@ class SetArrays(ChannelArrays):
         """Return the share of the reports that tell about all of so many given items."""
         return 1.0
 
+    @property
+    def mark_count(self) -> int:
+        """A mark per item that a report shows; behind them, where not every report tells, one per item it tells of."""
+        return self.channel.size
+
+    def marked(self, outputs: Outputs) -> npt.NDArray[np.float32]:
+        """Mark the items whose bit is 1."""
+        form = self.channel.form
+        return rows_of(cast("Bits", form)).expanded(outputs)[:, : self.channel.size]
+
     @abstractmethod
     def pattern_weights(self, sets: IntArray, part: int) -> FloatArray:
         """Return W of every pattern for a part of each set (bit j of `part` for item j): sets × 2^items, or 1 row."""
 
     @abstractmethod
+    def shown(self, sets: IntArray, table: FloatArray) -> FloatArray:
+        """Return how often reports that tell show each pattern, given how often people have each: sets × 2^items."""
+
     def pattern_chances(self, sets: IntArray, supports: FloatArray) -> FloatArray:
         """Return how often reports that tell show each pattern, were items independent with these supports."""
-
-    def pattern_counts(self, counts: IntArray, sets: IntArray) -> IntArray:
-        """Return how often each pattern came, given the counts of integer outputs; bits are counted elsewhere."""
-        raise NotImplementedError
+        return self.shown(sets, independent_patterns(sets, supports))
 
     def moment(self, sets: IntArray, table: FloatArray, one: int, two: int = 0) -> FloatArray:
         """Return the mean of W_one·W_two for each set, given the shares of its patterns; W of no items is 1."""
@@ -71,22 +87,30 @@ class SetArrays(ChannelArrays):
         whole = (1 << sets.shape[1]) - 1
         return self.moment(sets, self.pattern_chances(sets, supports), whole, whole)
 
-    def least_noise(self, items: int) -> float:
-        """Return the least variance of the weight of a set of so many items from any one person, all items alike."""
+    def least_noise(self, sets: IntArray) -> FloatArray:
+        """Return at most the least variance of the weight of each set from any one person; all items are alike."""
+        items = sets.shape[1]
         if items > self.largest:
-            return 0.0
+            return np.zeros(len(sets))
         there = (np.arange(items) < np.arange(items + 1)[:, None]).astype(np.float64)
-        sets = np.arange(items)[None, :]
-        return float(min(self.second_moment(sets, own)[0] - own.prod() for own in there))
+        alike = np.arange(items)[None, :]
+        return np.full(len(sets), min(self.second_moment(alike, own)[0] - own.prod() for own in there))
+
+    def showing_all(self, sets: IntArray) -> FloatArray:
+        """Return how often reports that tell show all items of each set, by what a person has of it (sets × 2^items).
+
+        All items are alike, so only their number matters.
+        """
+        items = sets.shape[1]
+        if items > self.largest:
+            return np.zeros((len(sets), 1 << items))
+        there = (np.arange(items) < np.arange(items + 1)[:, None]).astype(np.float64)
+        found = np.array([self.pattern_chances(np.arange(items)[None, :], own)[0, -1] for own in there])
+        return np.tile(found[pattern_bits(items).sum(axis=1)], (len(sets), 1))
 
     def growth(self, supports: FloatArray) -> float:
         """Return the least factor, at most 1, by which one more item changes an expected standard error."""
         return 0.0
-
-    def variance(self, shares: FloatArray) -> FloatArray:
-        """Return the variance of the unbiased share of each item from one report, if these shares are true."""
-        moments = self.second_moment(np.arange(len(shares))[:, None], shares)
-        return np.asarray((moments - shares**2) / self.telling(1))
 
     @property
     def forged(self) -> FloatArray:
@@ -94,6 +118,25 @@ class SetArrays(ChannelArrays):
         singles = np.arange(self.channel.size)[:, None]
         most = self.pattern_weights(singles, 1).max(axis=1) / self.telling(1)
         return np.broadcast_to(most, self.channel.size)
+
+
+class SetArrays(SetPatterns, ChannelArrays):
+    """A channel for sets over arrays."""
+
+    channel: SetChannel
+
+    @abstractmethod
+    def mixed(self, forms: Sequence[Any], weights: FloatArray) -> SetPatterns:
+        """Return what reports show whose channel is one of several of this form, each with a probability."""
+
+    def pattern_counts(self, counts: IntArray, sets: IntArray) -> IntArray:
+        """Return how often each pattern came, given the counts of integer outputs; bits are counted elsewhere."""
+        raise NotImplementedError
+
+    def variance(self, shares: FloatArray) -> FloatArray:
+        """Return the variance of the unbiased share of each item from one report, if these shares are true."""
+        moments = self.second_moment(np.arange(len(shares))[:, None], shares)
+        return np.asarray((moments - shares**2) / self.telling(1))
 
     def checked_values(self, values: npt.ArrayLike) -> Values:
         """Values are rows of packed bits."""
@@ -232,6 +275,23 @@ class ItemSetArrays(SetArrays):
             table = np.concatenate([table * own[:, :1], table * own[:, 1:]], axis=1)
         return table
 
+    def mixed(self, forms: Sequence[ItemSetArrays], weights: FloatArray) -> SetPatterns:
+        """Patterns of several items are no product any more."""
+        from pldp.mechanisms.sets.mixed import MixedItemSets  # noqa: PLC0415 - it needs this module
+
+        return MixedItemSets(forms, weights)
+
+    def shown(self, sets: IntArray, table: FloatArray) -> FloatArray:
+        """Perturb one item after the other."""
+        size, found = sets.shape[1], table
+        for item, column in enumerate(sets.T):
+            halves = found.reshape(len(sets), 1 << size - 1 - item, 2, 1 << item)
+            p, q = (each[column][:, None, None] for each in (self.truth_support, self.other_support))
+            absent, present = halves[:, :, 0], halves[:, :, 1]
+            ones = p * present + q * absent
+            found = np.stack([absent + present - ones, ones], axis=2).reshape(len(sets), 1 << size)
+        return found
+
     def pattern_chances(self, sets: IntArray, supports: FloatArray) -> FloatArray:
         """Bits are independent where items are."""
         p, q = self.truth_support, self.other_support
@@ -247,9 +307,21 @@ class ItemSetArrays(SetArrays):
         """Multiply over items."""
         return np.asarray(self._squares(supports)[sets].prod(axis=1))
 
-    def least_noise(self, items: int) -> float:
-        """Items differ, and may have none."""
-        return 0.0
+    def least_noise(self, sets: IntArray) -> FloatArray:
+        """Var(W) is Π s − 1 for a person who has all items and Π s for others, s the mean squares of the bits."""
+        present, absent = (
+            self._squares(np.ones(self.channel.size))[sets],
+            self._squares(np.zeros(self.channel.size))[sets],
+        )
+        return np.asarray(np.minimum(present.prod(axis=1) - 1, np.minimum(present, absent).prod(axis=1)))
+
+    def showing_all(self, sets: IntArray) -> FloatArray:
+        """Multiply over items: p of those that a person has, q of others."""
+        table = np.ones((len(sets), 1))
+        for column in sets.T:
+            own = self.truth_support[column][:, None], self.other_support[column][:, None]
+            table = np.concatenate([table * own[1], table * own[0]], axis=1)
+        return table
 
     def growth(self, supports: FloatArray) -> float:
         """One more item multiplies the second moment."""

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import AnswerError, EpsilonError
-from pldp.mechanisms.channel import too_small
+from pldp.mechanisms.channel import Channel, Odds, largest_odds, too_small
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.set_channel import SetChannel
 
@@ -64,19 +64,28 @@ class ItemSet(SetChannel):
         if {len(self.kept), len(self.raised)} != {self.size}:
             lengths = f"{len(self.kept)}, {len(self.raised)}"
             raise EpsilonError(f"kept and raised must hold {self.size} weights, not {lengths}")
-        for place, (kept, raised) in enumerate(self._pairs):
+        for place, (kept, raised) in enumerate(self.pairs):
             if not 0 <= raised < kept <= BIT_TOTAL:
                 rule = "a present item must be reported more often than an absent one: 0 <= raised < kept <= 2^32"
                 raise EpsilonError(f"item {place}: {rule}, not {raised}, {kept}")
 
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """Nothing else has a budget for every item."""
+        return True
+
     @property
-    def _pairs(self) -> Iterator[tuple[int, int]]:
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """2³²·p and 2³²·q of each item."""
         return zip(self.kept, self.raised, strict=True)
 
     @classmethod
-    def of(cls, micro_epsilons: Sequence[Micro]) -> Self:
-        """Build symmetric randomized response with a budget per item; `math.inf` leaves an item as it is."""
-        return cls.of_pairs([(micro, micro) for micro in micro_epsilons])
+    def of(cls, micro_epsilons: Sequence[Micro | Pair]) -> Self:
+        """Build the most accurate channel with a budget per item, or one for each of its sides (`of_pairs`).
+
+        One for both sides makes symmetric randomized response; `math.inf` leaves an item as it is.
+        """
+        return cls.of_pairs([each if isinstance(each, tuple) else (each, each) for each in micro_epsilons])
 
     @classmethod
     def of_whole(cls, size: int, micro_epsilon: int, at_most: int | None = None) -> Self:  # noqa: ARG003
@@ -121,13 +130,18 @@ class ItemSet(SetChannel):
         """Return what a report tells about one item, exactly."""
         return ItemEpsilon(*(micro_epsilon_of_ratio(*self._odds(item, one)) for one in (1, 0)))
 
+    def item_evidence(self, item: int) -> tuple[Micro, Micro]:
+        """The same as a plain pair."""
+        present, absent = self.item_micro_epsilon(item)
+        return present, absent
+
     def item_chances(self, item: int) -> tuple[Fraction, Fraction]:
         """p and q of the item."""
         return Fraction(self.kept[item], BIT_TOTAL), Fraction(self.raised[item], BIT_TOTAL)
 
     def item_variance(self, share: float) -> float:
         """Mean over items of the noise of the bit, (share·p(1−p) + (1−share)·q(1−q))/(p−q)², and share·(1−share)."""
-        chances = [(kept / BIT_TOTAL, raised / BIT_TOTAL) for kept, raised in self._pairs]
+        chances = [(kept / BIT_TOTAL, raised / BIT_TOTAL) for kept, raised in self.pairs]
         noise = [(share * p * (1 - p) + (1 - share) * q * (1 - q)) / (p - q) ** 2 for p, q in chances]
         return sum(noise) / self.size + share * (1 - share)
 
@@ -138,7 +152,7 @@ class ItemSet(SetChannel):
     @property
     def manipulation(self) -> float:
         """The largest (1−q)/(p−q) of an item."""
-        return max((BIT_TOTAL - raised) / (kept - raised) for kept, raised in self._pairs)
+        return max((BIT_TOTAL - raised) / (kept - raised) for kept, raised in self.pairs)
 
     @cached_property
     def micro_epsilon(self) -> Micro:
@@ -165,7 +179,7 @@ class ItemSet(SetChannel):
     @cached_property
     def _digits(self) -> list[tuple[int, int]]:
         """For each binary digit, lowest first: the items whose raised weight has it, and where the kept one differs."""
-        differ = (kept ^ raised for kept, raised in self._pairs)
+        differ = (kept ^ raised for kept, raised in self.pairs)
         return list(zip(digit_masks(self.raised), digit_masks(differ), strict=True))
 
     @cached_property
@@ -182,12 +196,32 @@ class ItemSet(SetChannel):
         below = draw_bits(random(BITS * length), length, weights)
         return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")
 
+    def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
+        """Multiply over items: each bit, of a present item or an absent one, speaks as much as it can."""
+        if not isinstance(other, ItemSet) or other.size != self.size:
+            raise EpsilonError("outputs of different form show the level: there is no finite leak")
+        kinds = Counter(zip(self.pairs, other.pairs, strict=True))
+        return [
+            (ratio, power * count)
+            for both, count in kinds.items()
+            for ratio, power in largest_odds(_bit_weights(*both, same_value=same_value))
+        ]
+
     def probability(self, output: Output, value: int) -> Fraction:
         """Multiply the probabilities of all bits."""
         bits = as_int(output)
-        weights = [kept if value >> item & 1 else raised for item, (kept, raised) in enumerate(self._pairs)]
+        weights = [kept if value >> item & 1 else raised for item, (kept, raised) in enumerate(self.pairs)]
         chances = ((Fraction(weight, BIT_TOTAL), bits >> item & 1) for item, weight in enumerate(weights))
         return math.prod((one if bit else 1 - one for one, bit in chances), start=Fraction(1))
+
+
+def _bit_weights(own: tuple[int, int], other: tuple[int, int], *, same_value: bool) -> Iterator[tuple[int, int]]:
+    """Yield 2³² times both probabilities of a 1 and of a 0, each given by its weights if present and if absent."""
+    for mine, one in enumerate(own):
+        for theirs, two in enumerate(other):
+            if mine == theirs or not same_value:
+                yield one, two
+                yield BIT_TOTAL - one, BIT_TOTAL - two
 
 
 def _sum(odds: Iterable[tuple[int, int]]) -> Micro:

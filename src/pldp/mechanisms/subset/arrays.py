@@ -26,6 +26,7 @@ from pldp.mechanisms.arrays import (
     require_dense,
 )
 from pldp.mechanisms.honest import PairLaw, Range
+from pldp.mechanisms.laws import CellLaw, SupportLaw
 from pldp.mechanisms.output import TOTAL, Bits, Places
 from pldp.mechanisms.row_arrays import RowArrays
 from pldp.mechanisms.rows import popcount
@@ -202,6 +203,28 @@ class _ItemSubsetArrays(RowArrays):
         np.add.at(sums, self._tier, numbers)
         return np.asarray(sums[self._tier])
 
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """A class is the first value of a set: all values of a set are of one tier."""
+        rows = np.asarray(cells)
+        first = np.argmax(rows != 0, axis=0)
+        byte = rows[first, np.arange(rows.shape[1])].astype(np.int64)
+        bit = np.log2(byte & -byte).astype(np.intp)
+        return CellLaw.of(8 * first + bit, self.channel.size, low=self.low, step=self.step)
+
+    def statistic(self, support: FloatArray) -> FloatArray:
+        """Return g, the reports that name each value: supports less what sets of the tier add by chance."""
+        overlap, chosen = columns(support, self._overlap, np.array(self.channel.chosen))
+        return np.asarray((support - overlap * self._of_tier(support / chosen)) / (1 - overlap))
+
+    def support_law(self) -> SupportLaw:
+        """The mean of g."""
+        law = SupportLaw.of(self.channel.size, constant=self._other, slope=self.step)
+        return law._replace(least=-self._overlap / (1 - self._overlap))
+
+    def statistic_covariance(self, shares: FloatArray) -> FloatArray:
+        """That of g."""
+        return self.covariance(shares) * self.step**2
+
     def joint_support(self, shares: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
         """Two values are in the set with a if one is named, else with a·(d−2)/(s−2), in one tier only."""
         named, tier, overlap = self._named(shares), self._tier[chosen], self._overlap[chosen]
@@ -246,9 +269,8 @@ class _ItemSubsetArrays(RowArrays):
         return np.asarray(self.low + self.step * self._overlap * others / self.channel.size)
 
     def shares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
-        other, overlap, chosen = columns(support, self._other, self._overlap, np.array(self.channel.chosen))
-        named = (support - overlap * self._of_tier(support / chosen)) / (1 - overlap)
-        return np.asarray((named - other * whole) / self.step)
+        (other,) = columns(support, self._other)
+        return np.asarray((self.statistic(support) - other * whole) / self.step)
 
     def squares(self, support: FloatArray, whole: Whole = 1.0) -> FloatArray:
         other, overlap, chosen = columns(support, self._other, self._overlap, np.array(self.channel.chosen))

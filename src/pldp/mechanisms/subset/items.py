@@ -2,16 +2,17 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from heapq import nsmallest
-from typing import NamedTuple, Self
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import CategoricalChannel
+from pldp.mechanisms.channel import CategoricalChannel, Channel, Odds, largest_odds
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, TieredBits, as_int
 from pldp.mechanisms.response.values import ItemResponse
 from pldp.mechanisms.subset.channel import LARGEST_SIZE, NOISE_BYTES, slack
@@ -79,21 +80,40 @@ class ItemSubset(CategoricalChannel):
                 raise EpsilonError("chosen must leave out a value of each tier, and be 1 for values without a budget")
 
     @classmethod
-    def suits(cls, size: int, *, hidden: bool = False) -> bool:
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
         """It includes IPRR; only its reports can be too long."""
-        return size <= LARGEST_SIZE and not hidden
+        return size <= LARGEST_SIZE
 
     @classmethod
     def of(cls, micro_epsilons: Sequence[Micro]) -> Self:
         """Build the most accurate channel whose reports have a true ε within the budget of every value in them."""
-        budgets = checked_budgets(micro_epsilons)
-        counts = Counter(budgets)
-        tiers: dict[float, tuple[Micro, int]] = {}
-        for design in best_designs([(micro / MICRO, counts[micro]) for micro in sorted(counts)]):
-            smallest = design.budgets[0]
-            kept = smallest if smallest == math.inf else round(smallest * MICRO)
-            tiers |= dict.fromkeys(design.budgets, (kept, design.chosen))
-        return cls.of_tiers([tiers[micro / MICRO] for micro in budgets])
+        return cls.of_tiers(_best_tiers(checked_budgets(micro_epsilons)))
+
+    @classmethod
+    def hideable(cls, size: int, budgets: Sequence[Any]) -> Iterator[tuple[Channel, ...]]:  # noqa: ARG003
+        """Yield channels with the same tiers and sizes of sets for all levels: best for one of them, or between two."""
+        tried = set()
+        between = [
+            [a if a == math.inf else math.isqrt(int(a) * int(b)) for a, b in zip(*pair, strict=True)]
+            for pair in pairwise(budgets)
+            if all((a == math.inf) == (b == math.inf) for a, b in zip(*pair, strict=True))
+        ]
+        for best in (*budgets, *between):
+            designs = _best_tiers(checked_budgets(best))
+            places: dict[tuple[Micro, int], list[int]] = {}
+            for value, tier in enumerate(designs):
+                places.setdefault(tier, []).append(value)
+            key = tuple(sorted((tier[1], tuple(own)) for tier, own in places.items()))
+            if key in tried:
+                continue
+            tried.add(key)
+            levels = []
+            for level in budgets:
+                kept = {tier: min(level[value] for value in own) for tier, own in places.items()}
+                levels.append([(kept[tier], tier[1]) for tier in designs])
+            # Sets of several values need a budget at every level; a value without one at some level shows that level.
+            if all(micro < math.inf or chosen == 1 for level in levels for micro, chosen in level):
+                yield tuple(map(cls.of_tiers, levels))
 
     @classmethod
     def of_tiers(cls, tiers: Sequence[tuple[Micro, int]]) -> Self:
@@ -197,6 +217,29 @@ class ItemSubset(CategoricalChannel):
         own = self._homes[_first(output)][0]
         weight = own.chosen * own.other_weight + self.named.kept_weight * self.supports(output, value)
         return Fraction(weight, TOTAL * math.comb(len(own.places) - 1, own.chosen - 1))
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
+        """A set with the value or without it, as for IPRR; channels of one form draw their sets in the same way.
+
+        Sets with the value are as likely as their drawing makes them, which may differ from uniform by the slack.
+        """
+        weights = ([d * o for d, o in zip(each.chosen, each.other_weights, strict=True)] for each in (self, other))
+        own, others = map(list, weights)
+        kept, other_kept = self.named.kept_weight, other.named.kept_weight if same_value else 0
+        truths = [(one + kept, two + other_kept) for one, two in zip(own, others, strict=True)]
+        most = max(slack(len(tier.places), tier.chosen - 1) for tier in self.tiers)
+        return [*largest_odds((*truths, *zip(own, others, strict=True))), (most, 1)]
+
+
+def _best_tiers(budgets: Sequence[Micro]) -> list[tuple[Micro, int]]:
+    """Return for each value the budget of its tier and the size of its sets, with the least variance."""
+    counts = Counter(budgets)
+    tiers: dict[float, tuple[Micro, int]] = {}
+    for design in best_designs([(micro / MICRO, counts[micro]) for micro in sorted(counts)]):
+        smallest = design.budgets[0]
+        kept = smallest if smallest == math.inf else round(smallest * MICRO)
+        tiers |= dict.fromkeys(design.budgets, (kept, design.chosen))
+    return [tiers[micro / MICRO] for micro in budgets]
 
 
 def _first(output: Output) -> int:

@@ -24,6 +24,7 @@ from pldp.mechanisms.arrays import (
     WordArray,
 )
 from pldp.mechanisms.honest import PairLaw
+from pldp.mechanisms.laws import CellLaw
 from pldp.mechanisms.output import BITS
 from pldp.mechanisms.row_arrays import RowArrays
 from pldp.mechanisms.unary.channel import UnaryEncoding
@@ -131,10 +132,6 @@ class _BitArrays(RowArrays):
     def step(self) -> Numbers:
         return self.truth_support / self.other_support - self.low
 
-    def ones(self, cells: Cells) -> npt.NDArray[np.intp]:
-        """Count the ones of every row: q^ones (1−q)^(k−ones) is common to all values, but not to all levels."""
-        return self.support_sum(np.ones(self.channel.size), cells).astype(np.intp)
-
     def pair_laws(self) -> tuple[PairLaw, ...]:
         """E(b_i − q_i)(b_j − q_j) = 0: given the value bits are independent, and at most one of two is the true one."""
         chance = self.chance_support()
@@ -167,6 +164,14 @@ class _UnaryArrays(_BitArrays, PersonalArrays):
 
     channel: UnaryEncoding
 
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """A class is a number of ones: q^ones (1−q)^(k−ones) is common to all values, but not to all levels."""
+        size, q = self.channel.size, float(self.channel.other_support)
+        count = np.arange(size + 1)
+        base = count * np.log(q) + (size - count) * np.log1p(-q)
+        ones = self.support_sum(np.ones(size), cells).astype(np.intp)
+        return CellLaw.of(ones, size + 1, base=base, low=self.low, step=self.step)
+
     def ones_law(self) -> FloatArray:
         """Bernoulli(p) + Binomial(k−1, q), whatever the value."""
         size, p, q = self.channel.size, float(self.channel.truth_support), float(self.channel.other_support)
@@ -194,6 +199,12 @@ class _ItemUnaryArrays(ByValue, _BitArrays):
     """IDUE: row z has L_zj = a_j/b_j where bit j is 1, else (1−a_j)/(1−b_j), times what all values share."""
 
     channel: ItemUnaryEncoding
+
+    def cell_law(self, cells: Cells) -> CellLaw:
+        """Every row is a class: Π b^bit (1−b)^(1−bit) is common to all values, but not to all levels."""
+        other = np.asarray(self.other_support)
+        base = self.support_sum(np.log(other / (1 - other)), cells) + np.log1p(-other).sum()
+        return CellLaw.of(np.arange(len(base)), len(base), base=base, low=1.0, step=1.0)
 
     def draw_many(self, values: Values, generator: Generator) -> Outputs:
         channel = self.channel

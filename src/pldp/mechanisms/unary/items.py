@@ -5,15 +5,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby, islice, product
 from math import ceil, floor
-from typing import Self
+from typing import Any, Self
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import SupportChannel, micro_epsilon_between
+from pldp.mechanisms.channel import Odds, SupportChannel, micro_epsilon_between
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
+from pldp.mechanisms.unary.channel import bit_odds
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
 
 
@@ -61,11 +62,11 @@ class ItemUnaryEncoding(SupportChannel):
             raise EpsilonError("budgets must be given for every value for idue; iprr takes values without one")
         count = Counter(budgets)
         levels = sorted(count)
-        keep, raised = idue_optimum([micro / MICRO for micro in levels], [count[micro] for micro in levels], model)
-        weights = {m: (floor(a * BIT_TOTAL), ceil(b * BIT_TOTAL)) for m, a, b in zip(levels, keep, raised, strict=True)}
+        found = _optimum(tuple(micro / MICRO for micro in levels), tuple(count[micro] for micro in levels), model)
+        weights = {m: (floor(a * BIT_TOTAL), ceil(b * BIT_TOTAL)) for m, (a, b) in zip(levels, found, strict=True)}
         for one, two in product(levels, repeat=2):
-            found = _micro_epsilon(weights[one], weights[two])
-            if found > min(one, two):
+            kept = _micro_epsilon(weights[one], weights[two])
+            if kept > min(one, two):
                 raise EpsilonError(f"epsilon {epsilon_text(min(one, two))} is too small for 32-bit weights to keep it")
         return cls(len(budgets), tuple(weights[m][0] for m in budgets), tuple(weights[m][1] for m in budgets))
 
@@ -110,6 +111,40 @@ class ItemUnaryEncoding(SupportChannel):
         rates = [*self.other_supports[:value], self.truth_supports[value], *self.other_supports[value + 1 :]]
         ones = self._ones(output)
         return math.prod((rate if one else 1 - rate for rate, one in zip(rates, ones, strict=True)), start=Fraction(1))
+
+    @property
+    def equal_variance(self) -> float:
+        """The mean of π(1−π)/(a−b)² over values, π = b + (a−b)/k."""
+        total = 0.0
+        for truth, other in self._bits:
+            contrast = (truth - other) / BIT_TOTAL
+            support = other / BIT_TOTAL + contrast / self.size
+            total += support * (1 - support) / contrast**2
+        return total / self.size
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Odds:
+        """Every bit tells as much as it can: those of the two values, and those of all others."""
+        kinds = Counter(zip(self._bits, other._bits, strict=True))  # noqa: SLF001 - of its own family
+        noise = {kind: _odds(kind[0][1], kind[1][1]) for kind in kinds}
+        found = [(odds, kinds[kind]) for kind, odds in noise.items()]
+        # What the bits of the true values tell more than they would tell as bits of others.
+        if same_value:
+            return [*found, (max(_odds(kind[0][0], kind[1][0]) / noise[kind] for kind in kinds), 1)]
+        ones = {kind: _odds(kind[0][0], kind[1][1]) / noise[kind] for kind in kinds}
+        twos = {kind: _odds(kind[0][1], kind[1][0]) / noise[kind] for kind in kinds}
+        pairs = (ones[one] * twos[two] for one, two in product(kinds, repeat=2) if one != two or kinds[one] > 1)
+        return [*found, (max(pairs), 1)]
+
+
+def _odds(one: int, two: int) -> Fraction:
+    """Return the larger ratio of a bit being 1 or 0 with these weights."""
+    return bit_odds(Fraction(one, BIT_TOTAL), Fraction(two, BIT_TOTAL))
+
+
+@lru_cache(256)
+def _optimum(epsilons: tuple[float, ...], values: tuple[int, ...], model: Model) -> tuple[tuple[float, float], ...]:
+    """Return a and b of each level. It takes tenths of a second, and the same survey is often read again."""
+    return tuple(zip(*idue_optimum(epsilons, values, model), strict=True))
 
 
 def _micro_epsilon(one: tuple[int, int], two: tuple[int, int]) -> Micro:

@@ -11,15 +11,19 @@ likelihood is constant inside and outside the window [output−width+1, output]:
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import Any, Final, Self
 
-from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio
+from pldp.epsilon import MICRO, Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
-from pldp.mechanisms.channel import too_small
-from pldp.mechanisms.number import NumberChannel
+from pldp.mechanisms.channel import Channel, too_small
+from pldp.mechanisms.number import NumberChannel, extreme_odds
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
+
+WIDTHS_TRIED: Final = 32
+"""Widths tried for all levels together where they are hidden."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +46,12 @@ class WindowChannel(NumberChannel):
         """Build the channel whose window is nearest to the ideal one and whose true ε is at most the given one."""
         width = solvable_width(size, cls.ideal_width(micro_epsilon / 1e6) * (size - 1))
         return cls(size, width, *window_weights(size, width, micro_epsilon, TOTAL))
+
+    @classmethod
+    def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
+        """Yield channels with one width for all levels, from the best of the most open one to that of the strictest."""
+        for width in common_widths(size, [cls.ideal_width(micro / MICRO) for micro in budgets]):
+            yield tuple(cls(size, width, *window_weights(size, width, micro, TOTAL)) for micro in budgets)
 
     @staticmethod
     def ideal_width(epsilon: float) -> float:
@@ -69,10 +79,25 @@ class WindowChannel(NumberChannel):
         """Two weights: in the window of the value or not."""
         return Fraction(self.inside if value <= as_int(output) < value + self.width else self.outside, TOTAL)
 
+    @property
+    def noise_variance(self) -> float:
+        """From the mean square of the outputs of evenly spread values."""
+        return self._without_spread(even_square(self.size, self.width, self.inside, self.outside))
+
     def unbiased(self, output: Output) -> Fraction:
         """(y − middle of all outputs) / slope, in buckets, scaled: exact, as the mean output is linear in the value."""
         slope = Fraction(self.width * (self.inside - self.outside), TOTAL)  # of the mean output, per bucket
         return (2 * as_int(output) + 1 - self.form.count) / (slope * self.size)
+
+    def variance(self, value: int) -> float:
+        """Return the variance of the unbiased number of a value, without a look at every output."""
+        slope = Fraction(self.width * (self.inside - self.outside), TOTAL)
+        square = window_square(self.size, self.width, self.inside, self.outside, value) / (slope * self.size) ** 2
+        return float(square - self.centre(value) ** 2)
+
+    def family_odds(self, other: Any, *, same_value: bool) -> Fraction:
+        """Both channels have one window: both weights inside, both outside, or one of each for two values."""
+        return extreme_odds((self.inside, self.outside), (other.inside, other.outside), same_value=same_value)
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +116,11 @@ class PiecewiseMechanism(WindowChannel):
     """
 
     mechanism = "pm"
+
+    @classmethod
+    def suits(cls, size: int, *, hidden: bool = False) -> bool:  # noqa: ARG003
+        """For means whose levels are hidden."""
+        return hidden
 
     @staticmethod
     def ideal_width(epsilon: float) -> float:
@@ -122,6 +152,27 @@ class SquareWave(WindowChannel):
         """The middle of the values that the output speaks for: biased towards the middle."""
         return Fraction(2 * as_int(output) + 1 - self.form.count, self.size)
 
+    @property
+    def equal_variance(self) -> float:
+        """One over the information of a report about evenly spread numbers, which the ideal width makes largest."""
+        inside, outside = self.inside / TOTAL, self.outside / TOTAL
+        entropy = self.width * inside * math.log(inside) + (self.size - 1) * outside * math.log(outside)
+        return 1 / (math.log(self.form.count) + entropy)
+
+
+def even_square(size: int, width: int, inside: int, outside: int) -> float:
+    """Return the mean square of the unbiased number if all values are as frequent; the weights may have any sum.
+
+    Around the middle of all count = size + width − 1 outputs, Σ(2y+1−count)² is count·(count²−1)/3. Every output has
+    the weight `outside`; the windows of the values add inside − outside, and a value's place and its place in the
+    window are independent there: (size² − 1 + width² − 1)/3.
+    """
+    count = size + width - 1
+    window = width * (inside - outside)
+    total = width * inside + (size - 1) * outside
+    squares = outside * count * (count**2 - 1) / 3 + window * (size**2 + width**2 - 2) / 3
+    return squares * total / (window * size) ** 2
+
 
 def solvable_width(size: int, ideal: float) -> int:
     """Return the width nearest to the ideal for which the weights can sum to 2⁵³ exactly."""
@@ -131,6 +182,24 @@ def solvable_width(size: int, ideal: float) -> int:
             if width >= 1 and common & (common - 1) == 0:
                 return width
     raise EpsilonError(f"no window fits {size} buckets")  # pragma: no cover - width 1 always fits
+
+
+def common_widths(size: int, ideals: Sequence[float], most: int = WIDTHS_TRIED) -> list[int]:
+    """Return at most so many widths from the least ideal one of a level to the largest."""
+    low, high = (end * (size - 1) for end in (min(ideals), max(ideals)))
+    return sorted({solvable_width(size, low + (high - low) * step / (most - 1)) for step in range(most)})
+
+
+def window_square(size: int, width: int, inside: int, outside: int, value: int) -> Fraction:
+    """Return the mean square of 2y + 1 − (number of outputs) for a value, weights counted in 2⁵³."""
+    count = size + width - 1
+
+    def below(end: int) -> int:
+        """Σ (2y + 1 − count)² over the outputs y below an end."""
+        return end * (4 * end**2 - 1) // 3 - 2 * count * end**2 + count**2 * end
+
+    near = below(value + width) - below(value)
+    return Fraction(inside * near + outside * (below(count) - near), TOTAL)
 
 
 def window_weights(size: int, width: int, micro_epsilon: int, total: int) -> tuple[int, int]:

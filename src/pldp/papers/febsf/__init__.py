@@ -48,7 +48,7 @@ def emoa(hidden: HiddenReports) -> FloatArray:
     uniform distribution. Use `pldp.estimates.joint_likelihood`.
     """
     warnings.warn("EMOA as printed converges to equal shares; use joint_likelihood instead", UserWarning, stacklevel=2)
-    q, d = hidden.other_supports, hidden.truth_supports - hidden.other_supports
+    q, d = supports_of(hidden)
     first = moments(hidden)
     shares, levels = norm_sub(first.shares), norm_sub(first.levels)
     used = [each for each in hidden.groups if each.reports]
@@ -73,8 +73,13 @@ def pbp(hidden: HiddenReports, assumed: FloatArray) -> FloatArray:
     """Shares with an assumed distribution of levels (parameter blending privacy): wrong levels give wrong shares."""
     if len(assumed) != len(hidden.channels) or abs(float(np.sum(assumed)) - 1) > 1e-9:
         raise EstimateError(f"assumed must be {len(hidden.channels)} shares that sum to 1")
-    contrast = float(assumed @ (hidden.truth_supports - hidden.other_supports))
-    return np.asarray((hidden.support() / hidden.reports - assumed @ hidden.other_supports) / contrast)
+    q, d = supports_of(hidden)
+    return np.asarray((hidden.support() / hidden.reports - assumed @ q) / float(assumed @ d))
+
+
+def supports_of(hidden: HiddenReports) -> tuple[FloatArray, FloatArray]:
+    """Return q and p − q of every level, which the paper's mechanisms have in common for all values."""
+    return hidden.law.constant[:, 0], hidden.law.slope[:, 0]
 
 
 def ppda(ones: npt.NDArray[np.int64], reports: int, size: int) -> FloatArray:

@@ -25,6 +25,8 @@ from pldp.tallies import BitCounts, Counts, OutputCounts
 DATASETS: Final = {"education": "adult_education", "job": "bank_job", "country": "adult_country"}
 BUDGETS: Final = tuple(range(100_000, 1_100_000, 100_000))
 TWO_BUDGETS: Final = (100_000, 200_000)
+RUNS: Final = 50
+QUICK_RUNS: Final = 10
 KEY: Final = ("dataset", "levels", "epsilon_p", "method")  # what identifies a row
 EXTRA_BITS: Final = 16  # always-zero bits that PPDA appends; the paper gives no number
 
@@ -52,7 +54,7 @@ class Setting:
 
 def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
     """Run all settings in parallel processes."""
-    runs = 10 if quick else 50
+    runs = QUICK_RUNS if quick else RUNS
     labels = (300_000, 400_000, 1_000_000) if quick else BUDGETS
     settings = [Setting(*cell, labels) for cell in product(DATASETS, ("uniform", "power_law"))]
     settings += [Setting(*cell, (100_000,)) for cell in product(DATASETS, ("uniform_two", "power_law_two"))]
@@ -171,10 +173,10 @@ def _theorem_5_3(seed: int, runs: int) -> dict[str, float]:
 
 def printed_variance(hidden: HiddenReports, shares: FloatArray, levels: FloatArray) -> FloatArray:
     """V1 + V2 + V3 + V4 of Theorem 5.3, letter by letter (A, B, N as in the paper)."""
-    q, d, n = hidden.other_supports, hidden.truth_supports - hidden.other_supports, hidden.reports
-    a = (1 - shares) * (levels @ q) + shares * (levels @ hidden.truth_supports)
-    label_q = float(hidden.label_channel.other_support)
-    label_d = float(hidden.label_channel.truth_support) - label_q
+    (q, d), n = febsf.supports_of(hidden), hidden.reports
+    a = (1 - shares) * (levels @ q) + shares * (levels @ (q + d))
+    label_q = float(hidden.label_matrix[0, 1])
+    label_d = float(hidden.label_matrix[0, 0]) - label_q
     rate = label_q + levels * label_d
     b = n * rate * (1 - rate) / (n**2 * label_d**2)
     contrast = float(levels @ d)

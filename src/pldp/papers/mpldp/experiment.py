@@ -38,16 +38,21 @@ TABLE_2: Final = {
 }
 """Rows of the paper's Table 2 (which prints the headings of k and ε swapped)."""
 
+RUNS: Final = 1000
+QUICK_RUNS: Final = 100
+ADULT_RUNS: Final = 200
+QUICK_ADULT_RUNS: Final = 10
+
 
 def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
     """Run all settings."""
     totals = (1.0, 3.0, 6.0) if quick else tuple(np.arange(1.0, 6.5, 0.5))
-    runs = 100 if quick else 1000
+    runs, adult_runs = (QUICK_RUNS, QUICK_ADULT_RUNS) if quick else (RUNS, ADULT_RUNS)
     settings = list(product(PEOPLE, totals))
     return {
         "rows": [row for n, total in track(settings, len(settings), progress) for row in _rows(n, total, runs, seed)],
         "table_2": allocations(),
-        "adult": adult_coverage(10 if quick else 200, seed),
+        "adult": adult_coverage(adult_runs, seed),
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from pldp.errors import PlanError
 from pldp.estimates import Decoder, HiddenReports, expected_covariance, norm_sub
-from pldp.mechanisms import Bits, Channel, PureChannel, names, pure
+from pldp.mechanisms import Bits, CategoricalChannel, Channel, categorical, names
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray, LabelArrays, label_arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
@@ -16,6 +16,7 @@ from pldp.planning.kinds.kind import (
     Given,
     OneReport,
     PlannedKind,
+    disproportion,
     earlier_rows,
     normalise,
     order_shares,
@@ -83,8 +84,8 @@ class PlannedChoice(PlannedKind[Choice]):
         return unprotected_labels(question)
 
     def special(self, question: Choice) -> str | None:
-        """Budgets that differ between labels are special."""
-        return "has a budget for each label" if question.budgets else None
+        """Budgets of labels that are other fractions at other levels are special."""
+        return disproportion(question)
 
     def rivals(self, question: Choice, channel: Channel) -> tuple[str, ...]:
         """Return the mechanisms with one budget for a channel with one."""
@@ -94,7 +95,7 @@ class PlannedChoice(PlannedKind[Choice]):
         self,
         question: Choice,
         channels: Sequence[Channel],
-        label_channel: PureChannel,
+        label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
     ) -> FloatArray:
@@ -107,7 +108,7 @@ class PlannedChoice(PlannedKind[Choice]):
             raise PlanError(f"hidden levels can be planned for {LARGEST_DENSE:,} values at most, not {len(shares):,}")
         if (reports <= 0).any():
             raise PlanError("level_mix must give every level some people where levels are hidden")
-        own, mix = pure(channels), reports / reports.sum()
+        own, mix = categorical(channels), reports / reports.sum()
         form = own[0].form
         if isinstance(form, Bits):
             generator = np.random.default_rng(0)

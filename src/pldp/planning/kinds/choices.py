@@ -1,12 +1,24 @@
 """Plan a choice of several labels: the share of people who have each label."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import LARGEST_EPSILON, MICRO, Channel, Micro, build_whole_set, family, names, planned_share
+from pldp.estimates import hidden_item_variance
+from pldp.mechanisms import (
+    LARGEST_EPSILON,
+    MICRO,
+    CategoricalChannel,
+    Channel,
+    Micro,
+    build_whole_set,
+    family,
+    names,
+    planned_share,
+)
 from pldp.mechanisms.arrays import FloatArray, SetArrays, arrays
 from pldp.planning.kinds.kind import (
     NEARLY_ALL,
@@ -15,6 +27,7 @@ from pldp.planning.kinds.kind import (
     OneReport,
     PlannedKind,
     as_numbers,
+    disproportion,
     earlier_rows,
     order_shares,
     unprotected_labels,
@@ -65,13 +78,25 @@ class PlannedChoices(PlannedKind[Choices]):
         variance = form.variance(shares)
         return OneReport(variance, variance, form.forged)
 
+    def hidden_variance(
+        self,
+        question: Choices,
+        channels: Sequence[Channel],
+        label_channel: CategoricalChannel,
+        reports: FloatArray,
+        shares: FloatArray,
+    ) -> FloatArray:
+        """Return the variance of labels pooled by precision, the error of the mix of levels included."""
+        alone = hidden_item_variance(channels, label_channel, reports / reports.sum(), shares)
+        return np.asarray(alone / reports.sum())
+
     def remarks(self, question: Choices) -> tuple[str, ...]:
         """Name labels without protection."""
         return unprotected_labels(question)
 
     def special(self, question: Choices) -> str | None:
-        """Its budget counts for each label."""
-        return "is a choice of several labels"
+        """Budgets of labels that are other fractions at other levels are special."""
+        return disproportion(question)
 
     def rivals(self, question: Choices, channel: Channel) -> tuple[str, ...]:
         """Return all mechanisms for sets, unless labels have budgets of their own or are tracked."""
@@ -84,6 +109,8 @@ class PlannedChoices(PlannedKind[Choices]):
 
     def rescale(self, question: Choices, channel: Channel, budgets: tuple[Micro, ...]) -> Channel:
         """Keep the most labels that may be ticked where one budget protects the whole set."""
+        if question.sides:
+            return family(channel.mechanism).build(channel.size, _scaled_sides(question, channel, budgets))
         if not question.whole:
             return super().rescale(question, channel, budgets)
         return build_whole_set(channel.mechanism, channel.size, int(budgets[0]), question.at_most)
@@ -99,3 +126,12 @@ class PlannedChoices(PlannedKind[Choices]):
             return None
         reach = f"{ratios[0]:.2f}" if len(ratios) == 1 else f"{ratios[0]:.2f} to {ratios[-1]:.2f}"
         return f'one budget for the whole set (budget = "set") that costs no more has {reach} times the standard error'
+
+
+def _scaled_sides(question: Choices, channel: Channel, budgets: tuple[Micro, ...]) -> list[Any]:
+    """Scale both sides of every label as its budget, the larger one of them, is scaled."""
+    sides = question.sides[question.channels.index(channel)]
+    return [
+        pair if own == math.inf else tuple(max(1, round(side * own / max(pair))) for side in pair)
+        for pair, own in zip(sides, budgets, strict=True)
+    ]

@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import numpy as np
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Micro, PureChannel, build
+from pldp.mechanisms import CategoricalChannel, Channel, Micro, build
 from pldp.mechanisms.arrays import FloatArray, Numbers
 from pldp.survey import Choice, Choices, Question
 
@@ -76,9 +76,9 @@ class PlannedKind(ABC, Generic[Q]):
     def one_report(self, question: Q, channel: Channel, shares: FloatArray) -> OneReport:
         """Return what one report of this channel says."""
 
-    @abstractmethod
     def special(self, question: Q) -> str | None:
         """Say what is special about the question where other designs cannot be compared with it; `None` if they can."""
+        return None
 
     def rivals(self, question: Q, channel: Channel) -> tuple[str, ...]:
         """Return the mechanisms that could take the place of this channel's."""
@@ -116,7 +116,7 @@ class PlannedKind(ABC, Generic[Q]):
         self,
         question: Q,
         channels: Sequence[Channel],
-        label_channel: PureChannel,
+        label_channel: CategoricalChannel,
         reports: FloatArray,
         shares: FloatArray,
     ) -> FloatArray:
@@ -164,6 +164,11 @@ def earlier_rows(question: Question, entry: Mapping[str, Any]) -> dict[str, floa
     if not found or not np.isfinite(list(found.values())).all():
         raise PlanError(f"shares of {question.name}: the earlier result must have finite estimates")
     return found
+
+
+def disproportion(question: Choice | Choices) -> str | None:
+    """Say where the budgets of labels are not the same fractions at every level: no other ε follows from them."""
+    return None if question.proportional else "gives its labels other fractions of ε at other levels"
 
 
 def unprotected_labels(question: Choice | Choices) -> tuple[str, ...]:

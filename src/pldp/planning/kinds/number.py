@@ -8,7 +8,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from pldp.errors import PlanError
-from pldp.mechanisms import Channel, Grid, names
+from pldp.estimates import expected_mean_variance
+from pldp.mechanisms import CategoricalChannel, Channel, Grid, names
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 from pldp.planning.kinds.kind import Family, Given, OneReport, PlannedKind, as_numbers, earlier_rows, normalise
 from pldp.survey import Number
@@ -25,7 +26,12 @@ class PlannedNumber(PlannedKind[Number]):
         """Return the shares of the buckets: equal by default, given, or as even as a given mean allows."""
         grid: Grid = question.grid
         if given is None or isinstance(given, str):
-            return np.full(grid.size, 1 / grid.size)
+            shares = np.full(grid.size, 1.0)
+            if (
+                question.for_mean
+            ):  # numbers between the bounds are rounded to points, and both bounds have one side only
+                shares[[0, -1]] = 0.5
+            return np.asarray(shares / shares.sum())
         if not isinstance(given, Mapping):
             return normalise(question, given, grid.size)
         if given.keys() == {"mean"}:
@@ -98,9 +104,18 @@ class PlannedNumber(PlannedKind[Number]):
         sums = np.concatenate([[0.0], np.cumsum(chances / chances.sum())]) * reports
         return OutputCounts(np.diff(np.round(sums)).astype(np.int64))
 
-    def special(self, question: Number) -> str | None:
-        """Its error is not one of shares."""
-        return "is a number"
+    def hidden_variance(
+        self,
+        question: Number,
+        channels: Sequence[Channel],
+        label_channel: CategoricalChannel,
+        reports: FloatArray,
+        shares: FloatArray,
+    ) -> FloatArray:
+        """Return the variance of the mean, with that of the mix of levels in it."""
+        people, grid = float(reports.sum()), question.grid
+        variance = expected_mean_variance(channels, label_channel, reports / people, shares)
+        return np.array([variance / people * ((grid.high - grid.low) / 2) ** 2])
 
     def rivals(self, question: Number, channel: Channel) -> tuple[str, ...]:
         """Return all mechanisms for numbers."""

@@ -1,47 +1,58 @@
-"""Two questions together: the share of every pair of values."""
+"""Two or three questions together: the share of every combination of answers."""
+
+from collections.abc import Sequence
+from itertools import product
 
 from pldp.show.kinds.kind import Kind, drawn
 from pldp.show.markup import table
-from pldp.show.numbers import TOO_FEW, brief
+from pldp.show.numbers import TOO_FEW, brief, listed
 from pldp.show.picture import shades
 from pldp.show.table import Mapped, Table
 
 
 class TwoWay(Kind):
-    """A row per value of the first question, a column per value of the second."""
+    """A row per value of the first question, a column per value of the second; a table per value of a third."""
 
-    phrase = "two questions together"
+    phrase = "questions together"
     heads = ("values", "share")
     noun = "pair"
     picture_is_table = True
     legend = "Each cell is the consistent share of all people ± the reach of its {confidence} % interval."
 
     def label(self, row: Mapped) -> str:
-        """Name both values."""
+        """Name all values."""
         return " and ".join(row["label"])
 
     def spoken(self, row: Mapped) -> str:
-        """Name both values as one thing."""
+        """Name all values as one thing."""
         return " + ".join(row["label"])
 
     def title(self, result: Mapped) -> str:
-        """Name both questions."""
-        first, second = result["questions"]
-        return f"{first} and {second} together"
+        """Name the questions."""
+        return f"{listed(result['questions'])} together"
 
     def tables(self, result: Mapped) -> list[Table]:
-        """Return the table itself; a page shows it as the picture."""
-        return [self._matrix(result)]
+        """Return the table itself, which a page shows as the picture; of three questions slice by slice."""
+        return [*self._slices(result), *_association_table(result)]
 
     def picture(self, result: Mapped) -> str:
-        """Return the table with shaded cells; the larger a share, the darker."""
-        _, _, cells = _grid(result)
-        numbers = [[None, *(_share(row) for row in drawn(cells_of_row))] for cells_of_row in cells]
-        return table(self._matrix(result), shades(numbers))
+        """Return the tables with shaded cells; the larger a share, the darker."""
+        slices = _grids(result)
+        every = [[_share(row) for row in drawn(cells_of_row)] for _, cells in slices for cells_of_row in cells]
+        dark = iter(shades(every))
+        shown = [
+            table(content, [[0, *next(dark)] for _ in cells])
+            for content, (_, cells) in zip(self._slices(result), slices, strict=True)
+        ]
+        return "".join([*shown, *map(table, _association_table(result))])
 
-    def _matrix(self, result: Mapped) -> Table:
-        first, second = result["questions"]
-        rows, columns, cells = _grid(result)
+    def says(self, result: Mapped) -> str:
+        """Return the largest rows in words, and the association."""
+        return "; ".join([super().says(result), *_association_words(result)])
+
+    def _slices(self, result: Mapped) -> list[Table]:
+        first, second, *rest = result["questions"]
+        rows, columns, *_ = _values(result)
         write = self.writer(result, more=1)({})
 
         def cell(row: Mapped) -> str:
@@ -50,14 +61,54 @@ class TwoWay(Kind):
             reach = None if row["low"] is None else (row["high"] - row["low"]) / 2
             return write.bare(_share(row)) + ("" if reach is None else f" ± {write.bare(reach)}")
 
-        body = [
-            (label, *map(cell, found), write.bare(sum(_share(row) or 0.0 for row in found)))
-            for label, found in zip(rows, cells, strict=True)
-        ]
-        margins = [sum(_share(found[place]) or 0.0 for found in cells) for place in range(len(columns))]
-        body.append(("all", *map(write.bare, margins), write.bare(sum(margins))))
-        title = f"{result['reports']:,} reports answer both; shares ± {brief(100 * result['confidence'])} % reach, in %"
-        return Table(title, (f"{first} \\ {second}", *columns, "all"), body)
+        def summed(found: Sequence[Mapped], side: int, other: int, place: int) -> str:
+            """Write a sum over the values of one side; where people can have several, what the other side is alone."""
+            if _exclusive(result, side):
+                return write.bare(sum(_share(row) or 0.0 for row in found))
+            return "" if rest else write.bare(result["margins"][other]["shares"][place])
+
+        answer = "both" if len(result["questions"]) == 2 else "all of them"
+        about = f"{result['reports']:,} reports answer {answer}"
+        title = f"{about}; shares ± {brief(100 * result['confidence'])} % reach, in %"
+        found = []
+        for third, cells in _grids(result):
+            body = [
+                (label, *map(cell, own), summed(own, 1, 0, place))
+                for place, (label, own) in enumerate(zip(rows, cells, strict=True))
+            ]
+            margins = [summed([own[place] for own in cells], 0, 1, place) for place in range(len(columns))]
+            adds = _exclusive(result, 0) and _exclusive(result, 1)
+            total = sum(_share(row) or 0.0 for own in cells for row in own)
+            body.append(("all", *margins, write.bare(total) if adds else ""))
+            named = f"{rest[0]}: {third}; " if rest else ""
+            found.append(Table(f"{named}{title}", (f"{first} \\ {second}", *columns, "all"), body))
+        return found
+
+
+def _exclusive(result: Mapped, side: int) -> bool:
+    """Tell whether people have exactly one value of a question."""
+    return "margins" not in result or bool(result["margins"][side]["exclusive"])
+
+
+def _association_table(result: Mapped) -> list[Table]:
+    """Return Cramér's V of every item where one of the questions is a set."""
+    found = [each for each in result.get("association") or () if each["label"]]
+    rows = [
+        (" and ".join(each["label"]), f"{each['estimate']:.2f}", f"{each['low']:.2f} to {each['high']:.2f}")
+        for each in found
+    ]
+    heads = ("item", "Cramér's V", f"{brief(100 * result['confidence'])} % interval")
+    return [Table("association: 0 if independent, 1 at most", heads, rows)] if rows else []
+
+
+def _association_words(result: Mapped) -> list[str]:
+    """Return the association of two questions in words; of items the strongest."""
+    found = result.get("association") or ()
+    if not found:
+        return []
+    most = max(found, key=lambda each: float(each["estimate"]))
+    of = f"strongest association, of {' and '.join(most['label'])}," if most["label"] else "association"
+    return [f"{of} V = {most['estimate']:.2f} ({most['low']:.2f} to {most['high']:.2f})"]
 
 
 def _share(row: Mapped) -> float | None:
@@ -65,8 +116,17 @@ def _share(row: Mapped) -> float | None:
     return share
 
 
-def _grid(result: Mapped) -> tuple[list[str], list[str], list[list[Mapped]]]:
-    """Return the values of both questions, and the cells row by row."""
+def _values(result: Mapped) -> list[list[str]]:
+    """Return the values of every question."""
+    sides = range(len(result["questions"]))
+    return [list(dict.fromkeys(row["label"][side] for row in result["rows"])) for side in sides]
+
+
+def _grids(result: Mapped) -> list[tuple[str, list[list[Mapped]]]]:
+    """Return the cells row by row, for each value of a third question, if there is one."""
     cells = {tuple(row["label"]): row for row in result["rows"]}
-    rows, columns = (list(dict.fromkeys(pair[side] for pair in cells)) for side in (0, 1))
-    return rows, columns, [[cells[row, column] for column in columns] for row in rows]
+    rows, columns, *rest = _values(result)
+    return [
+        ("".join(third), [[cells[row, column, *third] for column in columns] for row in rows])
+        for third in product(*rest)
+    ]

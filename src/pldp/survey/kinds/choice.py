@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from pldp.budgets import Cost, variance_cost
+from pldp.budgets import variance_cost
 from pldp.errors import SurveyError
 from pldp.mechanisms import AUTO, Channel, Domain, Micro, PureChannel, hideable, names, pure
-from pldp.survey.labels import LabelQuestion
+from pldp.survey.labels import BUDGET_KEYS, LabelQuestion, read_labels
 from pldp.survey.question import Budgets, Entry
+from pldp.survey.sharing import Form
 
 if TYPE_CHECKING:
     from pldp.mechanisms import Stages
@@ -32,10 +33,10 @@ class Choice(LabelQuestion):
         size: int,
         budgets: Sequence[Micro | Budgets],
     ) -> Iterator[tuple[Channel, ...]] | None:
-        """Labels that are protected alike have many channels of one form."""
-        if any(isinstance(budget, tuple) for budget in budgets):
-            return None
-        return hideable(mechanism, size, budgets, domain=cls.domain)
+        """Labels have many channels of one form, whether they are protected alike or have budgets of their own."""
+        return hideable(
+            mechanism, size, budgets, domain=cls.domain, per_value=any(isinstance(each, tuple) for each in budgets)
+        )
 
     @classmethod
     def read_stages(cls, entry: Entry, size: int, budgets: Sequence[Micro | Budgets] = ()) -> tuple[Stages, ...]:
@@ -48,11 +49,14 @@ class Choice(LabelQuestion):
         return super().read_stages(entry, size, budgets)
 
     @classmethod
-    def cost(cls, table: Mapping[str, Any]) -> Cost:
-        """Return the summed variance of all shares, at equal shares."""
-        named, values = table.get("mechanism"), table.get("values")
-        known = isinstance(named, str) and named in names(cls.domain, per_value=False)
-        return variance_cost(str(named) if known else AUTO, max(2, len(values)) if isinstance(values, list) else 2)
+    def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:
+        """Return one form, with a formula for its error where there is one."""
+        (form,) = super().forms(entry, free=free)
+        mechanisms = set(entry.mechanisms().values())
+        alike = not BUDGET_KEYS & entry.table.keys() and not entry.tracked and len(mechanisms) == 1
+        if not alike or "values" not in entry.table or not mechanisms <= {AUTO, *names(cls.domain, per_value=False)}:
+            return (form,)
+        return (replace(form, ideal=variance_cost(mechanisms.pop(), len(read_labels(entry)))),)
 
     @cached_property
     def pure_channels(self) -> tuple[PureChannel, ...]:
@@ -60,10 +64,5 @@ class Choice(LabelQuestion):
         return pure(self.channels)
 
     def hideable(self) -> str | None:
-        """Shares are estimated from hidden levels where all labels have the same protection."""
-        if not self.budgets:
-            return None
-        return (
-            "shares cannot be estimated yet where levels are hidden and labels have budgets of their own; "
-            "protect all labels alike (no fractions, unprotected or budgets), or let reports show the level"
-        )
+        """Shares are estimated from hidden levels whatever protects the labels."""
+        return None

@@ -1,14 +1,27 @@
 """A number between public bounds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, ClassVar, Final, Self
 
+from pldp.budgets import Level
 from pldp.errors import SurveyError
-from pldp.mechanisms import AUTO, FOR_MEANS, Domain, Grid
-from pldp.survey.question import Entry, Question, Schema, ref
+from pldp.mechanisms import (
+    AUTO,
+    FOR_DISTRIBUTIONS,
+    FOR_MEANS,
+    Channel,
+    Domain,
+    Grid,
+    Micro,
+    hideable,
+    noise_at,
+    noise_variances,
+)
+from pldp.survey.question import Budgets, Entry, Question, Schema, ref
 from pldp.survey.reading import LONGEST_NAME, fail, naming, read_number, read_text
+from pldp.survey.sharing import Form
 
 MOST_BUCKETS: Final = 4096
 BUCKETS: Final = 256  #: Buckets where the file does not say.
@@ -58,9 +71,7 @@ class Number(Question):
         outside = _one_of(OUTSIDE, table, key, "outside")
         if purpose == MEAN:
             entry = _for_mean(entry)
-        buckets = table.get("buckets", _default_buckets(entry))
-        if type(buckets) is not int or not 2 <= buckets <= MOST_BUCKETS:
-            fail(f"{key}.buckets", f"must be a whole number from 2 to {MOST_BUCKETS:,}", buckets)
+        buckets = _buckets(entry)
         low, high = (_read_bound(table[name], f"{key}.{name}") for name in ("low", "high"))
         with naming(key):
             grid = (Grid.of_points if purpose == MEAN else Grid)(float(low), float(high), buckets)
@@ -69,6 +80,31 @@ class Number(Question):
         unit = read_text(table.get("unit", ""), f"{key}.unit", LONGEST_NAME, empty=True)
         bounds = (_bound_text(low), _bound_text(high))
         return cls(entry.name, entry.text, entry.levels, channels, grid, bounds, unit, outside, purpose, stages=stages)
+
+    @classmethod
+    def forms(cls, entry: Entry, *, free: bool = True) -> tuple[Form, ...]:  # noqa: ARG003 - there is one
+        """Return one form: the variance of the mean of evenly spread numbers, the bounds being 0 and 1.
+
+        It stands for the whole distribution too, whose own errors depend on how smooth it is and fall with ε alike.
+        """
+        for_mean = _one_of(PURPOSES, entry.table, entry.key, "purpose") == MEAN
+        entry = _for_mean(entry) if for_mean else entry
+
+        def variances(levels: tuple[Level, ...]) -> list[float]:
+            own = entry._replace(levels=levels)
+            size = _buckets(own)
+            stages = cls.read_stages(own, size)
+            noise = (
+                noise_variances([each.channel for each in stages])
+                if stages
+                else [noise_at(own.mechanisms()[level.name], size, level.micro_epsilon) for level in levels]
+            )
+            # Channels scale the buckets to [−1, 1]. Points reach from bound to bound, and rounding to them adds noise.
+            scale = (size / (size - 1)) ** 2 / 4 if for_mean else 1 / 4
+            rounding = 1 / (6 * (size - 1) ** 2) if for_mean else 0.0
+            return [scale * each + rounding + 1 / 12 for each in noise]
+
+        return (Form(variances),)
 
     @property
     def scale(self) -> tuple[str | int, ...]:
@@ -97,12 +133,23 @@ class Number(Question):
         extras = {"unit": self.unit, "purpose": self.purpose if self.for_mean else ""}
         return document | {name: text for name, text in extras.items() if text}
 
+    @classmethod
+    def hidden_candidates(
+        cls, entry: Entry, mechanism: str, size: int, budgets: Sequence[Micro | Budgets]
+    ) -> Iterator[tuple[Channel, ...]] | None:
+        """Numbers have one output grid for all levels; `auto` stands for what suits the purpose."""
+        if mechanism == AUTO and entry.table.get("purpose") != MEAN:
+            mechanism = FOR_DISTRIBUTIONS
+        return hideable(mechanism, size, budgets, domain=cls.domain)
+
+    def no_table(self) -> str | None:
+        """Reports for the mean alone show no distribution."""
+        reason = 'it is asked for its mean only (purpose = "mean"); ask with purpose = "distribution"'
+        return reason if self.for_mean else None
+
     def hideable(self) -> str | None:
-        """Means and densities are not estimated from hidden levels yet."""
-        return (
-            "the mean of a number cannot be estimated yet where levels are hidden; "
-            "ask for ranges as a choice of one label, or let reports show the level"
-        )
+        """They can."""
+        return None
 
 
 def _one_of(known: tuple[str, ...], table: Mapping[str, Any], key: str, name: str) -> str:
@@ -121,11 +168,21 @@ def _for_mean(entry: Entry) -> Entry:
             'repeat = "fresh", or with purpose = "distribution"'
         )
     weights = entry.per_level("weights")
+    if entry.hiding is not None and {*entry.mechanisms().values()} == {AUTO} and not any(weights.values()):
+        return entry  # minimax has other outputs at every level
     named = {
         level: FOR_MEANS if mechanism == AUTO and weights[level] is None else mechanism
         for level, mechanism in entry.mechanisms().items()
     }
     return entry._replace(table={**entry.table, "mechanism": named})
+
+
+def _buckets(entry: Entry) -> int:
+    """Return the number of buckets, or of points."""
+    buckets = entry.table.get("buckets", _default_buckets(entry))
+    if type(buckets) is not int or not 2 <= buckets <= MOST_BUCKETS:
+        fail(f"{entry.key}.buckets", f"must be a whole number from 2 to {MOST_BUCKETS:,}", buckets)
+    return buckets
 
 
 def _default_buckets(entry: Entry) -> int:

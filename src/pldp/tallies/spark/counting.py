@@ -21,10 +21,11 @@ from pldp.errors import ClusterError, PldpError, ReportError, UnreadableError
 from pldp.reports.columns import rows_of_parquet
 from pldp.survey import Survey
 from pldp.tallies import kernel
-from pldp.tallies.counts import BitCounts, Pair
+from pldp.tallies.counts import BitCounts
 from pldp.tallies.spark.cluster import data_files, one_line, sum_tasks, summed
 from pldp.tallies.spark.narrow import narrowed, widened
 from pldp.tallies.tally import Tally, unreadable_reports
+from pldp.tallies.together import Pair
 
 TASKS_PER_CORE: Final = 4
 LEAST_BYTES: Final = 1 << 22

@@ -39,6 +39,10 @@ def baskets(
         raise TallyError(f"question {question!r} must be of kind choices to have sets of items, not {asked.kind}")
     if not all(isinstance(channel.form, Bits) for channel in asked.channels):
         raise TallyError(f"reports of question {question!r} are integers: count them with tally, then call baskets_of")
+    if survey.level_channel is not None:
+        raise TallyError(
+            f"levels of question {question!r} are hidden: count its reports with tally, then call baskets_of"
+        )
     passes = _Passes(survey, narrowed(survey, frame), question, len(asked.values))
     levels = zip(asked.levels, asked.channels, strict=True)
     groups = [(channel, FrameColumns(passes, level.name)) for level, channel in levels]

@@ -1,0 +1,94 @@
+"""From a fused tally to a result: one verb for every kind of question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final, NamedTuple, Unpack
+
+from pldp.errors import EstimateError
+from pldp.estimates.fused import numbers, sets, shares
+from pldp.estimates.live import check_plan
+from pldp.estimates.notes import interval_notes
+from pldp.estimates.options import GivenOptions, Options
+from pldp.estimates.result import Result, check_confidence
+from pldp.mechanisms import Domain
+from pldp.tallies import Fused
+from pldp.usage import require
+from pldp.words import listed
+
+
+class FusedKind(NamedTuple):
+    """How one kind of answers is estimated: the options and methods that it takes."""
+
+    estimate: Callable[[Fused, Options], Result]
+    options: Collection[str]
+    methods: Collection[str]
+
+
+BY_DOMAIN: Final[Mapping[Domain, FusedKind]] = {
+    "labels": FusedKind(shares.fused_shares, shares.OPTIONS, shares.METHODS),
+    "sets": FusedKind(sets.fused_sets, sets.OPTIONS, sets.METHODS),
+    "numbers": FusedKind(numbers.fused_number, numbers.OPTIONS, numbers.METHODS),
+}
+"""What answers are, and how they are estimated."""
+
+
+def domain_of(fused: Fused) -> Domain:
+    """Return what the answers are: a channel for labels may also ask for one of the buckets of a number."""
+    domains = {source.channel.domain for source in fused.sources}
+    if "numbers" in domains or fused.asked.limits is not None:
+        return "numbers"
+    return domains.pop()
+
+
+def estimate_fused(fused: Fused, **options: Unpack[GivenOptions]) -> Result:
+    """Return shares, supports of items and sets, or mean, quantiles and density from joined reports.
+
+    Parameters
+    ----------
+    fused
+        What `pldp.fuse` made of the reports of several services.
+    options
+        See `Options`. `method` of shares is `unbiased` or `likelihood` (the default where a service hides levels); of
+        numbers it is one of `mean`, or by its name in the paper on several services `ua`, `uwa` or `ule`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pldp.mechanisms import build
+    >>> from pldp.simulate import perturb
+    >>> from pldp.tallies import Asked, Service, fuse
+    >>> generator, asked = np.random.default_rng(1), Asked("mode", values=("bus", "bike"))
+    >>> values, keys = np.repeat([0, 1], [6000, 4000]), np.arange(10_000)
+    >>> channels = {"shop": build("krr", 2, 1_000_000), "bank": build("krr", 2, 2_000_000)}
+    >>> services = [Service(name, each, keys, perturb(each, values, generator), asked=asked)
+    ...     for name, each in channels.items()]
+    >>> fused = fuse(services, accept_epsilon=3)
+    >>> found = estimate_fused(fused)
+    >>> bool(abs(found.estimates[0] - 0.6) < 4 * found.standard_error[0])
+    True
+    """
+    require(fused, Fused, "pldp.estimates.estimate_fused(fused)")
+    kind = BY_DOMAIN[domain_of(fused)]
+    known = [each.name for each in fields(Options)]
+    for name in options:
+        if name not in known:
+            raise EstimateError(f"{name} is not an option of estimate; options are {listed(known)}")
+        if name not in kind.options:
+            raise EstimateError(f"{name} does not apply to {fused.asked.name!r}, which asks for {domain_of(fused)}")
+    chosen = Options(**options)
+    check_confidence(chosen.confidence)
+    check_plan(chosen.live)
+    found = kind.estimate(fused, chosen)
+    about: dict[str, Any] = {"confidence": chosen.confidence, "live": chosen.live}
+    beside = found.assumption_free
+    made = replace(found, **about, assumption_free=None if beside is None else replace(beside, **about))
+    first, last = interval_notes(made)
+    return replace(made, notes=(*first, *made.notes, *last))
+
+
+def fused_applies(fused: Fused, option: str, value: object) -> bool:
+    """Say whether an option with this value says anything about a fused tally."""
+    kind = BY_DOMAIN[domain_of(fused)]
+    return option in kind.options and (option != "method" or value is None or value in kind.methods)

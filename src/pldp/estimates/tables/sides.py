@@ -1,0 +1,95 @@
+"""What a question of any kind brings to a table: its own shares, and an axis for each of its levels."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pldp.errors import EstimateError
+from pldp.estimates.result import Homogeneity, Note
+from pldp.estimates.tables.axes import Axis
+from pldp.estimates.tables.ranges import RangeAxis, Ranges, range_axes
+from pldp.mechanisms.arrays import FloatArray, NumberArrays
+from pldp.records import Record
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Margin(Record):
+    """A question on its own: `shares` of its `values`, those that could be true (`possible`), its reports and test.
+
+    Where it is `exclusive`, every person has exactly one of the values; otherwise any number of them.
+    """
+
+    question: str
+    values: tuple[str, ...]
+    shares: FloatArray
+    possible: FloatArray
+    reports: int
+    exclusive: bool = True
+    notes: tuple[Note, ...] = ()
+    homogeneity: Homogeneity | None = None
+
+    def consistent(self) -> FloatArray:
+        """Return the shares that could be true."""
+        return self.possible.copy()
+
+
+@dataclass(frozen=True, eq=False)
+class Side(ABC):
+    """One question of a table."""
+
+    margin: Margin
+
+    @abstractmethod
+    def axes(self, reports: Sequence[float]) -> Sequence[Axis]:
+        """Return the axis of each level, given how many noiseless reports those of each level are about worth."""
+
+    def assumptions(self, axes: Sequence[Axis]) -> tuple[str, ...]:
+        """Return what must hold for its shares to be unbiased."""
+        del axes
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class PlainSide(Side):
+    """A question whose axes depend on its channels alone."""
+
+    built: Sequence[Axis]
+
+    def axes(self, reports: Sequence[float]) -> Sequence[Axis]:
+        del reports
+        return self.built
+
+
+@dataclass(frozen=True, eq=False)
+class NumberSide(Side):
+    """A number by ranges."""
+
+    forms: Sequence[NumberArrays]
+    ranges: Ranges
+
+    def axes(self, reports: Sequence[float]) -> Sequence[Axis]:
+        return range_axes(self.forms, self.ranges, reports)
+
+    def assumptions(self, axes: Sequence[Axis]) -> tuple[str, ...]:
+        own = [axis for axis in axes if isinstance(axis, RangeAxis)]
+        step = (self.ranges.bounds[1] - self.ranges.bounds[0]) / (own[0].knots - 1)
+        worst = 10 * max(axis.jump_bias for axis in own)
+        return (
+            f"along {self.margin.question!r} the shares of other answers change in a straight line between points "
+            f"{step:.3g} apart; a jump of 10 percentage points at the worst place moves a share by {worst:.2g} points",
+        )
+
+
+def possible_shares(shares: FloatArray) -> FloatArray:
+    """Return shares of items that could be true: each between 0 and 1."""
+    return np.clip(shares, 0.0, 1.0)
+
+
+def refuse_ranges(name: str, kind: str, edges: Sequence[float] | None) -> None:
+    """Refuse edges of ranges for what is no number."""
+    if edges is not None:
+        raise EstimateError(f"ranges are for numbers; question {name!r} is of kind {kind}")

@@ -1,0 +1,145 @@
+"""Sets and numbers of joined reports, and the methods of the paper on several services by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.claims import Z
+from pldp.errors import EstimateError
+from pldp.estimates import Result, estimate_fused
+from pldp.estimates.fused.numbers import one_report_each
+from pldp.mechanisms import build
+from pldp.mechanisms.arrays import arrays
+from pldp.tallies import ABSENT, Asked, Fused, Service, fuse
+
+ITEMS = ("bread", "milk", "beer", "nuts")
+SUPPORTS = np.array([0.6, 0.4, 0.2, 0.1])
+BUCKETS = 32
+
+
+def baskets(seed: int, count: int = 10_000) -> tuple[Fused, Any, Any]:
+    """Return services with item sets of several ε, what people have, and who gave to any of them."""
+    generator = np.random.default_rng(seed)
+    have = generator.random((count, len(ITEMS))) < SUPPORTS
+    have[:, 1] = np.where(have[:, 0], have[:, 1], have[:, 1] & (generator.random(count) < 0.5))
+    rows = np.packbits(have, axis=1, bitorder="little")
+    made, given = [], np.zeros(count, bool)
+    for place, budget in enumerate((500_000, 1_000_000, 1_500_000)):
+        channel = build("item_set", len(ITEMS), [budget] * len(ITEMS))
+        here = np.flatnonzero(generator.random(count) < 0.7)
+        given[here] = True
+        outputs = arrays(channel).draw_many(rows[here], generator)
+        made.append(Service(f"s{place}", channel, here, outputs, asked=Asked("basket", values=ITEMS)))
+    return fuse(made), have, given
+
+
+def numbers(seed: int, *mechanisms: str, hidden: bool = False, count: int = 10_000) -> tuple[Fused, Any, Any]:
+    """Return services with numbers, two levels hidden behind a label where asked for, the numbers and who gave."""
+    generator = np.random.default_rng(seed)
+    values = (generator.beta(2, 5, count) * BUCKETS).astype(int)
+    made, given = [], np.zeros(count, bool)
+    for place, mechanism in enumerate(mechanisms):
+        here = np.flatnonzero(generator.random(count) < 0.7)
+        given[here] = True
+        channels = tuple(build(mechanism, BUCKETS, budget) for budget in (1_000_000, 2_000_000))
+        # People with large numbers choose the open level more often.
+        level = (generator.random(len(here)) < 0.3 + values[here] / BUCKETS / 2).astype(np.uint8)
+        outputs = np.where(level == 0, *(arrays(each).draw_many(values[here], generator) for each in channels))
+        about: dict[str, Any] = {"bounds": (0.0, 1.0), "asked": Asked("hours", limits=(0.0, 1.0), unit="h")}
+        name = f"{mechanism} {place}"
+        if not hidden:
+            made.append(Service(name, channels[0], here[level == 0], outputs[level == 0], **about))
+            continue
+        label = build("krr", 2, 1_000_000)
+        shown = np.array(["strict", "open"])[arrays(label).draw_many(level, generator)]
+        about |= {"level": shown, "levels": ("strict", "open"), "channels": channels, "label_channel": label}
+        made.append(Service(name, channels[0], here, outputs, **about))
+    return fuse(made), (values + 0.5) / BUCKETS, given
+
+
+@pytest.mark.parametrize("target", ["population", "respondents"])
+def test_supports_of_items_are_near_the_truth(target: Any) -> None:
+    fused, have, given = baskets(1)
+    found = estimate_fused(fused, target=target, min_support=0.25)
+    truth = have[given].mean(axis=0) if target == "respondents" else have.mean(axis=0)
+    for each in (found, found.assumption_free):
+        assert isinstance(each, Result)
+        assert (abs(each.estimates - truth) <= Z * each.standard_error).all()
+    assert {("bread",), ("milk",)} <= set(found.sets.sets)  # type: ignore[attr-defined]
+    assert sum(group.weight for group in found.groups) == pytest.approx(1)
+    assert found.notes[-1].code == "joined"
+
+
+def test_errors_of_items_are_those_of_many_collections() -> None:
+    """The root mean square of 30 × 4 standardised errors is within Z·√(1/2·120) of 1, were items independent."""
+    scores = []
+    for seed in range(30):
+        fused, _, _ = baskets(100 + seed, 2000)
+        found = estimate_fused(fused, largest=1)
+        truth = np.array([0.6, 0.4 * 0.6 + 0.4 * 0.5 * 0.4, 0.2, 0.1])
+        scores.append((found.estimates - truth) / found.standard_error)
+    assert abs(np.sqrt(np.mean(np.square(scores))) - 1) < Z / np.sqrt(2 * np.size(scores))
+
+
+def test_people_in_several_services_make_errors_larger_than_different_people_would() -> None:
+    fused, _, _ = baskets(2)
+    apart = estimate_fused(fused, largest=1)
+    common = apart.standard_error
+    together = [estimate_fused(fused.only(f"s{place}"), largest=1).standard_error for place in range(3)]
+    independent = np.sum([error**-2.0 for error in together], axis=0) ** -0.5
+    assert (common > 1.02 * independent)[0]  # the most frequent item, where drawing people matters most
+    assert (common < np.min(together, axis=0)).all()
+
+
+def test_names_of_the_paper_are_names_of_methods() -> None:
+    fused, truth, _ = numbers(3, "sw", "pm", "sr")
+    for paper, own in (("ua", "average"), ("uwa", "posterior"), ("ule", "fitted")):
+        found = estimate_fused(fused, method=paper)
+        assert found.estimates[0] == estimate_fused(fused, method=own).estimates[0]
+        assert abs(found.estimates[0] - truth.mean()) < 0.1
+    with pytest.raises(EstimateError, match="method must be one of weights, average, posterior, fitted, ua, uwa, ule"):
+        estimate_fused(fused, method="unbiased")
+
+
+def test_numbers_have_quantiles_whose_intervals_use_one_report_each() -> None:
+    fused, values, given = numbers(4, "sw", "pm")
+    found = estimate_fused(fused, target="respondents")
+    assert found.labels == ("mean", "5 %", "25 %", "50 %", "75 %", "95 %")
+    low, high = found.interval(0.999)
+    median = np.quantile(values[given], 0.5)
+    assert low[3] - 1 / BUCKETS <= median <= high[3] + 1 / BUCKETS
+    assert "one-report-each" in [note.code for note in found.notes]
+    single = one_report_each(fused)
+    assert ((single.cells != ABSENT).sum(axis=1) == 1).all()
+    assert single.people == fused.people
+    assert one_report_each(single) is single
+
+
+@pytest.mark.parametrize("target", ["population", "respondents"])
+def test_the_mean_of_hidden_levels_is_right_though_they_depend_on_the_number(target: Any) -> None:
+    fused, values, given = numbers(5, "laplace", "sr", hidden=True)
+    truth = values[given].mean() if target == "respondents" else 2 / 7
+    for method in (None, "ua"):
+        found = estimate_fused(fused, target=target, method=method)
+        assert abs(found.estimates[0] - truth) <= Z * found.standard_error[0] + 0.5 / BUCKETS * (target == "population")
+        assert found.labels == ("mean",)
+        assert "mean-only" in [note.code for note in found.notes]
+    with pytest.raises(EstimateError, match="method must be weights or average"):
+        estimate_fused(fused, method="ule")
+
+
+def test_noise_beyond_the_bounds_makes_averages_worse_and_fits_alike() -> None:
+    """Cut and wide Laplace noise tell as much about a value; as plain averages the wide one has the larger error."""
+    cut, _, _ = numbers(6, "laplace")
+    wide, _, _ = numbers(6, "laplace_wide")
+    errors = [estimate_fused(each, method="ua").standard_error[0] for each in (cut, wide)]
+    assert errors[1] > 1.2 * errors[0]
+    channels = [build(name, 8, 1_000_000) for name in ("laplace", "laplace_wide")]
+    tables = [arrays(each).pieces().table()[:-1] for each in channels]
+    rank = [np.linalg.matrix_rank(table / table.max(axis=1, keepdims=True), tol=1e-5) for table in tables]
+    patterns = [{tuple(row) for row in np.round(table / table.max(axis=1, keepdims=True), 6)} for table in tables]
+    assert patterns[1] >= {row for row in patterns[0] if 1.0 not in {row[0], row[-1]}}
+    assert rank[0] == rank[1] == 8

@@ -1,0 +1,364 @@
+"""Tables of two and three questions of any kinds, with levels shown or hidden."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from helpers.claims import mean_is, runs
+from pldp import Device, Survey, Tally, tally
+from pldp.errors import EstimateError, TallyError
+from pldp.estimates import cross, estimate, three_way, two_way
+from pldp.estimates.consistency import nearest_tables, with_margins
+from pldp.estimates.tables import ItemAxis, LabelAxis, Spread
+from pldp.estimates.tables.pooled import label_chance
+from pldp.estimates.tables.ranges import RangeAxis, Ranges
+from pldp.mechanisms import build
+from pldp.mechanisms.arrays import arrays
+from pldp.simulate import Population, perturb, simulate_reports
+
+BUCKETS = 48
+QUESTIONS = {
+    "a": {"values": ["x", "y", "z"]},
+    "b": {"values": ["u", "v"]},
+    "s": {"kind": "choices", "values": ["i", "j", "k"]},
+    "t": {"kind": "choices", "values": ["m", "n", "o", "p"], "budget": "set"},
+    "w": {"kind": "choices", "values": ["e", "f", "g", "h"], "budget": "set", "at_most": 2},
+    "n": {"kind": "number", "low": 0, "high": 12, "buckets": BUCKETS},
+}
+
+
+def form(names: str, epsilon: float = 2, **keys: object) -> Survey:
+    questions = [{"name": name, **QUESTIONS[name]} for name in names]
+    levels = {"strict": epsilon, "open": 2 * epsilon}
+    return Survey.read({"pldp": 1, "title": "t", "levels": levels, "questions": questions, **keys})
+
+
+def everybody(number: int, seed: int) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Dependent answers as values of a simulation, and as indicators (people × labels, items or quarters)."""
+    generator = np.random.default_rng(seed)
+    number_of = generator.beta(2, 3, number)
+    b = (generator.random(number) < 0.1 + 0.8 * number_of).astype(int)
+    a = np.where(generator.random(number) < 0.4, b, generator.choice(3, number, p=[0.5, 0.3, 0.2]))
+    ticks = {
+        "s": generator.random((number, 3)) < np.where(b, 0.6, 0.2)[:, None],
+        "t": generator.random((number, 4)) < np.where(a == 0, 0.5, 0.2)[:, None],
+        "w": np.eye(4, dtype=bool)[generator.choice(4, number, p=[0.4, 0.3, 0.2, 0.1])] & (a == 0)[:, None],
+    }
+    bucket = (number_of * BUCKETS).astype(int)
+    values = {"a": a, "b": b, "n": bucket}
+    values |= {name: np.packbits(own, axis=1, bitorder="little") for name, own in ticks.items()}
+    indicators = {"a": np.eye(3)[a], "b": np.eye(2)[b], "n": np.eye(4)[bucket * 4 // BUCKETS]}
+    return values, indicators | {name: own.astype(float) for name, own in ticks.items()}
+
+
+def shares_of(indicators: dict[str, np.ndarray], names: tuple[str, ...]) -> np.ndarray:
+    letters = "ijk"[: len(names)]
+    terms = ",".join(f"p{letter}" for letter in letters)
+    people = len(indicators[names[0]])
+    return np.einsum(f"{terms}->{letters}", *(indicators[name] for name in names), optimize=True) / people
+
+
+TRUE_PEOPLE = everybody(400_000, 0)[1]
+
+
+def counted(survey: Survey, names: tuple[str, ...], number: int, seed: int, **how: object) -> Tally:
+    values, _ = everybody(number, seed + 1)
+    generator = np.random.default_rng([seed, 5])
+    level = generator.integers(0, 2, number, dtype=np.uint8)
+    some = {name: values[name] for name in names}
+    levels = {name: level if how.get("same") else generator.integers(0, 2, number, dtype=np.uint8) for name in some}
+    return tally(survey, simulate_reports(survey, Population(some, levels), seed=seed), pairs=[names])
+
+
+KINDS = [("a", "s"), ("s", "t"), ("a", "w"), ("b", "n"), ("a", "b", "s"), ("b", "t", "n")]
+
+
+@pytest.mark.parametrize("names", KINDS, ids="×".join)
+def test_tables_of_all_kinds_are_unbiased_and_cover(names: tuple[str, ...]) -> None:
+    """95 % intervals cover as often as they say, all cells together; those made 2.5 times narrower do not."""
+    survey, truth = form("".join(names)), shares_of(TRUE_PEOPLE, names)
+    found = [cross(counted(survey, names, 4000, seed), names) for seed in range(runs(14, 1000))]
+    z = np.array([(table.shares - truth) / table.standard_error for table in found])
+    # A cell's mean z over r runs has the error 1/√r; 5.3 of them are passed once in 10⁷.
+    assert np.abs(z.mean(axis=0)).max() < 5.3 / np.sqrt(len(found)) + 0.1
+    covered = [float((np.abs(each) <= 1.96).mean()) for each in z]
+    assert mean_is(covered, 0.95) or np.mean(covered) > 0.95
+    assert not mean_is([float((np.abs(each) <= 0.8).mean()) for each in z], 0.95)
+
+
+@pytest.mark.parametrize("names", KINDS, ids="×".join)
+def test_the_consistent_table_fits_every_question(names: tuple[str, ...]) -> None:
+    table = cross(counted(form("".join(names)), names, 1500, 3), names)
+    found = table.consistent()
+    assert found.min() >= 0
+    assert found.shape == table.shares.shape
+    for axis, margin in enumerate(table.margins):
+        others = tuple(place for place in range(found.ndim) if place != axis)
+        if all(table.margins[place].exclusive for place in others):
+            np.testing.assert_allclose(found.sum(axis=others), margin.consistent(), atol=1e-9)
+        for place in others:  # whoever has both has each
+            least = found.max(axis=place) if found.ndim == 2 else found.max(axis=others)
+            assert (least <= margin.consistent() + 1e-9).all()
+
+
+def test_questions_can_be_asked_for_in_any_order() -> None:
+    names = ("b", "t", "n")
+    reports = counted(form("btn"), names, 2000, 1)
+    one = three_way(reports, *names)
+    for order in ((2, 0, 1), (1, 0, 2), (2, 1, 0)):
+        other = three_way(reports, *(names[place] for place in order))
+        np.testing.assert_allclose(other.shares, one.shares.transpose(order))
+        np.testing.assert_allclose(other.standard_error, one.standard_error.transpose(order))
+        np.testing.assert_allclose(other.consistent(), one.consistent().transpose(order), atol=1e-9)
+        assert other.labels[0] == tuple(one.labels[0][place] for place in order)
+
+
+def test_the_counts_of_three_questions_hold_those_of_two() -> None:
+    """The whole of the third question is the pair: the same marks, and the same shares if pooled by size."""
+    survey = form("abs")
+    values, _ = everybody(3000, 4)
+    levels = {name: np.zeros(3000, np.uint8) for name in "abs"}
+    people = Population({name: values[name] for name in "abs"}, levels)
+    reports = tally(survey, simulate_reports(survey, people, seed=4), pairs=[("a", "b"), ("a", "b", "s")])
+    three, two = three_way(reports, "a", "b", "s"), two_way(reports, "a", "b")
+    np.testing.assert_allclose(three.decoded[..., -1][:-1, :-1], two.shares, atol=1e-12)
+
+
+AXES = {
+    **{name: lambda name=name: LabelAxis(arrays(build(name, 4, 1_000_000))) for name in ("krr", "oue", "subset", "lh")},
+    "item_set": lambda: ItemAxis(arrays(form("s").question("s").channels[0])),
+    "boxes": lambda: ItemAxis(arrays(form("t").question("t").channels[0])),
+    "privset": lambda: ItemAxis(arrays(form("w").question("w").channels[0])),
+}
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_weights_of_an_axis_are_unbiased_and_have_the_stated_square(name: str) -> None:
+    """By many draws from one value: mean weights are 1 or 0, mean squares as `squares` says (7 standard errors)."""
+    axis = AXES[name]()
+    people, generator = 40_000, np.random.default_rng(1)
+    if axis.exclusive:
+        values, own = np.full(people, 2), np.eye(axis.size)[2]
+    else:
+        values, own = np.repeat(np.array([[0b010]], np.uint8), people, axis=0), np.eye(axis.size)[1]
+    marks = arrays(axis.form.channel).marked(perturb(axis.form.channel, values, generator)).astype(float)
+    marks = np.concatenate([marks, np.ones((people, 1))], axis=1)
+    weights = marks @ axis.decoder.T
+    assert (np.abs(weights.mean(axis=0) - own) <= 7 * weights.std(axis=0) / np.sqrt(people) + 1e-9).all()
+    squares = axis.squares(axis.expected(np.append(own, 1.0)[:, None]))[:-1, 0]
+    spread = (weights**2).std(axis=0) / np.sqrt(people)
+    assert (np.abs((weights**2).mean(axis=0) - squares) <= 7 * spread + 1e-9).all()
+    np.testing.assert_allclose(axis.crossed(axis) @ marks.mean(axis=0), (weights**2).mean(axis=0), atol=1e-9)
+
+
+def test_ranges_are_unbiased_where_shares_change_in_straight_lines_and_say_how_wrong_a_jump_makes_them() -> None:
+    """Exactly, without any draw: the mean weight over buckets times a line, and times a jump at every place."""
+    shares = np.random.default_rng(1).dirichlet(np.full(BUCKETS, 3.0))
+    ranges = Ranges(np.array([0.0, 3, 6, 12]), (0.0, 12.0), shares, np.zeros((BUCKETS, 1)))
+    axis = RangeAxis(arrays(build("sw", BUCKETS, 1_000_000, domain="numbers")), ranges, 5)
+    mean = axis.decoder[:, :-1] @ axis.chances
+    for line in ranges.hats(5):
+        np.testing.assert_allclose(mean @ (shares * line), ranges.member @ (shares * line), atol=1e-9)
+    jumps = [np.arange(BUCKETS) >= place for place in range(BUCKETS)]
+    off = [np.abs((mean - ranges.member) @ (shares * jump)).max() for jump in jumps]
+    assert max(off) == pytest.approx(axis.jump_bias)
+    assert axis.jump_bias > 1e-3
+
+
+def test_a_bent_relation_is_noticed_and_a_straight_one_is_not() -> None:
+    survey = form("bn", 4)
+
+    def codes(share: np.ndarray, seed: int) -> set[str]:
+        generator = np.random.default_rng(seed)
+        bucket = generator.integers(0, BUCKETS, 60_000)
+        answer = (generator.random(len(bucket)) < share[bucket]).astype(int)
+        people = Population({"b": answer, "n": bucket}, dict.fromkeys("bn", np.zeros(len(bucket), np.uint8)))
+        reports = tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("b", "n")])
+        return {note.code for note in two_way(reports, "b", "n").notes}
+
+    place = np.arange(BUCKETS)
+    assert "bent-ranges" not in codes(0.2 + 0.6 * place / BUCKETS, 1)
+    assert "bent-ranges" in codes(np.where(place % 8 < 4, 0.95, 0.05), 1)
+
+
+def hidden(names: str, **keys: object) -> Survey:
+    return form(names, 1, hide_level={"epsilon": 1}, **keys)
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["one level for all", "a level for each"])
+def test_hidden_levels_are_unbiased_and_cover(same: bool) -> None:
+    """With and without the assumption about levels; intervals made 2.5 times narrower do not cover."""
+    survey, truth = hidden("ab"), shares_of(TRUE_PEOPLE, ("a", "b"))
+    found = [two_way(counted(survey, ("a", "b"), 20_000, seed, same=same), "a", "b") for seed in range(runs(20, 1000))]
+    for tables in (found, [table.assumption_free for table in found]):
+        z = np.array([(table.shares - truth) / table.standard_error for table in tables])
+        assert np.abs(z.mean(axis=0)).max() < 5.3 / np.sqrt(len(found)) + 0.1
+        assert 0.6 < (z**2).mean() < 1.6
+        covered = [float((np.abs(each) <= 1.96).mean()) for each in z]
+        assert mean_is(covered, 0.95) or np.mean(covered) > 0.95
+    assert not mean_is([float((np.abs(each) <= 0.8).mean()) for each in z], 0.95)
+
+
+def test_hidden_levels_that_depend_on_the_answer_are_noticed_and_do_not_bias_what_assumes_nothing() -> None:
+    survey, generator = hidden("ab"), np.random.default_rng(1)
+    values, indicators = everybody(100_000, 9)
+    level = (generator.random(100_000) < np.where(values["a"] == 0, 0.8, 0.2)).astype(np.uint8)
+    people = Population({name: values[name] for name in "ab"}, {"a": level, "b": level})
+    table = two_way(tally(survey, simulate_reports(survey, people, seed=1), pairs=[("a", "b")]), "a", "b")
+    truth = shares_of(indicators, ("a", "b"))
+    assert table.homogeneity.rejected
+    assert table.notes[0].code == "levels-disagree"
+    assert np.abs(table.shares - truth).max() > 6 * table.standard_error.max()
+    free = table.assumption_free
+    assert (np.abs(free.shares - truth) < 5.3 * free.standard_error).all()
+
+
+def test_labels_are_those_that_devices_draw() -> None:
+    """Enumerated chances of pairs of labels sum to 1, and a device's labels agree wherever levels do."""
+    survey = hidden("ab")
+    matrix = np.array([[float(survey.level_channel.probability(s, t)) for t in (0, 1)] for s in (0, 1)])
+    for levels in product((0, 1), repeat=2):
+        chances = {labels: label_chance(matrix, labels, levels) for labels in product((0, 1), repeat=2)}
+        assert sum(chances.values()) == pytest.approx(1)
+        assert (chances[0, 1] == 0) is (levels[0] == levels[1])
+    for _ in range(20):
+        report = Device(survey).answer_all({"a": "x", "b": "u"}, "open")
+        assert len({answer.level for answer in report.answers}) == 1
+    reports = counted(survey, ("a", "b"), 500, 1, same=True)
+    assert all(first[1] == second[1] for (first, second), own in reports.pairs.items() if own.reports)
+
+
+def test_three_hidden_questions_make_a_table() -> None:
+    questions = [{"name": name, "values": ["p", "q"]} for name in "abc"]
+    levels, hide = {"strict": 1, "open": 3}, {"epsilon": 1}
+    survey = Survey.read({"pldp": 1, "title": "t", "levels": levels, "hide_level": hide, "questions": questions})
+    generator = np.random.default_rng(2)
+    cell = generator.choice(8, 60_000, p=[0.3, 0.1, 0.05, 0.15, 0.1, 0.05, 0.05, 0.2])
+    values = {name: cell >> shift & 1 for name, shift in zip("abc", (2, 1, 0), strict=True)}
+    people = Population(values, dict.fromkeys("abc", generator.integers(0, 2, len(cell), dtype=np.uint8)))
+    table = three_way(tally(survey, simulate_reports(survey, people, seed=3), pairs=[("a", "b", "c")]), *"abc")
+    truth = np.bincount(cell, minlength=8).reshape(2, 2, 2) / len(cell)
+    assert (np.abs(table.shares - truth) < 5.3 * table.standard_error).all()
+
+
+def spread(table: np.ndarray, reports: int, seed: int) -> Spread:
+    """A table seen through multinomial chance alone, whose V is known."""
+    found = np.random.default_rng(seed).multinomial(reports, table.ravel()) / reports
+    covariance = (np.diag(found) - np.outer(found, found)) / reports
+    return Spread.of(found.reshape(table.shape), covariance, reports)
+
+
+@pytest.mark.parametrize("strength", [0.0, 0.15, 0.6])
+def test_the_interval_of_the_association_covers(strength: float) -> None:
+    """V of a mixture of independence and its opposite is the part of the latter; at 0 intervals are conservative."""
+    independent, same = np.full((3, 3), 1 / 9), np.eye(3) / 3
+    table = (1 - strength) * independent + strength * same
+    found = [spread(table, 500, seed) for seed in range(runs(150, 3000))]
+    ends = np.array([each.interval(0.95) for each in found])
+    covered = (ends[:, 0] <= strength) & (strength <= ends[:, 1])
+    assert mean_is(covered.astype(float).tolist(), 0.95) or (strength == 0 and covered.mean() > 0.95)
+    assert np.mean([each.estimate for each in found]) == pytest.approx(strength, abs=0.05)
+    if strength:
+        narrow = np.abs(np.array([each.estimate for each in found]) - strength) < (ends[:, 1] - ends[:, 0]) / 4
+        assert not mean_is(narrow.astype(float).tolist(), 0.95)
+
+
+def test_dependent_answers_are_associated_and_independent_ones_need_not_be() -> None:
+    found = two_way(counted(form("bn", 4), ("b", "n"), 20_000, 1), "b", "n").association()
+    assert [each.label for each in found] == [()]
+    assert 0 < found[0].low < found[0].estimate < found[0].high < 1
+    items = two_way(counted(form("as", 4), ("a", "s"), 20_000, 1), "s", "a").association()
+    assert [each.label for each in items] == [("i",), ("j",), ("k",)]
+    survey = form("ab")
+    people = Population.of_shares(survey, 20_000, seed=1)
+    alone = two_way(tally(survey, simulate_reports(survey, people, seed=1), pairs=[("a", "b")]), "a", "b")
+    assert alone.association(0.9999)[0].low == 0
+
+
+def test_the_nearest_of_several_tables_is_the_nearest_of_each() -> None:
+    generator = np.random.default_rng(1)
+    tables = generator.normal(0.1, 0.2, (5, 4, 6))
+    rows, columns = generator.dirichlet(np.ones(4), 5), generator.dirichlet(np.full(6, 0.3), 5)
+    found = nearest_tables(tables, [rows, columns])
+    np.testing.assert_allclose(
+        found, [with_margins(*each) for each in zip(tables, rows, columns, strict=True)], atol=1e-9
+    )
+    with pytest.raises(EstimateError, match="totals differ"):
+        nearest_tables(tables, [rows, 2 * columns])
+
+
+REFUSED = {
+    "pairs must name different questions, not 'a' twice": ("ab", [("a", "b", "a")], {}),
+    "pairs must name two or three questions each": ("ab", [("a",)], {}),
+    "pairs need people who answer a, b, s; this survey asks each person 2": ("abs", [("a", "b", "s")], {"ask": 2}),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_tables_that_cannot_be_counted_get_one_clear_line(words: str) -> None:
+    names, pairs, keys = REFUSED[words]
+    with pytest.raises(TallyError, match=words):
+        tally(form(names, **keys), [], pairs=pairs)
+
+
+def test_a_number_that_is_asked_for_its_mean_has_no_table() -> None:
+    questions = [{"name": "a", "values": ["x", "y"]}, {"name": "n", **QUESTIONS["n"], "purpose": "mean"}]
+    del questions[1]["buckets"]
+    survey = Survey.read({"pldp": 1, "title": "t", "levels": {"l": 1}, "questions": questions})
+    with pytest.raises(TallyError, match="cannot be in a table: it is asked for its mean only"):
+        tally(survey, [], pairs=[("a", "n")])
+
+
+RANGES = {
+    "from 0 to 12, as people answer": {"n": [0, 6]},
+    "two or more rising numbers": {"n": [0, 6, 6, 12]},
+    "ranges are for numbers; question 'b' is of kind choice": {"b": [0, 1]},
+    "'q' is no question of the table": {"q": [0, 1]},
+    "48 buckets, which cannot make 100 ranges": {"n": np.linspace(0, 12, 101).tolist()},
+}
+
+
+@pytest.mark.parametrize("words", RANGES)
+def test_ranges_that_cannot_be_get_one_clear_line(words: str) -> None:
+    with pytest.raises(EstimateError, match=words):
+        two_way(counted(form("bn"), ("b", "n"), 300, 1), "b", "n", ranges=RANGES[words])
+
+
+def test_ranges_are_those_that_are_asked_for() -> None:
+    reports = counted(form("bn"), ("b", "n"), 2000, 1)
+    table = two_way(reports, "n", "b", ranges={"n": [0, 1.1, 7, 12]})
+    assert [label[0] for label in table.labels[::2]] == ["0 to 1.1", "1.1 to 7", "7 to 12"]
+    results = estimate(reports, ranges={"n": [0, 6, 12]})
+    assert results.tables[0].shares.shape == (2, 2)
+    with pytest.raises(EstimateError, match="ranges are those of numbers in tables"):
+        estimate(reports, "n", ranges={"n": [0, 6, 12]})
+
+
+def test_every_result_of_tables_is_shown() -> None:
+    for names in KINDS:
+        table = cross(counted(form("".join(names)), names, 1000, 2), names)
+        content = table.to_mapping()
+        assert content["questions"] == list(names)
+        assert [margin["exclusive"] for margin in content["margins"]] == [name in "abn" for name in names]
+        assert bool(content["association"]) is (len(names) == 2)
+        assert len(table.to_frame()) == table.shares.size
+        assert all(name in table._repr_html_() for name in names)
+        assert str(table).startswith(" × ".join(names))
+
+
+def test_pairs_of_all_kinds_add_up_and_survive_a_file() -> None:
+    for names in combinations("astwn", 2):
+        whole = counted(form("".join(names)), names, 300, 2)
+        again = Tally.from_bytes(whole.to_bytes())
+        assert again == whole
+        assert (whole + again).without(again) == whole
+
+
+def test_labels_that_are_decoded_together_have_no_table_of_hidden_levels() -> None:
+    """What cannot be computed is said, not guessed."""
+    one, two = (LabelAxis(arrays(build("subset_items", 5, [500_000 * n] * 4 + [np.inf]))) for n in (1, 3))
+    with pytest.raises(EstimateError, match="subset_items, whose labels are decoded together"):
+        one.crossed(two)
