@@ -3,7 +3,6 @@
 import argparse
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NoReturn
 
 from pldp.words import suggest
@@ -12,34 +11,30 @@ _CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)", re.DOTAL
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that knows its own options and those of all parsers below it.
+    """A parser that knows its own options and those of all parsers below it, `actions`, by their names."""
 
-    `actions` are the parsers below it by their names.
-    """
-
-    def __init__(self, *given: Any, options: set[str] | None = None, **named: Any) -> None:
-        self.options: set[str] = set() if options is None else options
+    def __init__(self, *given: Any, **named: Any) -> None:
         self.actions: dict[str, Parser] = {}
         super().__init__(*given, **named)
 
-    def add_argument(self, *names: Any, **named: Any) -> argparse.Action:
-        """Add an argument, and remember the names of options."""
-        self.options.update(name for name in names if name.startswith("--"))
-        return super().add_argument(*names, **named)
-
     def add_subparsers(self, **named: Any) -> Any:
-        """Add parsers below this one, which share its memory of options."""
-        below: Any = partial(type(self), options=self.options)
-        made = super().add_subparsers(parser_class=below, **named)
+        """Add parsers below this one."""
+        made = super().add_subparsers(**named)
         self.actions = made.choices
         return made
 
+    @property
+    def options(self) -> set[str]:
+        """The options that the help of this parser and of those below it names."""
+        own = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", self.format_help()))
+        return own.union(*(below.options for below in self.actions.values()))
+
     def read(self, given: Sequence[str]) -> argparse.Namespace:
         """Parse arguments; what nobody knows ends in one line. Words that are no options are not repeated."""
-        for word in given:
-            name = word.partition("=")[0]
-            if name.startswith("--") and not any(option.startswith(name) for option in self.options):
-                self.error(f"unknown option {name[:40]}{suggest(name, sorted(self.options))}")
+        options = self.options
+        for name in (word.partition("=")[0] for word in given):
+            if name.startswith("--") and not any(option.startswith(name) for option in options):
+                self.error(f"unknown option {name[:40]}{suggest(name, sorted(options))}")
         parsed, rest = self.parse_known_args(given)
         if rest:
             self.error(f"{len(rest)} {'words' if len(rest) > 1 else 'word'} too many on the command line")
