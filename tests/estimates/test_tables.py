@@ -80,7 +80,7 @@ KINDS = [("a", "s"), ("s", "t"), ("a", "w"), ("b", "n"), ("a", "b", "s"), ("b", 
 def test_tables_of_all_kinds_are_unbiased_and_cover(names: tuple[str, ...]) -> None:
     """95 % intervals cover as often as they say, all cells together; those made 2.5 times narrower do not."""
     survey, truth = form("".join(names)), shares_of(TRUE_PEOPLE, names)
-    found = [cross(counted(survey, names, 4000, seed), names) for seed in range(runs(14, 1000))]
+    found = [cross(counted(survey, names, 4000, seed), names) for seed in range(runs(10, 1000))]
     z = np.array([(table.shares - truth) / table.standard_error for table in found])
     # A cell's mean z over r runs has the error 1/√r; 5.3 of them are passed once in 10⁷.
     assert np.abs(z.mean(axis=0)).max() < 5.3 / np.sqrt(len(found)) + 0.1
@@ -256,7 +256,7 @@ def test_the_interval_of_the_association_covers(strength: float) -> None:
     """V of a mixture of independence and its opposite is the part of the latter; at 0 intervals are conservative."""
     independent, same = np.full((3, 3), 1 / 9), np.eye(3) / 3
     table = (1 - strength) * independent + strength * same
-    found = [spread(table, 500, seed) for seed in range(runs(150, 3000))]
+    found = [spread(table, 500, seed) for seed in range(runs(80, 3000))]
     ends = np.array([each.interval(0.95) for each in found])
     covered = (ends[:, 0] <= strength) & (strength <= ends[:, 1])
     assert mean_is(covered.astype(float).tolist(), 0.95) or (strength == 0 and covered.mean() > 0.95)
