@@ -256,7 +256,7 @@ def test_the_interval_of_the_association_covers(strength: float) -> None:
     """V of a mixture of independence and its opposite is the part of the latter; at 0 intervals are conservative."""
     independent, same = np.full((3, 3), 1 / 9), np.eye(3) / 3
     table = (1 - strength) * independent + strength * same
-    found = [spread(table, 500, seed) for seed in range(runs(80, 3000))]
+    found = [spread(table, 500, seed) for seed in range(runs(150, 3000))]
     ends = np.array([each.interval(0.95) for each in found])
     covered = (ends[:, 0] <= strength) & (strength <= ends[:, 1])
     assert mean_is(covered.astype(float).tolist(), 0.95) or (strength == 0 and covered.mean() > 0.95)

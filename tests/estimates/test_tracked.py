@@ -149,7 +149,7 @@ def test_intervals_of_changes_cover_and_the_test_keeps_its_level() -> None:
 
     Half as wide, they miss too often.
     """
-    found, seen = compared(runs(100, 2000))
+    found, seen = compared(runs(200, 2000))
     assert mean_is_at_most(found > 1, 0.05)
     assert mean_is_at_most(seen, 0.05)
     assert not mean_is_at_most(found[:200] > 0.5, 0.05)
