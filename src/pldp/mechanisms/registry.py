@@ -137,7 +137,7 @@ def build(
     >>> build("auto", 3, 1_000_000).mechanism, build("auto", 10, 1_000_000).mechanism
     ('krr', 'subset')
     """
-    if type(budgets) is int and type(size) is int:
+    if type(budgets) is int and type(size) is int and size <= _KEPT_SIZE:
         return _build_once(name, size, budgets, domain, answer_bytes)
     return _build(name, size, budgets, domain, answer_bytes)
 
@@ -150,6 +150,9 @@ def _build(name: str, size: int, budgets: Micro | Sequence[Micro], domain: Domai
     families = suitable(size, per_value=isinstance(budgets, Sequence))
     return most_accurate(((each.build(size, budgets),) for each in families), answer_bytes)[0]
 
+
+_KEPT_SIZE: Final = 4096
+"""Values up to which channels are kept: larger ones may hold much memory."""
 
 _build_once = lru_cache(maxsize=512)(_build)
 """Questions with as many values and the same ε, of one survey or of many, share a channel: it is never changed."""
