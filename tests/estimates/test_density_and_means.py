@@ -333,7 +333,7 @@ def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None
     errors, wrong = [], []
     budgets = (("sr", 10**6), ("pm", 2 * 10**6), ("sw", 10**6))
     channels = [build(name, 32, micro) for name, micro in budgets]
-    for seed in range(runs(40, 600)):
+    for seed in range(runs(25, 600)):
         values = beta(1500, seed, 32)
         found = mean(collected(values, channels, seed, size=32), method=method, target="respondents")
         truth = (values.mean() + 0.5) / 32
