@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any
@@ -14,8 +15,8 @@ from scipy import optimize
 from helpers.claims import Z, mean_is, runs
 from pldp.cli import main
 from pldp.estimates import group, moments, norm_sub
-from pldp.mechanisms import RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding
-from pldp.papers import febsf, load_paper
+from pldp.mechanisms import RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, build
+from pldp.papers import febsf, load_paper, reproduce
 from pldp.papers.febsf import counts, experiment, theory
 from pldp.papers.febsf.counts import Counted, Rates
 from pldp.papers.febsf.experiment import Task, count_outputs, hide, one_task
@@ -173,6 +174,30 @@ def test_the_delta_method_is_the_variance_and_the_printed_one_is_not() -> None:
         assert (theory.variance_parts(setting, micro, restored=restored).sum(axis=0) > factor * stated).all()
 
 
+def test_the_bias_of_auem_is_that_of_a_ratio() -> None:
+    """E(1/d̂) = (1 + s² + 3s⁴ + …)/D for a normal d̂ of relative variance s²: a share is biased by (f − 1/2)(s² + 3s⁴)."""
+    setting = Setting("education", "uniform", (), 4)
+    generator = np.random.default_rng(1)
+    drawn = Counted.draw(setting, runs(6000, 100_000), generator)
+    levels, rates = drawn.label_shares(200_000, generator), Rates.of(setting.channels)
+    errors = counts.equation_5(drawn.rate, levels, rates) - setting.truth
+    mean = float(setting.mix @ rates.contrast)
+    square = float((levels @ rates.contrast).var()) / mean**2
+    assert mean_is(errors.sum(axis=1), (setting.truth - 0.5).sum() * (square + 3 * square**2))
+    assert not mean_is(errors.sum(axis=1), 0.0)
+
+
+def test_example_1_has_the_printed_probabilities() -> None:
+    for epsilon in (0.5, 1.0):
+        data, budget = build("oue", 3, round(epsilon * 1e6)), build("krr", 3, round(epsilon * 1e6))
+        odds = np.exp(epsilon)
+        assert [float(data.truth_support), float(data.other_support)] == pytest.approx(
+            [1 / 2, 1 / (1 + odds)], abs=1e-6
+        )
+        expected = [odds / (odds + 2), 1 / (odds + 2)]
+        assert [float(budget.truth_support), float(budget.other_support)] == pytest.approx(expected, abs=1e-6)
+
+
 def test_the_error_of_pbp_is_that_of_many_runs() -> None:
     setting = TWO["job"]
     generator = np.random.default_rng(1)
@@ -276,3 +301,12 @@ def test_a_run_has_every_method_that_needs_whole_reports() -> None:
     assert {method for label, method in found if label == 1.0} == {"joint", "exact_likelihood"}
     assert all(np.abs(errors).max() < 0.5 for errors in found.values())
     assert all(errors.shape == (2, 4) for errors in found.values())
+
+
+@pytest.mark.skipif(not os.environ.get("PLDP_LONG"), reason="ten whole quick runs: set PLDP_LONG=1")
+def test_verdicts_do_not_flip_with_the_seed() -> None:
+    found = [
+        [claim["verdict"] for claim in reproduce("febsf", quick=True, seed=seed)["claims"]] for seed in range(1, 11)
+    ]
+    for number, verdicts in enumerate(zip(*found, strict=True), start=1):
+        assert not {"holds", "fails"} <= set(verdicts), number

@@ -6,7 +6,8 @@ from typing import Final
 
 from pldp.papers.claim import Claim, Finding, all_of, at_least, at_most, most_of
 from pldp.papers.febsf import rules
-from pldp.papers.febsf.exhibits import ELEMENTS, EXHIBITS, notes
+from pldp.papers.febsf.elements import ELEMENTS
+from pldp.papers.febsf.exhibits import EXHIBITS, notes
 from pldp.papers.febsf.experiment import run
 from pldp.papers.febsf.judging import EMOA, TEN, TWO, Cell, better, cells, compare, sizes, under_power_law, worse
 from pldp.papers.febsf.setting import DATASETS

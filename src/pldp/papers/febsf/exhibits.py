@@ -1,4 +1,4 @@
-"""Tables and figures of the paper on hidden budgets, made from the rows of a run, and a list of all that it has."""
+"""Tables and figures of the paper on hidden budgets, made from the rows of a run."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Final
 
 from pldp.papers.claim import Result
 from pldp.papers.febsf.setting import DATASETS, SIZES, Setting
-from pldp.papers.paper import ILLUSTRATION, Curves, Element, Exhibit, Row, Table
+from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Row, Table
 
 PRINTED_SIZES: Final = {"education": (16, 32_561), "job": (9, 45_211), "country": (42, 48_842)}
 """Values and people of Table 1."""
@@ -124,4 +124,3 @@ EXHIBITS: Final = (
         f"{_POWER_LAW} {_EXTRA_BITS}",
     ),
 )
-ELEMENTS: tuple[Element, ...] = ()

@@ -1,6 +1,7 @@
 """The cells of the paper's figures: dataset and domain, how people choose budgets, and the budgets of labels."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -26,13 +27,13 @@ class Setting:
     label_budgets: tuple[int, ...]
     values: int = 0
 
-    @property
+    @cached_property
     def counts(self) -> npt.NDArray[np.int64]:
         """People of each value, the most frequent first."""
         counts = np.array(list(load_counts(DATASETS[self.dataset]).values()), np.int64)
         return counts[: self.values or len(counts)]
 
-    @property
+    @cached_property
     def truth(self) -> FloatArray:
         """The shares to be estimated."""
         return np.asarray(self.counts / self.counts.sum())
@@ -47,12 +48,12 @@ class Setting:
         """The ε_p (micro) at which the paper compares all methods."""
         return 100_000 if self.levels.endswith("_two") else 300_000
 
-    @property
+    @cached_property
     def channels(self) -> list[SymmetricUnaryEncoding]:
         """Basic RAPPOR (symmetric unary encoding) of each level."""
         return [SymmetricUnaryEncoding.of(len(self.counts), micro) for micro in self.budgets]
 
-    @property
+    @cached_property
     def mix(self) -> FloatArray:
         """The distribution of levels: uniform, or falling like 1/ε (people prefer small budgets)."""
         ranks = np.arange(1.0, len(self.budgets) + 1)
