@@ -175,7 +175,7 @@ def test_the_delta_method_is_the_variance_and_the_printed_one_is_not() -> None:
 
 
 def test_the_bias_of_auem_is_that_of_a_ratio() -> None:
-    """E(1/d̂) = (1 + s² + 3s⁴ + …)/D for a normal d̂ of relative variance s²: a share is biased by (f − 1/2)(s² + 3s⁴)."""
+    """E(1/d̂) = (1 + s² + 3s⁴ + …)/D for a normal d̂ of relative variance s²: the bias is (f − 1/2)(s² + 3s⁴)."""
     setting = Setting("education", "uniform", (), 4)
     generator = np.random.default_rng(1)
     drawn = Counted.draw(setting, runs(6000, 100_000), generator)

@@ -85,13 +85,13 @@ EXHIBITS: Final = (
     Exhibit("Table 1", "The datasets. Bank Marketing has 12 jobs, not 9.", _dataset_sizes),
     Exhibit(
         "Figure 2",
-        "Error of AUEM by ε_p, uniform budgets; known mix is AUEM with the true distribution of budgets.",
+        "Error of AUEM by ε_p, uniform budgets, beside equation (3), which knows the distribution of budgets.",
         Curves(
             itemgetter("epsilon_p"),
             "ε_p",
             _MEASURES,
-            {"auem": "AUEM"},
-            {"known_mix": "known mix", "joint": "joint likelihood"},
+            {"auem": "AUEM", "known_mix": "AUEM, ρ known"},
+            {"joint": _OURS["joint"]},
             _DATASET,
             _in(("uniform",)),
         ),

@@ -76,7 +76,9 @@ def run(*, quick: bool, seed: int, progress: Progress | None) -> dict[str, Any]:
     for task, found in track(zip(tasks, in_parallel(one_task, tasks), strict=True), len(tasks), progress):
         for (label, method), error in found.items():
             errors[task.setting.dataset, error.shape[1], task.setting.levels, label, method].append(error)
-    whole = {key: np.concatenate(found) for key, found in sorted(errors.items())}
+    order = list(DATASETS)
+    keys = sorted(errors, key=lambda key: (order.index(key[0]), *key[1:]))
+    whole = {key: np.concatenate(errors[key]) for key in keys}
     return {
         "rows": [_row(key, error) for key, error in whole.items()],
         "pairs": list(_pairs(whole)),
