@@ -24,12 +24,14 @@ VERDICTS = [{"claim": "a < b & c", "holds": True, "measured": "1 < 2"}, {"claim"
 def rows_of(name: str) -> list[dict[str, Any]]:
     """Rows in the shape of an experiment, with numbers made up."""
     if name == "febsf":
-        methods = ("auem", "emoa", "rcf", "ppda", "apldp", "joint", "joint_shrunk", "pbp")
+        methods = ("auem", "emoa", "emoa_of_code", "rcf", "ppda", "apldp", "joint", "joint_shrunk", "pbp")
+        sizes = {"education": (2, 16), "job": (2, 12), "country": (2, 42)}
         choices = [("uniform", 0.3), ("uniform", 1.0), ("power_law", 0.3), ("uniform_two", 0.1), ("power_law_two", 0.1)]
         return [
-            {"dataset": dataset, "levels": levels, "epsilon_p": epsilon, "method": method}
+            {"dataset": dataset, "values": values, "levels": levels, "epsilon_p": epsilon, "method": method}
             | {"mse": 0.1, "mse_error": 0.01, "mae": 0.2, "mae_error": 0.01}
             for dataset, (levels, epsilon), method in product(DATASETS, choices, methods)
+            for values in sizes[dataset]
         ]
     if name == "mpldp":
         methods = ("brr_sum", "oc", "op_truth", "op_reference")
@@ -105,7 +107,7 @@ def test_every_folder_of_a_paper_is_registered_and_has_the_same_parts() -> None:
     assert folders == set(PAPERS)
     for name in PAPERS:
         assert load_paper(name).name == name
-        assert {path.stem for path in (Path(papers.__file__).parent / name).glob("*.py")} == PARTS
+        assert {path.stem for path in (Path(papers.__file__).parent / name).glob("*.py")} >= PARTS
 
 
 @pytest.mark.parametrize("name", PAPERS)
