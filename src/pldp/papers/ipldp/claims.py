@@ -8,7 +8,7 @@ from pldp.papers.ipldp.elements import ELEMENTS
 from pldp.papers.ipldp.exhibits import EXHIBITS
 from pldp.papers.ipldp.experiment import LOSS_BUDGETS, run
 from pldp.papers.ipldp.rules import HALF_ORDER, IDUE, MLE, NS, factor, rivals
-from pldp.papers.ipldp.theorems import LOSSES, PROMISES
+from pldp.papers.ipldp.theorems import EXACT, LOSSES, PROMISES
 from pldp.papers.paper import Paper
 
 _DATA: Final = (
@@ -17,7 +17,6 @@ _DATA: Final = (
 )
 _REPEATED: Final = "200 runs or more of each point (the paper: 100); where IDUE's likelihood needs all rows, fewer"
 _SETTING: Final = f"{_DATA}; {_REPEATED}"
-_EXACT: Final = "computed from the exact channel or from the paper's formulas; nothing is sampled"
 _BOTH: Final = ("mse", "re")
 
 _FIGURE_2: Final = (
@@ -178,7 +177,7 @@ _FIGURES: Final = (
         "Figure 4, Section 7.2",
         "we conducted this separate experiment to compare the utility of our method with IDUE in the same privacy "
         "setting",
-        f"{_EXACT}; 20 items, budgets .1 to 10",
+        f"{EXACT}; 20 items, budgets .1 to 10",
         "the largest ε between two items is the same",
         rules.same_promise,
         reading="the same protection of people (the budgets are the same by design)",
@@ -189,7 +188,7 @@ _OURS: Final = (
     Claim(
         "Section 4.1",
         "No report speaks for an item by more than its budget, though it may speak against it by more",
-        f"{_EXACT}; eight items, two of them open, budgets from .3 to 2",
+        f"{EXACT}; eight items, two of them open, budgets from .3 to 2",
         "the evidence for an item is at most its budget",
         lambda _: rules.evidence_is_kept(LOSS_BUDGETS),
         ours=True,

@@ -6,7 +6,7 @@ from itertools import product
 from operator import itemgetter
 from typing import Final
 
-from pldp.mechanisms import epsilon_text
+from pldp.mechanisms import ItemResponse, epsilon_text
 from pldp.papers import ipldp
 from pldp.papers.claim import Result
 from pldp.papers.ipldp.experiment import experiments
@@ -37,7 +37,7 @@ def _items(names: Mapping[str, str], numbers: Sequence[int], x: str, x_label: st
 
 
 def _example(_: Result) -> Table:
-    channel = ipldp.item_channels(ipldp.FIGURE_1)["iprr"]
+    channel = ItemResponse.of(ipldp.FIGURE_1)
     rows = []
     for place, (name, micro) in enumerate(zip(_ITEMS, ipldp.FIGURE_1, strict=True)):
         honest, false = channel.truth_supports[place], channel.other_supports[place]

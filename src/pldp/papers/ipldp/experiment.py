@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.estimates import group
-from pldp.mechanisms import ItemUnaryEncoding, SupportChannel
+from pldp.mechanisms import ItemResponse, ItemUnaryEncoding, SupportChannel
 from pldp.mechanisms.arrays import FloatArray
 from pldp.papers import ipldp
 from pldp.papers.datasets import load_counts
@@ -186,7 +186,7 @@ def _seen_losses(seed: int) -> dict[str, list[float]]:
     People who are drawn at random give reports that are: their counts are multinomial.
     """
     people, runs = 20_000, 100_000
-    channel = ipldp.item_channels(LOSS_BUDGETS)["iprr"]
+    channel = ItemResponse.of(LOSS_BUDGETS)
     honest, false = (np.array([float(p) for p in each]) for each in (channel.truth_supports, channel.other_supports))
     reported = LOSS_SHARES * honest + (1 - LOSS_SHARES) * false
     counts = np.random.default_rng([seed, 3]).multinomial(people, reported / reported.sum(), size=runs)

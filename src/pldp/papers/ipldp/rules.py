@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from pldp.mechanisms import MICRO, epsilon_text
+from pldp.mechanisms import MICRO, ItemResponse, epsilon_text
 from pldp.papers import ipldp
 from pldp.papers.claim import Finding, Result, all_of, at_least, at_most, between, ratio
 from pldp.papers.ipldp.experiment import DATASETS, KEY, LOSS_BUDGETS, LOSS_SHARES, ZIPF_ITEMS, Cell, experiments
@@ -40,8 +40,8 @@ class Rows:
     def ratio(self, cell: Cell, over: Who, under: Who, metric: str = "mse") -> tuple[float, float]:
         """Return a metric of one over that of another one, with its error.
 
-        Runs of two methods have the same people and noise of their own; two estimators, the same reports. A standard error from few runs is too small too
-        often: it is widened to the spread of Student's distribution.
+        Runs of two methods have the same people and noise of their own; two estimators, the same reports. A standard
+        error from few runs is too small too often: it is widened to the spread of Student's distribution.
         """
         one, two = self.row(cell, over), self.row(cell, under)
         if (over[0], over[1], under[1], metric) == (under[0], NS, MLE, "mse") and "mse_over_mle" in one:
@@ -261,7 +261,7 @@ def theorem_5_typeset(people: int) -> float:
 
 def both_sides(budgets: Sequence[Any] = LOSS_BUDGETS) -> Finding:
     """Decide whether any two items keep the smaller of their budgets."""
-    channel = ipldp.item_channels(budgets)["iprr"]
+    channel = ItemResponse.of(budgets)
     pair = channel.pair_micro_epsilon(2, 7)
     return at_most(
         pair / min(budgets[2], budgets[7]),
@@ -278,7 +278,7 @@ def one_side() -> Finding:
     excess = [
         channel.output_micro_epsilon(place) - micro
         for budgets, _ in _settings()
-        for channel in [ipldp.item_channels(budgets)["iprr"]]
+        for channel in [ItemResponse.of(budgets)]
         for place, micro in enumerate(budgets)
         if micro < math.inf
     ]
@@ -289,7 +289,7 @@ def open_items_are_not_reported_falsely() -> Finding:
     """Decide whether open items are reported only by those who have them, and by them with some probability."""
     false, true = 0.0, 1.0
     for budgets, open_ in _settings():
-        channel = ipldp.item_channels(budgets)["iprr"]
+        channel = ItemResponse.of(budgets)
         false = max([false, *map(float, channel.other_supports[:open_])])
         true = min([true, *map(float, channel.truth_supports[:open_])])
     return all_of([at_most(false, 0.0, 0.0), at_least(true, 0.0, 1e-9)])
@@ -297,7 +297,7 @@ def open_items_are_not_reported_falsely() -> Finding:
 
 def evidence_is_kept(budgets: Sequence[Any]) -> Finding:
     """Decide whether no report speaks for a sensitive item by more than its budget."""
-    channel = ipldp.item_channels(budgets)["iprr"]
+    channel = ItemResponse.of(budgets)
     places = [place for place, micro in enumerate(budgets) if micro < math.inf]
     excess = max(channel.evidence_micro_epsilon(place) - budgets[place] for place in places) / MICRO
     return at_most(excess, 0.0, 1e-6, f"largest evidence above the budget: {excess:g}")
@@ -306,7 +306,7 @@ def evidence_is_kept(budgets: Sequence[Any]) -> Finding:
 def largest_budget_is_plain() -> Finding:
     """Decide whether plain ε of IPRR without open items is its largest budget."""
     budgets = ipldp.level_budgets(ZIPF_ITEMS, 100_000, 10_000_000)
-    plain = ipldp.item_channels(budgets)["iprr"].micro_epsilon
+    plain = ItemResponse.of(budgets).micro_epsilon
     words = f"budgets .1 to 10: plain ε {epsilon_text(plain)}"
     return between(plain / max(budgets), 0.0, 0.999, 1 + 1e-6, words)
 
@@ -336,14 +336,14 @@ def same_promise(result: Result) -> Finding:
         true["iprr"] / true["idue_opt0"],
         0.0,
         1.01,
-        f"largest true ε between two values: {words}. An IPRR that keeps IDUE's promise is k-RR at the smallest budget; "
-        f"norm-sub, MSE of that / best IDUE: {', '.join(kept)}",
+        f"largest true ε between two values: {words}. An IPRR that keeps IDUE's promise is k-RR at the smallest "
+        f"budget; norm-sub, MSE of that / best IDUE: {', '.join(kept)}",
     )
 
 
 def honest_where_sensitive() -> Finding:
     """Decide whether the probability of an honest answer falls with the budget, in Figure 1."""
-    channel = ipldp.item_channels(ipldp.FIGURE_1)["iprr"]
+    channel = ItemResponse.of(ipldp.FIGURE_1)
     honest = [float(share) for share in channel.truth_supports[:3]]
     words = f"honest answers with budgets .1, .5, 1: {', '.join(f'{share:.4f}' for share in honest)}"
     return at_most(max(honest[1] / honest[0], honest[2] / honest[1]), 0.0, 1.0, words)

@@ -132,7 +132,7 @@ _THEORY: Final = (
         "C = lim d⁽ⁿ⁾ is the error limit of frequency estimation of personalized local differential privacy model, "
         "actually C > 0",
         f"{_SMALL}; 1,000 iterations of the mended method for the limit, which exists as the errors do not grow",
-        "the least C is positive (attributes have more values than levels)",
+        "the least C is above rounding, a millionth of its mean (attributes have more values than levels)",
         rules.limit,
     ),
     Claim(

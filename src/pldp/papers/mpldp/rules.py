@@ -178,7 +178,7 @@ def count(result: Result, name: str, words: str, of: str = "") -> Finding:
 def limit(result: Result) -> Finding:
     """Decide whether the error limit C is positive."""
     (limits,) = _paths(result, "limit")
-    return at_least(float(limits.min()), 0.0, 0.01, f"least C: {limits.min():.3g} of the mean least maximum error")
+    return at_least(float(limits.min()), 0.0, 1e-6, f"least C: {limits.min():.3g} of the mean least maximum error")
 
 
 def near_zeros(result: Result) -> Finding:
