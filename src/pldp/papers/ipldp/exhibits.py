@@ -1,7 +1,7 @@
 """Tables and figures of the paper on a budget per item, made again."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from operator import itemgetter
 from typing import Final
@@ -9,8 +9,8 @@ from typing import Final
 from pldp.mechanisms import ItemResponse, epsilon_text
 from pldp.papers import ipldp
 from pldp.papers.claim import Result
-from pldp.papers.ipldp.experiment import experiments
-from pldp.papers.paper import Curves, Exhibit, Table
+from pldp.papers.ipldp.experiment import DATASETS, experiments
+from pldp.papers.paper import Curves, Drawn, Exhibit, Panel, Table
 
 _DIRECT: Final = {"krr": "k-RR", "urr": "URR", "iprr": "IPRR"}
 _UNARY: Final = {"idue_opt0": "IDUE opt0", "idue_opt1": "IDUE opt1", "idue_opt2": "IDUE opt2", "iprr": "IPRR"}
@@ -22,18 +22,28 @@ _DIFFERS: Final = (
 )
 
 
-def _items(names: Mapping[str, str], numbers: Sequence[int], x: str, x_label: str) -> Curves:
-    """Panels by experiment and dataset, lines by method and estimator."""
+def _items(names: Mapping[str, str], numbers: Sequence[int], x: str, x_label: str) -> Callable[[Result], Drawn]:
+    """Panels by metric, dataset and experiment, lines by method and estimator."""
     both = product(_ESTIMATORS.items(), names.items())
-    return Curves(
-        itemgetter(x),
-        x_label,
-        {"mse": "MSE", "re": "RE"},
-        {f"{method} {estimator}": f"{label} ({short})" for (estimator, short), (method, label) in both},
-        panel=lambda row: f"#{row['experiment']}, {row['dataset']}",
-        where=lambda row: row["experiment"] in numbers,
-        method=lambda row: f"{row['method']} {row['estimator']}",
-    )
+    labels = {f"{method} {estimator}": f"{label} ({short})" for (estimator, short), (method, label) in both}
+
+    def draw(result: Result) -> Sequence[Panel]:
+        rows = sorted(result["rows"], key=lambda row: DATASETS.index(row["dataset"]))
+        panels: list[Panel] = []
+        for metric in ("mse", "re"):
+            curves = Curves(
+                itemgetter(x),
+                x_label,
+                {metric: metric.upper()},
+                labels,
+                panel=lambda row: f"#{row['experiment']}, {row['dataset']}",
+                where=lambda row: row["experiment"] in numbers,
+                method=lambda row: f"{row['method']} {row['estimator']}",
+            )
+            panels += curves({"rows": rows})
+        return panels
+
+    return draw
 
 
 def _example(_: Result) -> Table:
