@@ -26,7 +26,7 @@ class Rows:
     """The rows by what identifies them."""
 
     def __init__(self, result: Result) -> None:
-        self._rows = {tuple(row[name] for name in KEY): row for row in result["rows"]}
+        self._rows: dict[tuple[Any, ...], Row] = {tuple(row[name] for name in KEY): row for row in result["rows"]}
         self.cells: list[Cell] = sorted({key[:4] for key in self._rows})
 
     def within(self, numbers: Sequence[int], dataset: str = "") -> list[Cell]:

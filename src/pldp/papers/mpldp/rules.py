@@ -1,5 +1,6 @@
 """Rules that judge the claims of the paper on many attributes, from what the experiment returned."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -98,7 +99,7 @@ def slope(result: Result, low: float, high: float) -> Finding:
         centred = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
         slopes.append(float(centred @ [row["log10_nse"] for row in rows]))
         errors.append(float(np.sqrt((centred**2) @ np.square([row["log10_nse_error"] for row in rows]))))
-    slope, error = float(np.mean(slopes)), float(np.hypot(*errors) / 2)
+    slope, error = float(np.mean(slopes)), math.hypot(*errors) / 2
     return between(slope, error, low, high, f"the error goes with ε to the power {slope:.2f} ± {error:.2f}")
 
 
