@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -29,6 +30,26 @@ def _pooled(result: Result, what: str, budgets: str = "") -> tuple[float, float]
 
 Rule = Callable[..., Finding]
 
+_NAMES: Final = {
+    "largest": "maximum error,",
+    "op_truth": "OP with the truth",
+    "op_reference": "OP with an earlier estimate",
+    "oc_consistent": "consistent OC",
+    "oc": "OC",
+    "brr_sum": "BRR",
+    "least_squares": "least squares with the truth",
+    "zero": "zeros",
+    "weights": "(8) with OP's weights",
+    "scaled_weights": "(8) with OP's scaled weights",
+}
+
+
+def _words(what: str) -> str:
+    """Return the name of a comparison as people would write it."""
+    if what == "sum of weights":
+        return what
+    return " ".join(_NAMES.get(word, word) for word in what.split(" "))
+
 
 def everywhere(what: str, rule: Rule, *limits: float, budgets: str = "") -> Callable[[Result], Finding]:
     """Decide whether a comparison is on the right side of its limits in all cells."""
@@ -37,7 +58,7 @@ def everywhere(what: str, rule: Rule, *limits: float, budgets: str = "") -> Call
         rows = list(cells(result, what, budgets))
         findings = [rule(row["value"], row["error"], *limits) for row in rows]
         low, high = (end(row["value"] for row in rows) for end in (min, max))
-        return all_of(findings, f"{what}: {low:.3g} to {high:.3g} over {len(rows)} cells")
+        return all_of(findings, f"{_words(what)}: {low:.3g} to {high:.3g} over {len(rows)} cells")
 
     return decide
 
@@ -49,7 +70,7 @@ def on_average(
 
     def decide(result: Result) -> Finding:
         value, error = _pooled(result, what, budgets)
-        return rule(value, error, *limits, f"{what}: {words.format(value, error)}")
+        return rule(value, error, *limits, f"{_words(what)}: {words.format(value, error)}")
 
     return decide
 
