@@ -7,7 +7,10 @@ from typing import Any, Final
 from pldp.errors import UsageError
 from pldp.papers.paper import Panel, Series
 
-_COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7f7f7f", "#b2abd2")
+_COLOURS: Final = (
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7f7f7f", "#b2abd2"),
+    *("#b30059", "#8fbc3f", "#2b3d7a", "#f0a58f", "#17becf"),  # as many as markers have no divisor in common
+)
 _OURS: Final = ("#d55e00", "#1b1f24", "#6a3d9a", "#00695c")
 _MARKERS: Final = "osv^Dp<>"
 _COLUMNS: Final = 3
@@ -31,7 +34,7 @@ def draw(panels: Sequence[Panel], labels: Sequence[tuple[str, bool]] = ()) -> An
         for place, series in enumerate(panel.series):
             error = series.error if len(series.error) == len(series.y) else None
             x, style = _places(series, (place - (len(panel.series) - 1) / 2) / len(panel.series)), styles[series.label]
-            line = {} if x is series.x else {"linestyle": ""}
+            line: dict[str, Any] = {} if x is series.x else {"linestyle": ""}
             if series.printed:
                 line = {"linestyle": ":", "markerfacecolor": "white", "markersize": 6}
             known[series.label] = axes.errorbar(x, series.y, yerr=error, capsize=2, elinewidth=0.8, **(style | line))
