@@ -13,7 +13,7 @@ from pldp.papers.paper import Paper, Result
 
 _EXACT: Final = "the paper's people and ε; expected errors, computed; values in 32 buckets; unbounded Laplace noise"
 _DATA: Final = "Beta+Sin by a formula of ours, Taxi of 2015-2019, Retirement of 2011-2014"
-_SAMPLED: Final = "64 buckets for numbers and 32 for outputs (the authors' program: 1,024), 50 runs (quick: 8)"
+_SAMPLED: Final = "64 buckets for numbers and 24 for outputs (the authors' program: 1,024), 50 runs (quick: 10)"
 _PRINTED: Final = "EM as printed, single services and ULE alike"
 _SMOOTHED: Final = "with the smoothing of the authors' program, single services and ULE alike"
 _READINGS: Final = {"em": _PRINTED, "ems": _SMOOTHED}
@@ -209,7 +209,7 @@ CLAIMS: Final = (
         "ULE consistently achieves the lowest JS divergence across all settings.",
         "ULE's mean divergence is smaller than that of every single service",
         lambda estimator: shapes.ule_wins("6b", estimator),
-        "Beta(2, 5), the paper names no dataset; 16 buckets for outputs of three PM or SW",
+        "Beta(2, 5), the paper names no dataset; 12 buckets for outputs of three PM or SW",
     ),
     Claim(
         "Figure 6c, Section 6.3",
@@ -230,7 +230,7 @@ CLAIMS: Final = (
     Claim(
         "Figure 7a, Section 6.3",
         "both UWA and UA demonstrate significant utility improvements over single-mechanism approaches",
-        f"Beta+Sin: {_EXACT}; UWA with more than four services: 50 runs (quick: 8) of 20,000 people, brought to a "
+        f"Beta+Sin: {_EXACT}; UWA with more than four services: 50 runs (quick: 10) of 20,000 people, brought to a "
         "million by bias² + variance/n",
         "smaller MSE than the best single service with 4, 8, 12 and 16 services",
         means.beats_singles("7a", ("ua", "uwa")),

@@ -2,7 +2,7 @@
 
 Reports of different people are independent, so the counts of all tuples have a multinomial distribution: drawing them
 is as good as letting everybody report, in time that does not grow with the people. Numbers are in `SIZE` buckets;
-outputs of the square wave and the piecewise mechanism are put into equal buckets, as the paper does: 32, or 16 where
+outputs of the square wave and the piecewise mechanism are put into equal buckets, as the paper does: 24, or 12 where
 three services have such outputs (the number is not printed; the authors' program has 1,024 of both). Its smoothing by
 (1, 2, 1)/4 spreads a step by half a squared bucket; here it spreads as far, in units of the numbers, as with `THEIRS`
 buckets.
@@ -20,7 +20,7 @@ from pldp.mechanisms import Channel, build, micro_epsilon
 from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 
 SIZE: Final = 64
-OUTPUTS: Final = 32
+OUTPUTS: Final = 24
 TUPLES: Final = 4096
 """Most tuples of outputs that are counted; with more than three services, people are drawn one by one."""
 
@@ -76,7 +76,7 @@ def estimate(
         alone = [cube.sum(axis=axes) for axes in others]
         found = {name: {"ule": em(joint, counts, smoothing)} for name, smoothing in ESTIMATORS.items()}
     else:
-        joint_runs = [_own_tuples(tables, shares, people, generator) for _ in range(runs)]
+        joint_runs = [own_tuples(tables, shares, people, generator) for _ in range(runs)]
         alone = [
             np.stack([np.bincount(outputs[place], minlength=len(table)) for _, outputs in joint_runs], axis=1)
             for place, table in enumerate(tables)
@@ -103,7 +103,7 @@ def all_tuples(
     return joint, generator.multinomial(people, chances / chances.sum(), runs).T.astype(np.float64)
 
 
-def _own_tuples(
+def own_tuples(
     tables: Sequence[FloatArray], shares: FloatArray, people: int, generator: np.random.Generator
 ) -> tuple[FloatArray, list[FloatArray]]:
     """Let everybody report once; return the likelihood of each person's tuple, and the outputs of each service."""
