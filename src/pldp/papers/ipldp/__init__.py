@@ -38,6 +38,9 @@ from pldp.mechanisms.arrays import FloatArray
 
 Budgets = Sequence[Micro]  #: Micro-ε of each item; `math.inf` for a non-sensitive one.
 
+FIGURE_1: Final[Budgets] = (100_000, 500_000, 1_000_000, math.inf, math.inf)
+"""The example of Figure 1: HIV, cancer, hepatitis; flu and none are open."""
+
 
 def level_budgets(
     items: int, smallest: int, largest: int, *, levels: int = 4, non_sensitive: float = 0.0

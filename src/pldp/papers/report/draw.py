@@ -7,7 +7,10 @@ from typing import Any, Final
 from pldp.errors import UsageError
 from pldp.papers.paper import Panel, Series
 
-_COLOURS: Final = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7f7f7f", "#b2abd2")
+_COLOURS: Final = (
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#8c6d31", "#7f7f7f", "#b2abd2"),
+    *("#b30059", "#8fbc3f", "#2b3d7a", "#f0a58f", "#17becf"),  # as many as markers have no divisor in common
+)
 _OURS: Final = ("#d55e00", "#1b1f24", "#6a3d9a", "#00695c")
 _MARKERS: Final = "osv^Dp<>"
 _COLUMNS: Final = 3
