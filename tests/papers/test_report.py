@@ -21,18 +21,33 @@ from pldp.papers.report import page, reproduce_all
 from pldp.papers.report.draw import draw
 
 PARTS = {"__init__", "experiment", "claims"}
-VERDICTS = [{"claim": "a < b & c", "holds": True, "measured": "1 < 2"}, {"claim": "d", "holds": False, "measured": "3"}]
+CLAIM = {
+    "where": "Figure 3",
+    "reading": "",
+    "setting": "here",
+    "rule": "x",
+    "measured": 1.0,
+    "error": 0.1,
+    "power": 0.5,
+}
+CLAIMS = [
+    CLAIM | {"number": 1, "quote": "a < b & c", "verdict": "holds", "reason": "1 < 2", "ours": False},
+    CLAIM | {"number": 2, "quote": "d", "verdict": "fails", "reason": "3", "ours": False},
+    CLAIM | {"number": 3, "quote": "e", "verdict": "undecided", "reason": "4", "ours": True, "where": "nowhere"},
+]
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:
     """Rows in the shape of an experiment, with numbers made up."""
     if name == "febsf":
-        methods = ("auem", "emoa", "rcf", "ppda", "apldp", "joint", "joint_shrunk", "pbp")
+        methods = ("auem", "emoa", "emoa_of_code", "rcf", "ppda", "apldp", "joint", "joint_shrunk", "pbp")
+        sizes = {"education": (2, 16), "job": (2, 12), "country": (2, 42)}
         choices = [("uniform", 0.3), ("uniform", 1.0), ("power_law", 0.3), ("uniform_two", 0.1), ("power_law_two", 0.1)]
         return [
-            {"dataset": dataset, "levels": levels, "epsilon_p": epsilon, "method": method}
+            {"dataset": dataset, "values": values, "levels": levels, "epsilon_p": epsilon, "method": method}
             | {"mse": 0.1, "mse_error": 0.01, "mae": 0.2, "mae_error": 0.01}
             for dataset, (levels, epsilon), method in product(DATASETS, choices, methods)
+            for values in sizes[dataset]
         ]
     if name == "mpldp":
         methods = ("brr_sum", "oc", "op_truth", "least_squares", "op_reference")
@@ -93,7 +108,7 @@ def result_of(name: str) -> dict[str, Any]:
         "aprr": {"table_2": table_2(), "table_3": table_3(), "averages": [], "basket": None},
         "multiservice": {"missing": ["taobao <b>"], "checks": checks()},
     }.get(name, {})
-    return {"rows": rows_of(name), "verdicts": VERDICTS} | extra
+    return {"rows": rows_of(name), "claims": [claim | {"paper": name} for claim in CLAIMS]} | extra
 
 
 @pytest.fixture
@@ -107,7 +122,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return result_of(name)
 
     monkeypatch.setattr("pldp.papers.report.reproduce", reproduce)
-    monkeypatch.setattr(page, "draw", lambda panels: panels)  # drawing is slow and has a test of its own
+    monkeypatch.setattr(page, "draw", lambda panels, labels: panels)  # drawing is slow and has a test of its own
     monkeypatch.setattr(page, "figure", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
     monkeypatch.delenv("PLDP_DATA", raising=False)
     return names
@@ -220,7 +235,7 @@ def test_the_command_says_what_holds_and_what_is_missing(
 ) -> None:
     assert main(["reproduce", "all", "--quick", "--out", str(tmp_path / "found")]) == 0
     said = capsys.readouterr().out
-    assert "febsf: 1 of 2 claims hold" in said
+    assert "febsf: 2 claims: 1 holds, 1 does not hold; 1 claims of our own: 1 undecided" in said
     assert "pldp datasets --download basket" in said
     assert main(["reproduce", "aprr", "--out", "x"]) == 2
     assert main(["reproduce", "april"]) == 2

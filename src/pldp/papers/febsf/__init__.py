@@ -24,7 +24,7 @@ shares and levels; `pldp.estimates.maximum_likelihood` is the reference that exp
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -48,25 +48,34 @@ def emoa(hidden: HiddenReports) -> FloatArray:
     uniform distribution. Use `pldp.estimates.joint_likelihood`.
     """
     warnings.warn("EMOA as printed converges to equal shares; use joint_likelihood instead", UserWarning, stacklevel=2)
+    *_, last = emoa_steps(hidden)
+    return last[0]
+
+
+def emoa_steps(hidden: HiddenReports) -> Iterator[tuple[FloatArray, float]]:
+    """Yield the shares of every step of EMOA, the start first, and log ℒ of equation (6) per report there."""
     q, d = supports_of(hidden)
     first = moments(hidden)
     shares, levels = norm_sub(first.shares), norm_sub(first.levels)
     used = [each for each in hidden.groups if each.reports]
     for _ in range(200):
         new_shares, new_levels = np.zeros_like(shares), np.zeros_like(levels)
+        objective = 0.0
         for each in used:
             # Equation (5): Pr(z | x_j, ε_i) "=" q_i + d_i z_j, whose mean over the shares is q_i + d_i S(z).
             mixture = levels * (q + d * each.support_sum(shares)[:, None])
-            posterior = mixture / mixture.sum(axis=1, keepdims=True) * each.cells[:, None]
+            observed = mixture.sum(axis=1, keepdims=True)
+            objective += float(each.cells @ np.log(observed[:, 0]))
+            posterior = mixture / observed * each.cells[:, None]
             new_levels += posterior.sum(axis=0)
             new_shares += posterior.sum(axis=0) @ q + each.support_total(posterior @ d)
+        yield shares, objective / hidden.reports
         new_shares /= new_shares.sum()
         new_levels /= new_levels.sum()
         moved = np.abs(new_shares - shares).max()
         shares, levels = new_shares, new_levels
         if moved < 1e-5:
             break
-    return shares
 
 
 def pbp(hidden: HiddenReports, assumed: FloatArray) -> FloatArray:
