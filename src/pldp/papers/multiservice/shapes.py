@@ -22,7 +22,7 @@ from pldp.mechanisms.arrays import FloatArray, piecewise_arrays
 SIZE: Final = 64
 OUTPUTS: Final = 24
 TUPLES: Final = 4096
-"""Most tuples of outputs that are counted; with more than three services, people are drawn one by one."""
+"""Most tuples of outputs that are counted."""
 
 THEIRS: Final = 1024
 
@@ -34,7 +34,8 @@ CHANGE: Final = 1e-3
 
 MOST_STEPS: Final = 10_000
 
-_COUNTED: Final = 3
+COUNTED: Final = 3
+"""Services whose tuples are counted; with more, people are drawn one by one."""
 
 ESTIMATORS: Final = {"em": 0.0, "ems": SMOOTHING}
 """As printed, and as the authors run it."""
@@ -64,7 +65,7 @@ def estimate(
 
     Services are named by their place and mechanism, all together `ule`.
     """
-    counted = len(services) <= _COUNTED
+    counted = len(services) <= COUNTED
     tables = [table_of(*service) for service in services]
     if counted and np.prod([len(table) for table in tables]) > TUPLES:
         tables = [table_of(*service, OUTPUTS // 2) for service in services]
