@@ -12,8 +12,8 @@ from pldp.papers.aprr import aprr, aprr_safe, mask
 from pldp.papers.aprr.elements import ELEMENTS
 from pldp.papers.aprr.exhibits import EXHIBITS
 from pldp.papers.aprr.experiment import ITEM_LEVELS, ONE_PROBABILITY, TABLE_3, TOTAL_EPSILON, run
-from pldp.papers.claim import SURE, Claim, Finding, all_of, at_least, at_most, between, no_data
-from pldp.papers.paper import Paper, Result, Row
+from pldp.papers.claim import SURE, Claim, Finding, Result, all_of, at_least, at_most, between, no_data
+from pldp.papers.paper import Paper, Row
 
 _ROUNDED: Final = 5e-4  # of percentages with one decimal
 

@@ -3,7 +3,8 @@
 from operator import itemgetter
 from typing import Final
 
-from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Result, Table, words
+from pldp.papers.claim import Result
+from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Table, words
 
 _MINERS: Final = {"aprr": "LDP-APRR", "gr_ppfm": "GR-PPFM", "mask": "MASK"}
 _SIZES: Final = {1: "single items", 3: "sets of up to three items"}

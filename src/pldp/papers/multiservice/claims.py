@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from pldp.papers.claim import Claim, Finding
+from pldp.papers.claim import Claim, Finding, Result
 from pldp.papers.multiservice import mean_rules as means
 from pldp.papers.multiservice import shape_rules as shapes
 from pldp.papers.multiservice.elements import ELEMENTS
 from pldp.papers.multiservice.exhibits import EXHIBITS
 from pldp.papers.multiservice.experiment import REAL, run
-from pldp.papers.paper import Paper, Result
+from pldp.papers.paper import Paper
 
 _EXACT: Final = "the paper's people and ε; expected errors, computed; values in 32 buckets; unbounded Laplace noise"
 _DATA: Final = "Beta+Sin by a formula of ours, Taxi of 2015-2019, Retirement of 2011-2014"

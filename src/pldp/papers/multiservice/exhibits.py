@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from pldp.mechanisms.continuous import Continuous, Hybrid, Laplace, Piecewise, SquareWave, StochasticRounding
-from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Panel, Result, Row, Series, Table
+from pldp.papers.claim import Result
+from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Panel, Row, Series, Table
 
 _SINGLE: Final = {"sr": "SR", "laplace": "Laplace", "pm": "PM", "sw": "SW", "single": "best single service"}
 _MEANS: Final = {**_SINGLE, "ua": "UA", "uwa_printed": "UWA"}

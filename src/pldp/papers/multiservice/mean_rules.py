@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from pldp.papers.claim import Finding, all_of, at_least, at_most, between, most_of
+from pldp.papers.claim import Finding, Result, all_of, at_least, at_most, between, most_of
 from pldp.papers.multiservice.exhibits import variances
-from pldp.papers.paper import Result, Row, span
+from pldp.papers.paper import Row, span
 
 Cell = dict[str, Row]
 Cells = dict[tuple[str, object], Cell]  # by dataset and place
@@ -68,7 +68,7 @@ def better_than_ua(method: str) -> Callable[[Result], Finding]:
 
     def decide(result: Result) -> Finding:
         ratios = [(name, 1 - value, error) for name, value, error in _ratios(result, "4a–d", method, "ua")]
-        return most_of([between(*each, 0.01, 0.15) for _, *each in ratios], _told(ratios, "gain over UA"))
+        return most_of([between(value, error, 0.01, 0.15) for _, value, error in ratios], _told(ratios, "gain over UA"))
 
     return decide
 

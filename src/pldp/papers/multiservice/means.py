@@ -15,6 +15,7 @@ from functools import lru_cache, reduce
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.estimates import centres
 from pldp.mechanisms import build, micro_epsilon
@@ -182,7 +183,9 @@ def _mean(samples: FloatArray) -> tuple[float, float]:
     return float(samples.mean()), float(samples.std(ddof=1) / np.sqrt(len(samples)))
 
 
-def _weigh(services: Services, values: FloatArray, generator: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+def _weigh(
+    services: Services, values: npt.NDArray[np.int64], generator: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
     """Return UWA's number of every person, and those of the services, people × services."""
     posterior = np.ones((len(values), SIZE))
     numbers, variances = [], []

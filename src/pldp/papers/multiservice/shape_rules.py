@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from scipy.stats import norm, t
 
-from pldp.papers.claim import SURE, Finding, all_of, at_least, at_most, between, most_of, no_data, some_of
+from pldp.papers.claim import SURE, Finding, Result, all_of, at_least, at_most, between, most_of, no_data, some_of
 from pldp.papers.multiservice.experiment import SMOOTH_EPSILON, UNEQUAL_THREE
 from pldp.papers.multiservice.mean_rules import SINGLES
-from pldp.papers.paper import Result, Row, span
+from pldp.papers.paper import Row, span
 
 
 def _error(row: Row, name: str) -> float:

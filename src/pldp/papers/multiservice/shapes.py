@@ -10,7 +10,7 @@ buckets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -41,7 +41,7 @@ ESTIMATORS: Final = {"em": 0.0, "ems": SMOOTHING}
 """As printed, and as the authors run it."""
 
 Services = Sequence[tuple[str, float]]  # mechanism and ε of each
-Shapes = Mapping[str, FloatArray]  # of each method, runs × buckets
+Shapes = dict[str, FloatArray]  # of each method, runs × buckets
 
 
 def likelihood(channel: Channel) -> FloatArray:

@@ -15,8 +15,9 @@ from typing import Any
 from pldp import __version__
 from pldp.files import atomic_write
 from pldp.papers import PAPERS, load_paper, reproduce
+from pldp.papers.claim import Result
 from pldp.papers.datasets import PUBLISHED, data_file
-from pldp.papers.paper import Drawn, Exhibit, Paper, Result, Table
+from pldp.papers.paper import Drawn, Exhibit, Paper, Table
 from pldp.papers.report.page import exhibit_markup, is_about, report_page
 from pldp.plain import json_text
 

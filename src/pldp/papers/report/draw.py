@@ -34,7 +34,7 @@ def draw(panels: Sequence[Panel], labels: Sequence[tuple[str, bool]] = ()) -> An
         for place, series in enumerate(panel.series):
             error = series.error if len(series.error) == len(series.y) else None
             x, style = _places(series, (place - (len(panel.series) - 1) / 2) / len(panel.series)), styles[series.label]
-            line = {} if x is series.x else {"linestyle": ""}
+            line: dict[str, Any] = {} if x is series.x else {"linestyle": ""}
             if series.printed:
                 line = {"linestyle": ":", "markerfacecolor": "white", "markersize": 6}
             known[series.label] = axes.errorbar(x, series.y, yerr=error, capsize=2, elinewidth=0.8, **(style | line))
