@@ -183,7 +183,7 @@ def smooth_wins(result: Result) -> Finding:
     }
     parts, ratios = [], []
     for row in result["rows"]:
-        if row["figure"] == "ours":
+        if row["figure"] == "ours" and row["dataset"] in rival:
             other = rival[row["dataset"]]
             error = _gap_error(row, other, "js")
             parts.append(at_most(row["js"] - other["js"], error, 0.0))
