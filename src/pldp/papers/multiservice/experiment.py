@@ -188,7 +188,9 @@ def mean_rows(setting: Setting, runs: int, seed: int) -> Rows:
     else:
         mse, error = means.sampled(pairs, shares, people, runs, [seed, len(pairs)])
         rows.append(setting.row("uwa", {"mse": mse, "mse_error": error, "runs": runs}))
-    return rows + [setting.row(method, _exact(personal, shares, people)) for method, personal in found.items()]
+    best = min(row["mse"] for row in rows if row["method"] in setting.services)
+    rows += [setting.row(method, _exact(personal, shares, people)) for method, personal in found.items()]
+    return [row | {"over_best": row["mse"] / best} for row in rows]
 
 
 def _exact(personal: means.Personal, shares: FloatArray, people: int) -> dict[str, float]:
