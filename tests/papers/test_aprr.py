@@ -18,7 +18,15 @@ from pldp.errors import EstimateError
 from pldp.estimates import supports
 from pldp.mechanisms import ItemSet, epsilon_text
 from pldp.papers import aprr, reproduce
-from pldp.papers.aprr.experiment import GROUP_SHARES, ITEM_LEVELS, SUPPORTS, TABLE_2, perturb_baskets, read_baskets
+from pldp.papers.aprr.experiment import (
+    GROUP_SHARES,
+    ITEM_LEVELS,
+    METHODS,
+    SUPPORTS,
+    TABLE_2,
+    perturb_baskets,
+    read_baskets,
+)
 from pldp.papers.datasets import data_file
 from pldp.simulate import perturb_item_sets
 
@@ -229,7 +237,7 @@ def test_reproduce_prints_rows_and_verdicts(with_data: bool, capsys, monkeypatch
     assert main(["reproduce", "aprr", "--quick", "--json", "-"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert {(row["largest"], row["min_support"], row["method"]) for row in result["rows"]} == (
-        set(product((1, 3), SUPPORTS, ("aprr", "aprr_safe", "gr_ppfm", "mask"))) if with_data else set()
+        set(product((1, 3), SUPPORTS, METHODS)) if with_data else set()
     )
     claims = {
         (each["where"].split(",")[0], each["quote"][:30], each["reading"][:20]): each for each in result["claims"]
@@ -240,7 +248,7 @@ def test_reproduce_prints_rows_and_verdicts(with_data: bool, capsys, monkeypatch
     assert verdicts["Table 2", "According to Eq. (2) and (3), ", ""] == "holds"
     assert {each["verdict"] for each in result["claims"] if each["quote"].startswith("minPrivacy")} == {"holds"}
     figure = [each for each in result["claims"] if each["where"].startswith("Figure 3")]
-    assert len(figure) == 16
+    assert len(figure) == 18
     assert with_data or {each["verdict"] for each in figure} == {"undecided"}
     assert with_data or all(each["reason"].startswith("no data: basket") for each in figure)
 

@@ -42,7 +42,9 @@ TABLE_2: Final = {1: (0.92, 0.77), 2: (0.86, 0.71), 3: (0.77, 0.65), 4: (0.65, 0
 TABLE_3: Final = {"aprr": (0.0, 0.718, 0.402, 0.434), "gr_ppfm": (0.0, 0.706, 0.359, 0.434), "mask": (0.434,)}
 """As printed: probabilities to keep a "0" and a "1"; minPrivacy, maxPrivacy, avgPrivacy and overallPrivacy."""
 
-METHODS: Final = ("aprr", "aprr_safe", "gr_ppfm", "mask")
+METHODS: Final = ("aprr", "aprr_safe", "gr_ppfm", "mask", "zeros_only", "ones_only")
+"""The last two are APRR that perturbs only the items that were not bought, or only those that were."""
+
 LARGEST: Final = (1, 3)
 """Sets of up to so many items: the paper rebuilds supports of single items and speaks of frequent item sets."""
 
@@ -96,7 +98,10 @@ def perturb_baskets(method: str, baskets: Rows, generator: np.random.Generator) 
             (channel, perturb_item_sets(channel, baskets[group == place], generator))
             for place, channel in enumerate(aprr.gr_ppfm(size, GROUP_PROBABILITIES))
         ]
+    whole = aprr.aprr(ITEM_LEVELS, TOTAL_EPSILON)
     channel = {
+        "zeros_only": lambda: ItemSet(size, (TOTAL,) * size, whole.raised),
+        "ones_only": lambda: ItemSet(size, whole.kept, (0,) * size),
         "aprr": lambda: aprr.aprr(ITEM_LEVELS, TOTAL_EPSILON),
         "aprr_safe": lambda: aprr.aprr_safe(ITEM_LEVELS, TOTAL_EPSILON),
         "mask": lambda: aprr.mask(size, ONE_PROBABILITY),

@@ -13,8 +13,8 @@ Services: each collects the same number with its own mechanism and ε (`pldp.mec
 | `ule` | user-level likelihood estimation, Algorithm 3: EM until the log-likelihood moves by less than 10⁻³ |
 | `ems` | what the authors run: `ule` with shares smoothed by (1, 2, 1)/4 after each step |
 
-`pldp.estimates.mean` and `pldp.estimates.density` are better at both; `split_dimensions` and `give_to_groups` make the
-paper's high-dimensional and eleven-group settings.
+`pldp.estimates.mean` is as accurate as `uwa` and unbiased, `pldp.estimates.density` chooses its smoothness from the
+reports; `split_dimensions` and `give_to_groups` make the paper's high-dimensional and eleven-group settings.
 """
 
 from itertools import combinations

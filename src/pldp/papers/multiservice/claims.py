@@ -118,6 +118,13 @@ CLAIMS: Final = (
         )
     ),
     Claim(
+        "Figure 4a–d, Section 6.4",
+        "UWA's slight advantage stems from its Bayesian inference approach.",
+        f"{_EXACT}; {_DATA}",
+        "constant inverse variances, without any inference, gain at most half as much over UA",
+        means.stems_from_posteriors,
+    ),
+    Claim(
         "Figure 5a–d, Section 6.2",
         "Each mechanism's performance directly correlates with its privacy budget, as demonstrated by the superior "
         "performance of mechanisms with a 0.4 budget (PM in A3 and SR in A4).",

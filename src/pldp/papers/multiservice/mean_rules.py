@@ -178,6 +178,16 @@ def optimal(measure: str) -> Callable[[Result], Finding]:
     return decide
 
 
+def stems_from_posteriors(result: Result) -> Finding:
+    """Constant weights, which infer nothing about anybody, gain less over UA."""
+    shares = [
+        (cell["ua"]["mse"] - cell["weights"]["mse"]) / (cell["ua"]["mse"] - cell["uwa_printed"]["mse"])
+        for cell in _means(result, "4a–d").values()
+    ]
+    words = f"of what UWA gains over UA, constant inverse variances gain {span(shares)} times as much"
+    return all_of([at_most(share, 0.0, 0.5) for share in shares], words)
+
+
 def ranking(_: Result) -> Finding:
     """Variances have more than one order."""
     orders = set()
