@@ -189,6 +189,17 @@ def test_posterior_weights_are_biased_and_lose_to_constant_ones_at_a_million_peo
     assert posterior.error(shares, 1000) < constant.error(shares, 1000)  # the bias does not yet show
 
 
+def test_constant_weights_gain_over_ua_what_posteriors_gain() -> None:
+    """The verdict on where the advantage stems from again: people are drawn, and the variances are the printed ones."""
+    shares = experiment.shares_of("beta", means.SIZE)
+    pairs = [(name, 0.3) for name in FOUR]
+    variances = np.array([float(means.average([pair]).variance @ shares) for pair in pairs]) / 10**6
+    average, constant = variances.sum() / 16, 1 / (1 / variances).sum()
+    posterior, error = means.sampled(pairs, shares, 10**6, runs(15, 200), [4])
+    assert average - posterior > Z * error
+    assert average - constant > (average - posterior + Z * error) / 2
+
+
 def test_weights_by_inverse_variance_have_the_least_variance() -> None:
     """Theorem 4.2: no other weights, tried at random, are better; and its minimum is the printed one."""
     shares = np.eye(means.SIZE)[5]
