@@ -15,12 +15,26 @@ from pldp.papers.aprr.experiment import METHODS, SUPPORTS, table_2, table_3
 from pldp.papers.febsf.experiment import DATASETS
 from pldp.papers.mpldp.experiment import allocations
 from pldp.papers.mpldp.published import TABLE_3
+from pldp.papers.multiservice.experiment import checks, settings
 from pldp.papers.paper import Table
 from pldp.papers.report import page, reproduce_all
 from pldp.papers.report.draw import draw
 
 PARTS = {"__init__", "experiment", "claims"}
-VERDICTS = [{"claim": "a < b & c", "holds": True, "measured": "1 < 2"}, {"claim": "d", "holds": False, "measured": "3"}]
+CLAIM = {
+    "where": "Figure 3",
+    "reading": "",
+    "setting": "here",
+    "rule": "x",
+    "measured": 1.0,
+    "error": 0.1,
+    "power": 0.5,
+}
+CLAIMS = [
+    CLAIM | {"number": 1, "quote": "a < b & c", "verdict": "holds", "reason": "1 < 2", "ours": False},
+    CLAIM | {"number": 2, "quote": "d", "verdict": "fails", "reason": "3", "ours": False},
+    CLAIM | {"number": 3, "quote": "e", "verdict": "undecided", "reason": "4", "ours": True, "where": "nowhere"},
+]
 
 
 def rows_of(name: str) -> list[dict[str, Any]]:
@@ -54,28 +68,31 @@ def rows_of(name: str) -> list[dict[str, Any]]:
         ]
     if name == "aprr":
         return [
-            {"min_support": least, "method": method, "theta_minus": 1.0, "theta_plus": 2.0}
-            | {"theta_minus_error": 0.1, "theta_plus_error": 0.1}
-            for least, method in product(SUPPORTS, METHODS)
+            {"largest": largest, "min_support": least, "method": method, "theta_minus": 1.0, "theta_plus": 2.0}
+            | {"theta_minus_error": 0.1, "theta_plus_error": 0.1, "runs": 50}
+            for largest, least, method in product((1, 3), SUPPORTS, METHODS)
         ]
-    cells = [
-        ("4", "sr,laplace,pm,sw", [0.3] * 4, 1, 100_000),
-        ("5", "sr,laplace,pm,sw", [0.1, 0.2, 0.3, 0.4], 1, 100_000),
-        ("6", "pm,pm,pm,pm", [0.1, 0.2, 0.3, 0.4], 1, 100_000),
-        ("6", "sr,laplace,pm,sw", [0.3] * 4, 10, 100_000),
-        ("7", "sr,laplace,pm,sw", [0.1] * 4, 1, 100_000),
-        ("7", "sr,laplace,pm,sw", [0.1] * 4, 1, 1_000_000),
-        ("8", "sr,laplace,pm,sw by groups G1-G11", [0.3] * 4, 1, 110_000),
-    ]
-    means = ("sr0 (ε 0.3)", "pm2 (ε 0.3)", "ua", "uwa", "weights", "fitted_mean")
-    shapes = ("sw1 (ε 0.3)", "ule", "ems", "default")
     found = []
-    for (figure, services, epsilons, dimensions, people), (kind, measure, methods) in product(
-        cells, (("mean", "mse", means), ("distribution", "js", shapes))
-    ):
-        setting = {"figure": f"{figure} {kind}", "dataset": "beta", "n": people, "services": services}
-        setting |= {"epsilons": epsilons, "dimensions": dimensions, "cpu_seconds": 1.0}
-        found += [setting | {"method": method, measure: 0.1, f"{measure}_error": 0.01} for method in methods]
+    for kind, setting in settings(quick=True):
+        row = {"dataset": setting.dataset, "n": setting.people, "services": ",".join(setting.services)}
+        row |= {"figure": setting.figure, "place": setting.place, "epsilons": list(setting.epsilons), "runs": 10}
+        ratio = {"ule_ratio": 0.9, "ule_ratio_error": 0.1}
+        alone = [row | ratio | {"method": name, "epsilon": each} for name, each in setting.pairs]
+        if kind == "means":
+            methods = ("ua", "uwa", "uwa_printed", "weights")
+            rows = [each | {"mse": 0.1, "mse_error": 0.0, "over_best": 1.0} for each in alone]
+            found += rows + [
+                row | {"method": method, "mse": 0.1, "mse_error": 0.0, "over_best": 0.5, "bias_in_errors": 0.1}
+                for method in methods
+            ]
+        elif kind == "shapes":
+            rows = [*alone, row | {"method": "ule"}]
+            shape = {"js": 0.1, "js_error": 0.01, "kl": 0.1, "kl_error": 0.01}
+            found += [each | shape | {"estimator": estimator} for estimator in ("em", "ems") for each in rows]
+        elif kind == "smooth":
+            found.append(row | {"method": "default", "js": 0.1, "js_error": 0.01})
+        else:
+            found.append(row | {"method": "uwa", "cpu_seconds": 1.0})
     return found
 
 
@@ -89,10 +106,10 @@ def result_of(name: str) -> dict[str, Any]:
     extra: dict[str, Any] = {
         "mpldp": {"table_2": allocations(), "table_3": maximum_errors(), "adult": "not run: adult.parquet is not here"},
         "ipldp": {"datasets": {"zipf": "Zipf", "kosarak_parts": "parts"}},
-        "aprr": {"table_2": table_2(), "table_3": table_3(), "baskets": "simulated <b>"},
-        "multiservice": {"missing": ["taobao"]},
+        "aprr": {"table_2": table_2(), "table_3": table_3(), "averages": [], "basket": None},
+        "multiservice": {"missing": ["taobao <b>"], "checks": checks()},
     }.get(name, {})
-    return {"rows": rows_of(name), "verdicts": VERDICTS} | extra
+    return {"rows": rows_of(name), "claims": [claim | {"paper": name} for claim in CLAIMS]} | extra
 
 
 @pytest.fixture
@@ -106,7 +123,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return result_of(name)
 
     monkeypatch.setattr("pldp.papers.report.reproduce", reproduce)
-    monkeypatch.setattr(page, "draw", lambda panels: panels)  # drawing is slow and has a test of its own
+    monkeypatch.setattr(page, "draw", lambda panels, labels: panels)  # drawing is slow and has a test of its own
     monkeypatch.setattr(page, "figure", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
     monkeypatch.delenv("PLDP_DATA", raising=False)
     return names
@@ -174,7 +191,7 @@ def test_the_report_is_written_and_an_interrupted_run_goes_on(ran: list[str], tm
     drawn = [each for paper in first["papers"] for each in paper["exhibits"] if isinstance(each.get("content"), list)]
     assert written_page.count("<svg") == len(drawn) > 20
     assert "a &lt; b &amp; c" in written_page
-    assert "simulated &lt;b&gt;" in written_page
+    assert "taobao &lt;b&gt;" in written_page
 
     (tmp_path / "mpldp.json").unlink()
     (tmp_path / "aprr.json").write_text("{broken")
@@ -187,12 +204,13 @@ def test_the_report_is_written_and_an_interrupted_run_goes_on(ran: list[str], tm
 
 
 def test_figures_have_a_key_and_no_empty_axes() -> None:
-    exhibit = next(each for each in load_paper("multiservice").exhibits if each.label == "Figure 5")
+    exhibit = next(each for each in load_paper("multiservice").exhibits if each.label == "Figure 5a–d")
     assert exhibit.draw is not None
     panels = exhibit.draw(result_of("multiservice"))
     assert not isinstance(panels, Table)
     figure = draw([*panels, *panels])
-    assert [axes.get_title(loc="left") for axes in figure.axes if axes.axison] == ["beta"] * 4
+    names = [name for name in ("Beta(2, 5)", "Beta+Sin", "Taxi", "Retirement") for _ in ("mse", "over_best")]
+    assert [axes.get_title(loc="left") for axes in figure.axes if axes.axison] == 2 * names
     assert len(figure.legends[0].get_texts()) == len({line.label for panel in panels for line in panel.series})
     assert "<svg" in show.figure(figure, "a < b")
 
@@ -214,7 +232,7 @@ def test_the_command_says_what_holds_and_what_is_missing(
 ) -> None:
     assert main(["reproduce", "all", "--quick", "--out", str(tmp_path / "found")]) == 0
     said = capsys.readouterr().out
-    assert "febsf: 1 of 2 claims hold" in said
+    assert "febsf: 2 claims: 1 holds, 1 does not hold; 1 claims of our own: 1 undecided" in said
     assert "pldp datasets --download basket" in said
     assert main(["reproduce", "aprr", "--out", "x"]) == 2
     assert main(["reproduce", "april"]) == 2

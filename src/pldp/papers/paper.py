@@ -156,9 +156,11 @@ class Paper:
 def span(numbers: Collection[float], form: str = ".2f") -> str:
     """Return the smallest and the largest number in words.
 
-    >>> span([3, 1, 2], "g")
-    '1 to 3'
+    >>> span([3, 1, 2], "g"), span([])
+    ('1 to 3', 'nothing')
     """
+    if not numbers:
+        return "nothing"
     return f"{min(numbers):{form}} to {max(numbers):{form}}"
 
 

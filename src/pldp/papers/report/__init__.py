@@ -38,11 +38,12 @@ def reproduce_all(
     for paper in map(load_paper, PAPERS):
         result = _result(paper, folder, quick=quick, seed=seed, progress=progress)
         pictures[paper.name], exhibits = [], []
+        labels = labels_of(paper, result)
         for exhibit in paper.exhibits:
             drawn = exhibit.draw(result) if exhibit.draw else ()
             reason = _reason(exhibit, drawn)
             about = [claim for claim in result["claims"] if is_about(claim, exhibit.label)]
-            pictures[paper.name].append(exhibit_markup(exhibit, drawn, reason, about, labels_of(paper, result)))
+            pictures[paper.name].append(exhibit_markup(exhibit, drawn, reason, about, labels))
             made = asdict(drawn) if isinstance(drawn, Table) else [asdict(panel) for panel in drawn]
             content = {"not_made": reason} if reason else {"content": made}
             exhibits.append({"label": exhibit.label, "caption": exhibit.caption} | content)
