@@ -32,6 +32,14 @@ SAME_SUBSETS: Final = (
     "homogeneity)"
 )
 UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
+TESTED_IN_SERVICE: Final = (
+    "in a service that hides levels, the choice of a level does not depend on the value (tested; a note says where it "
+    "does)"
+)
+UNTESTED_IN_SERVICE: Final = (
+    "in a service that hides levels, the choice of a level does not depend on the value (in some not tested: reports "
+    "are too few)"
+)
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
@@ -336,6 +344,17 @@ def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
         f"{TEST_LEVEL}): {advice}"
     )
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
+
+
+def levels_depend(service: str, test: Homogeneity | None) -> tuple[Note, ...]:
+    """Say that the hidden levels of a service depend on the answers, where they do."""
+    if test is None or not test.rejected:
+        return ()
+    text = (
+        f"people of different levels of {service!r} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): use "
+        "the assumption-free result"
+    )
+    return (Note(LEVELS_DISAGREE, text, "warning"),)
 
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:

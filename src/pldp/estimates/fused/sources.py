@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,7 @@ from pldp.estimates.mix import LevelMix
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT
 from pldp.mechanisms import Bits, CategoricalChannel
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
-from pldp.tallies import Fused, HiddenLevels
+from pldp.tallies import Fused, HiddenLevels, Source
 
 Chosen = npt.NDArray[np.intp]
 
@@ -142,14 +142,10 @@ class HiddenSource(LabelSource):
 
     def __init__(self, fused: Fused, place: int, subsets: Subsets) -> None:
         super().__init__(fused, place, subsets)
-        if self.source.hidden is None or self.source.listed is None or self.source.listed.labels is None:
-            raise EstimateError(f"source {self.source.name!r} does not hide its levels")
-        self.hidden: HiddenLevels = self.source.hidden
+        self.hidden, self.labels, self.outputs = hidden_cells(self.source)
         self.forms = [label_arrays(channel) for channel in self.hidden.channels]
-        self.labels = self.source.listed.labels
         self.mix = level_mix_of(self.hidden, self.labels, self.counts.sum(axis=0))
         self.undo = self.mix.inverse
-        self.outputs = self.source.listed.outputs
         self.supports = np.array(
             [
                 [_listed_support(self.forms[0], row * (self.labels == s), self.outputs) for s in self._every]
@@ -265,6 +261,21 @@ def _pair_support(arrays: LabelArrays, weights: FloatArray, outputs: npt.NDArray
 def label_source(fused: Fused, place: int, subsets: Subsets) -> LabelSource:
     """Return a source of a choice of one label."""
     return (ShownSource if fused.sources[place].hidden is None else HiddenSource)(fused, place, subsets)
+
+
+class HiddenCells(NamedTuple):
+    """The levels that a source hides, and the label and output of each of its cells."""
+
+    levels: HiddenLevels
+    labels: npt.NDArray[np.int64]
+    outputs: npt.NDArray[Any]
+
+
+def hidden_cells(source: Source) -> HiddenCells:
+    """Return what the cells of a source that hides levels show."""
+    if source.hidden is None or source.listed is None or source.listed.labels is None:
+        raise EstimateError(f"source {source.name!r} does not hide its levels")
+    return HiddenCells(source.hidden, source.listed.labels, source.listed.outputs)
 
 
 def level_mix_of(hidden: HiddenLevels, labels: npt.NDArray[np.int64], counts: FloatArray) -> LevelMix:
