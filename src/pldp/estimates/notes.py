@@ -123,9 +123,6 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
-TABLE_WITHOUT_MIX: Final = Note(
-    "mix-not-used", "tables estimate the mix of levels from the labels: the given one is not used"
-)
 
 FORGED_REPORTS: Final = "forged-reports"
 """Code of the note that says so."""
