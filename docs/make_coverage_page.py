@@ -36,9 +36,9 @@ FUSED = """
 
 ## Several services
 
-Every person gives to each of two or three services with probability {gives}. Levels at several services have nothing to do
-with each other, except in the last four cases of sets, where a person has one level everywhere. Runs are those of a
-case over all shapes.
+Every person gives to each of two or three services with probability {gives}. Levels at several services have nothing to
+do with each other, except in the last four cases of sets, where a person has one level everywhere. Runs are those of
+a case over all shapes.
 
 """
 

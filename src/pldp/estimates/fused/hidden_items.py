@@ -63,7 +63,7 @@ class FusedLabels(ItemGroups):
     dependence: tuple[Homogeneity | None, ...]
 
     @classmethod
-    def of(
+    def of_services(
         cls,
         parts: Sequence[ItemGroups],
         common: Sequence[Common],

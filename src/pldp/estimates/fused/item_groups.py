@@ -154,7 +154,7 @@ class FusedFree(FusedGroups):
     blocks: tuple[ItemGroups, ...] = field(kw_only=True)
 
     @classmethod
-    def of(cls, blocks: Sequence[ItemGroups], subset: Sequence[int], people: IntArray, target: Target) -> Self:
+    def of_blocks(cls, blocks: Sequence[ItemGroups], subset: Sequence[int], people: IntArray, target: Target) -> Self:
         """Put the blocks together."""
         groups = tuple(group for block in blocks for group in block.groups)
         columns = tuple(own for block in blocks for own in block.columns)

@@ -121,7 +121,8 @@ def _columns(source: Source, counts: FloatArray) -> Columns:
 def _cell_counts(fused: Fused, place: int) -> FloatArray:
     """Return how often each cell of a source came."""
     here = fused.cells[:, place] != ABSENT
-    return np.bincount(fused.cells[here, place], weights=fused.counts[here], minlength=fused.sources[place].count)
+    weights, count = fused.counts[here].astype(np.float64), fused.sources[place].count
+    return np.asarray(np.bincount(fused.cells[here, place], weights=weights, minlength=count), np.float64)
 
 
 def _groups(fused: Fused, options: Options) -> tuple[FusedGroups, list[str]]:
@@ -203,10 +204,10 @@ def _free_groups(fused: Fused, options: Options) -> tuple[FusedFree, list[str]]:
                 shown = [(source.channel, _columns(source, counts[place]))]
                 blocks.append(ItemGroups.of(shown, fused.size, "size", options.target))
             else:
-                blocks.append(FreeGroups.of(_baskets(source, counts[place], fused.size, options.target), None))
+                blocks.append(FreeGroups.of_labels(_baskets(source, counts[place], fused.size, options.target), None))
             names.append(source.name)
             subset.append(place)
-    return FusedFree.of(blocks, subset, subsets.people, options.target), names
+    return FusedFree.of_blocks(blocks, subset, subsets.people, options.target), names
 
 
 def _labels(fused: Fused, options: Options, free: FusedFree) -> tuple[FusedLabels, list[str]]:
@@ -221,7 +222,7 @@ def _labels(fused: Fused, options: Options, free: FusedFree) -> tuple[FusedLabel
         else:
             parts.append(_baskets(source, counts, fused.size, options.target))
         names += [source.name] * len(parts[-1].groups)
-    return FusedLabels.of(parts, _common(fused), fused.people, options.target, free.homogeneity()), names
+    return FusedLabels.of_services(parts, _common(fused), fused.people, options.target, free.homogeneity()), names
 
 
 def _common(fused: Fused) -> list[Common]:

@@ -224,7 +224,7 @@ class HiddenGroups(_Labelled):
 
     def free(self) -> FreeGroups:
         """Return the same reports without an assumption about the choice of levels."""
-        return FreeGroups.of(self, self.dependence)
+        return FreeGroups.of_labels(self, self.dependence)
 
     def _had(self, weights: FloatArray, sets: IntArray, patterns: Arrays) -> FloatArray:
         """Return the shares of people who have each pattern of the items of each set, as estimated: sets × 2^items."""
@@ -313,7 +313,7 @@ class FreeGroups(_Labelled):
     test: Homogeneity | None
 
     @classmethod
-    def of(cls, hidden: HiddenGroups, test: Homogeneity | None) -> FreeGroups:
+    def of_labels(cls, hidden: HiddenGroups, test: Homogeneity | None) -> FreeGroups:
         """Take the reports of labels, and a test of what is not assumed here."""
         labels = zip(hidden.groups, hidden.mix.inverse.T[list(hidden.labels)], strict=True)
         made = tuple(

@@ -128,10 +128,23 @@ class HiddenTable(PooledTable):
         return np.asarray(self._apart.reshape(len(self._apart), -1)[:, -1])
 
     @cached_property
+    def _unaware(self) -> HiddenTable:
+        """The same reports without what is known of the mix."""
+        return replace(self, bounds=MixBounds.free(len(self.matrix)))
+
+    @cached_property
+    def _first(self) -> FloatArray:
+        """The shares at which errors are computed, augmented: by size, or by precision where a mix is given.
+
+        Corrections by the mix at rough shares would add the error of these to every cell.
+        """
+        return np.asarray(self._apart.sum(axis=0) if self.bounds.nothing else self._unaware.decoded)
+
+    @cached_property
     def _spread(self) -> FloatArray:
-        """Mean of (w_τ − f)(w_τ′ − f)·Λ⁻¹(τ, s)Λ⁻¹(τ′, s) over the reports, τ × τ′ × cells, at the shares by size."""
+        """Mean of (w_τ − f)(w_τ′ − f)·Λ⁻¹(τ, s)Λ⁻¹(τ′, s) over the reports, τ × τ′ × cells, at first shares f."""
         levels, inverse = self._found
-        f = inner(self._apart.sum(axis=0))
+        f = inner(self._first)
         found = np.empty((len(levels), len(levels), *f.shape))
         for one, own in enumerate(levels):
             for two in range(one + 1):
@@ -158,13 +171,13 @@ class HiddenTable(PooledTable):
         mean = rows @ share
         covariance = (rows * share) @ rows.T - np.outer(mean, mean) + self.reports * self.bounds.spread
         weight = np.linalg.pinv(covariance, hermitian=True, rcond=1e-9)
-        return Known(rows - mean[:, None], weight, weight @ (mean - self.bounds.middle))
+        return Known(rows - mean[:, None], np.asarray(weight), np.asarray(weight @ (mean - self.bounds.middle)))
 
     @cached_property
     def _together(self) -> FloatArray:
         """K, augmented: the covariance of every π̂_τ − f ρ̂_τ (first axis) with M ρ̂ (second axis)."""
         levels, inverse = self._found
-        f = self._apart.sum(axis=0)
+        f = self._first
         found = []
         for own, row in zip(levels, inverse, strict=True):
             steps = [axis.decode for axis in self._axes(own)]
@@ -245,7 +258,7 @@ class HiddenTable(PooledTable):
         if not self.together:
             return None
         if self._known is not None:
-            return replace(self, bounds=MixBounds.free(len(self.matrix))).homogeneity()
+            return self._unaware.homogeneity()
         apart = self._weights - 1
         difference = inner(np.tensordot(apart, self._apart, 1))
         variance = np.einsum("s,t,st...->...", apart, apart, self._spread) / self.reports
