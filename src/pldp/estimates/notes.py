@@ -32,14 +32,7 @@ SAME_SUBSETS: Final = (
     "homogeneity)"
 )
 UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
-TESTED_IN_SERVICE: Final = (
-    "in a service that hides levels, the choice of a level does not depend on the value (tested; a note says where it "
-    "does)"
-)
-UNTESTED_IN_SERVICE: Final = (
-    "in a service that hides levels, the choice of a level does not depend on the value (in some not tested: reports "
-    "are too few)"
-)
+TESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (tested)"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
@@ -204,12 +197,13 @@ def other_method(method: str) -> Note:
     return Note("other-method", f"the method {method!r} does not apply to this kind of question", "info")
 
 
-def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+def levels_disagree(test: Homogeneity | None, pool: str, service: str | None = None) -> tuple[Note, ...]:
     """Say that the levels contradict the assumption behind pooling by precision, where they do."""
     if test is None or not test.rejected:
         return ()
     advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
-    text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
+    who = "people of different levels" + ("" if service is None else f" of {service!r}")
+    text = f"{who} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 
@@ -341,17 +335,6 @@ def subsets_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
         f"{TEST_LEVEL}): {advice}"
     )
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
-
-
-def levels_depend(service: str, test: Homogeneity | None) -> tuple[Note, ...]:
-    """Say that the hidden levels of a service depend on the answers, where they do."""
-    if test is None or not test.rejected:
-        return ()
-    text = (
-        f"people of different levels of {service!r} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): use "
-        "the assumption-free result"
-    )
-    return (Note(LEVELS_DISAGREE, text, "warning"),)
 
 
 def levels_untested(levels: Sequence[str]) -> tuple[Note, ...]:

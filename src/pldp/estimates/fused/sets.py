@@ -173,11 +173,11 @@ def _hidden(fused: Fused, options: Options) -> FusedSets:
         levels=_levels(fused),
         assumptions=(
             *((notes.SAME_SUBSETS,) if several else ()),
-            notes.TESTED_IN_SERVICE if tested else notes.UNTESTED_IN_SERVICE,
+            notes.TESTED_MIX if tested else notes.UNTESTED_MIX,
         ),
         notes=(
             *together.notes(),
-            *(note for name, test in pairs for note in notes.levels_depend(name, test)),
+            *(note for name, test in pairs for note in notes.levels_disagree(test, "precision", name)),
             *dict.fromkeys(note for _, test in pairs for note in notes.weak_test(test)),
             *(() if beside else (notes.no_free_shares(worst),)),
         ),
