@@ -36,9 +36,8 @@ FUSED = """
 
 ## Several services
 
-Every person gives to each of two or three services with probability {gives}. Levels at several services have nothing to
-do with each other, except in the last four cases of sets, where a person has one level everywhere. Runs are those of
-a case over all shapes.
+Every person gives to each of two or three services with probability {gives}, at another level everywhere or, in these
+cases, at the same one: {faithful}. Runs are those of a case over all shapes.
 
 """
 
@@ -55,7 +54,8 @@ def main() -> None:
     runs = CELL_RUNS * len(cells(CASES[0], "uniform"))
     head = HEAD.format(runs=runs, people=people, epsilons=epsilons)
     TARGET.parent.mkdir(exist_ok=True)
-    fused = FUSED.format(gives=GIVES) + "\n".join([*further, "", _outcome(found, joined)])
+    same = "; ".join(case.name for case in FUSED_CASES if case.faithful)
+    fused = FUSED.format(gives=GIVES, faithful=same) + "\n".join([*further, "", _outcome(found, joined)])
     TARGET.write_text(head + "\n".join([*lines, "", _outcome(found, names)]) + fused + "\n")
 
 

@@ -105,9 +105,11 @@ def _ticked(have: np.ndarray, most: int, generator: np.random.Generator) -> np.n
     return have & (order < most)
 
 
-def _labels_by(name: str, mechanisms: Mapping[str, float | None], **options: Any) -> FusedCase:
+def _labels_by(
+    name: str, mechanisms: Mapping[str, float | None], *, faithful: bool = False, **options: Any
+) -> FusedCase:
     asked = tuple(make_choice(each, 4, hide, mechanism=each) for each, hide in mechanisms.items())
-    return FusedCase(name, asked, options)
+    return FusedCase(name, asked, options, faithful)
 
 
 def _sets_by(name: str, *services: Case, faithful: bool = True, free: bool = False) -> FusedCase:
@@ -118,7 +120,8 @@ FUSED_CASES: tuple[FusedCase, ...] = (
     _labels_by("fused choice", {"krr": None, "oue": None, "subset": None}),
     _labels_by("fused choice by likelihood", {"krr": None, "oue": None, "lh": None}, method="likelihood"),
     _labels_by("fused choice, hidden levels", {"krr": 1.0, "oue": 1.0}),
-    _labels_by("fused choice, one service hides levels", {"krr": 1.0, "oue": None}),
+    _labels_by("fused choice, hidden levels, the same at all services", {"krr": 1.0, "oue": 1.0}, faithful=True),
+    _labels_by("fused choice, one service hides levels", {"krr": 1.0, "oue": None}, faithful=True),
     _labels_by("fused choice, hidden levels, unbiased", {"krr": 1.0, "oue": 1.0}, method="unbiased"),
     _sets_by("fused set", make_sets("a"), make_sets("b", mechanism="item_set"), faithful=False),
     _sets_by("fused set, hidden levels", *(make_sets(name, hide=1.0) for name in "ab"), faithful=False),
