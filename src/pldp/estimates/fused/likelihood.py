@@ -205,8 +205,8 @@ class TupleLikelihood:
 
     def start(self, shares: FloatArray, mixes: Mapping[int, FloatArray]) -> FloatArray:
         """Return where to start: these shares, and levels at several services as if independent."""
-        classes = np.bincount(self.classes, weights=self.weights)
-        every = [interior(shares)]
+        classes = np.asarray(np.bincount(self.classes, weights=self.weights), np.float64)
+        every: list[FloatArray] = [interior(shares)]
         for number in self.hidden:
             joint = self.sources[number]
             own = [classes if joint.classes > 1 else np.ones(1), *(mixes[place] for place in joint.places)]
