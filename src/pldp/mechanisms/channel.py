@@ -30,6 +30,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pldp.epsilon import MICRO, Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
+from pldp.mechanisms.contrast import Contrast
 from pldp.mechanisms.output import Bits, Form, Integers, Output, RandomBytes, as_int
 from pldp.records import Brief
 
@@ -166,6 +167,13 @@ class Channel(Brief, ABC):
     def promised(self, value: int) -> Micro:  # noqa: ARG002 - others have one promise per value
         """What a budget of this value bounds: ε of the channel, unless the mechanism has a promise for each value."""
         return self.micro_epsilon
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Return the pairs of values that a crowd of reports hides least, as contrasts of independent parts of outputs.
+
+        No other pair is easier to tell apart; the empty tuple where that is not known. See `mechanisms.contrast`.
+        """
+        return ()
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:  # noqa: ARG002 - others have an answer
         """Return the largest Q(y|x)/Q'(y|x') of two channels of one form, x' being x or any other value."""

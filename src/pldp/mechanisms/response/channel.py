@@ -8,6 +8,7 @@ from typing import Any, Self
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, PureChannel
+from pldp.mechanisms.contrast import Contrast, of_subsets, two_level
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, draw_53_bits
 
 
@@ -75,6 +76,11 @@ class RandomizedResponse(PureChannel):
     def probability(self, output: Output, value: int) -> Fraction:
         """p if the output is the value, else q."""
         return self.truth_support if output == value else self.other_support
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Any two values."""
+        measure, size = of_subsets(self.size, 1), self.size
+        return ((two_level(measure, self.truth_support * size, self.other_support * size, third=size > 2),),)
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """A report of the truth or of another value, whichever tells most."""

@@ -8,6 +8,7 @@ from typing import Any, Self
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, PureChannel
+from pldp.mechanisms.contrast import Contrast, independent, two_level
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int
 
 
@@ -76,6 +77,12 @@ class UnaryEncoding(PureChannel):
         p, q = self.truth_support, self.other_support
         others = q ** (ones - true_one) * (1 - q) ** (self.size - 1 - ones + true_one)
         return others * (p if true_one else 1 - p)
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Bits of any two values; those of others are as likely for both."""
+        p, q = self.truth_support, self.other_support
+        third = self.size > 2
+        return ((two_level(independent(q), p / q, (1 - p) / (1 - q), third=third, common=False),),)
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """Every bit tells as much as it can: those of the two values, and those of all others."""

@@ -1,0 +1,205 @@
+"""What one report tells in a crowd, as a law: how likely each ratio Q(y|x) : Q(y|x') : blanket is.
+
+Everybody else's report is, with probability γ, drawn from the blanket ω(y) = min_v Q(y|v)/γ whatever the answer is.
+Among the reports from the blanket one person's report shows by R = Q(y|x)/ω(y) and R' = Q(y|x')/ω(y) only. What a law
+is used for is the mean of convex functions of R − e^ε R', so a law may be replaced by one that is larger in convex
+order, and the bound stays one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.mechanisms import Channel, Contrast
+
+FloatArray = npt.NDArray[np.float64]
+
+MOST_ATOMS = 100_000
+"""Atoms of a law of several parts at most; beyond, the bound that knows ε only serves."""
+
+GRID = 400
+"""Ratios at which laws of many values are compared."""
+
+ROUNDING = 1e-12
+"""Covers what floating-point numbers make of exact probabilities, as a factor 1 ± of each."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """Atoms of (R, R') under the blanket, the blanket's share of every report, and what the blanket never says."""
+
+    mass: FloatArray
+    one: FloatArray
+    two: FloatArray
+    blanket: float  #: γ
+    shown_one: FloatArray  #: Probabilities of outputs that the blanket does not have: nothing hides these.
+    shown_two: FloatArray
+    slack: float
+    common: bool
+
+    def times(self, other: Law) -> Law:
+        """Join two independent parts of a report."""
+        mass, one, two = (np.outer(a, b).ravel() for a, b in zip(self.atoms, other.atoms, strict=True))
+        if self.shown_one.any() or other.shown_one.any():
+            raise ValueError("parts that nothing hides cannot be joined")
+        found = _merge(mass, one, two)
+        slack = (1 + self.slack) * (1 + other.slack) - 1
+        empty = np.zeros(0)
+        return Law(*found, self.blanket * other.blanket, empty, empty, slack, self.common and other.common)
+
+    @property
+    def atoms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Masses and both ratios."""
+        return self.mass, self.one, self.two
+
+
+def _merge(mass: FloatArray, one: FloatArray, two: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Add up atoms that differ by rounding only."""
+    keys = np.round(np.log(np.stack([one, two])), 9)
+    _, first, place = np.unique(keys, axis=1, return_index=True, return_inverse=True)
+    return np.bincount(place.ravel(), mass), one[first], two[first]
+
+
+def law_of(contrast: Contrast) -> Law:
+    """Return the law of one contrast."""
+    one, two, blanket = (np.array([float(each) for each in row]) for row in (contrast.one, contrast.two, contrast.blanket))
+    return _law(one, two, blanket, float(contrast.slack) + ROUNDING, common=contrast.common, loose=contrast.loose)
+
+
+def _law(
+    one: FloatArray, two: FloatArray, blanket: FloatArray, slack: float, *, common: bool, loose: bool = False
+) -> Law:
+    hidden = blanket > 0
+    shown = ~hidden & (one + two > 0)
+    share = float(blanket.sum())
+    mass = blanket[hidden] / share
+    ratios = one[hidden] / mass, two[hidden] / mass
+    if loose:
+        mass, *ratios = dominating(np.stack(ratios, axis=1), mass)  # type: ignore[assignment]
+    return Law(mass, *ratios, share, one[shown], two[shown], slack, common)
+
+
+def joined(parts: Sequence[Contrast]) -> Law | None:
+    """Return the law of independent parts together; nothing where it has too many atoms."""
+    counted: dict[Contrast, int] = {}
+    for part in parts:
+        key = part._replace(third=())
+        counted[key] = counted.get(key, 0) + 1
+    return product([law for part, count in counted.items() for law in [law_of(part)] * count])
+
+
+def product(laws: Sequence[Law]) -> Law | None:
+    """Join laws, smallest first; nothing where there are too many atoms."""
+
+    def join(one: Law | None, two: Law) -> Law | None:
+        return None if one is None or one.mass.size * two.mass.size > MOST_ATOMS * 16 else _small(one.times(two))
+
+    first, *rest = sorted(laws, key=lambda law: law.mass.size)
+    return reduce(join, rest, first)
+
+
+def _small(law: Law) -> Law | None:
+    return law if law.mass.size <= MOST_ATOMS else None
+
+
+def dominating(ratios: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return one law of (R, R') that is at least as spread as those of any two columns, outputs × values.
+
+    Let π(t) be the largest E(R_x − t)₊ of a value x, taken on a grid and joined by straight lines: it is that of a law
+    above all R_x in convex order. Of all ways in which R and R' can go together, R large where R' is small is the
+    largest in convex order for R − e^ε R'.
+    """
+    grid = _grid(ratios)
+    stop_loss = np.zeros(grid.size)
+    for column in ratios.T:
+        order = np.argsort(column)
+        value, weight = column[order], mass[order]
+        above = np.concatenate([np.cumsum((value * weight)[::-1])[::-1], [0.0]])
+        number = np.concatenate([np.cumsum(weight[::-1])[::-1], [0.0]])
+        place = np.searchsorted(value, grid, side="right")
+        np.maximum(stop_loss, above[place] - grid * number[place], out=stop_loss)
+    slopes = np.diff(stop_loss, append=stop_loss[-1]) / np.diff(grid, append=grid[-1] + 1.0)
+    weights = np.diff(slopes, prepend=-1.0)
+    kept = weights > 0
+    values, weights = grid[kept], weights[kept] / weights[kept].sum()
+    return _opposed(values, weights)
+
+
+def _grid(ratios: FloatArray) -> FloatArray:
+    """Ratios from the smallest to the largest: all, or as many as serve."""
+    found = np.unique(np.round(ratios, 14))
+    if found.size > GRID:
+        middle = np.quantile(found, np.linspace(0, 1, GRID))
+        spaced = np.exp(np.linspace(math.log(max(found[0], 1e-300)), math.log(found[-1]), GRID))
+        found = np.unique(np.concatenate([found[:1], middle, spaced, found[-1:]]))
+    least, most = float(ratios.min()), float(ratios.max())
+    inner = found[(found > least) & (found < most)]
+    return np.concatenate([[least], inner, [most]]) if most > least else np.array([least, most * (1 + 1e-9)])
+
+
+def _opposed(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Pair the largest of one law with the smallest of the same law."""
+    up, down = np.cumsum(weights), np.cumsum(weights[::-1])
+    edges = np.unique(np.concatenate([[0.0], up, down]))
+    mass = np.diff(edges)
+    middle = (edges[1:] + edges[:-1]) / 2
+    last = values.size - 1
+    one = values[np.minimum(np.searchsorted(up, middle), last)]
+    two = values[::-1][np.minimum(np.searchsorted(down, middle), last)]
+    kept = mass > 1e-18
+    return mass[kept] / mass[kept].sum(), one[kept], two[kept]
+
+
+def by_epsilon(epsilon: float) -> Law:
+    """Return the law that holds for every channel of this ε, by its number alone.
+
+    Q(y|v) ≥ e^{−ε}·(Q(y|x) + Q(y|x'))/2 whatever v is, and under this blanket R + R' = 2 with R/R' within e^{±ε}: the
+    two extremes with equal mass are largest in convex order.
+    """
+    most = 2 / (1 + math.exp(-epsilon))
+    ratios = np.array([most, 2 - most])
+    empty = np.zeros(0)
+    return Law(np.array([0.5, 0.5]), ratios, ratios[::-1].copy(), math.exp(-epsilon), empty, empty, ROUNDING, common=False)
+
+
+def of_matrix(matrix: FloatArray) -> Law:
+    """Return a law above that of any two values of a channel given as a matrix, outputs × values."""
+    return dominated_law(matrix, matrix.min(axis=1))
+
+
+def dominated_law(matrix: FloatArray, blanket: FloatArray) -> Law:
+    """Return the same with a given blanket; outputs that it does not have are shown by the largest probabilities."""
+    hidden = blanket > 0
+    share = float(blanket.sum())
+    mass = blanket[hidden] / share
+    shown = matrix[~hidden].max(axis=1, initial=0.0)
+    atoms = dominating(matrix[hidden] / mass[:, None], mass)
+    return Law(*atoms, share, shown, np.zeros_like(shown), ROUNDING, common=False)
+
+
+def matrix_of(channel: Channel) -> FloatArray | None:
+    """Return Q as a matrix, outputs × values, where it is small enough."""
+    from pldp.mechanisms.arrays import arrays
+
+    if channel.domain == "sets" or channel.in_bits or channel.form.count * channel.size > MOST_CELLS:
+        return None
+    return np.asarray(arrays(channel).matrix(), dtype=np.float64)
+
+
+MOST_CELLS = 1 << 24
+"""Cells of a matrix at most."""
+
+
+def laws_of(channel: Channel) -> list[Law]:
+    """Return laws, one of which is at least as telling as any two values of a channel: the largest bound counts."""
+    found = [law for parts in channel.contrasts() if (law := joined(parts)) is not None]
+    if found and len(found) == len(channel.contrasts()):
+        return found
+    matrix = matrix_of(channel)
+    return [of_matrix(matrix)] if matrix is not None else [by_epsilon(channel.epsilon)]
