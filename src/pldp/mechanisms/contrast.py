@@ -27,6 +27,7 @@ class Contrast(NamedTuple):
     blanket: tuple[Fraction, ...]  #: At least so much whatever value somebody has.
     common: bool = True  #: Whether channels of one form have the same blanket but for its size.
     slack: Fraction = Fraction(0)  #: How far true probabilities are from these at most: a factor 1 ± slack.
+    aligned: bool = False  #: Whether channels of one form have the same classes in the same order.
     loose: bool = False  #: Whether only the two columns by themselves bound all pairs of values, not how they go together.
 
 
@@ -50,7 +51,7 @@ def two_level(
         for place in range(3)
     ]
     blanket = tuple(weight * outside for weight in kept.values())
-    return Contrast(columns[0], columns[1], columns[2 if third else 1], blanket, common, slack)
+    return Contrast(columns[0], columns[1], columns[2 if third else 1], blanket, common, slack, aligned=True)
 
 
 def independent(chance: Fraction) -> dict[Pattern, Fraction]:

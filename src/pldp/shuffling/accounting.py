@@ -16,7 +16,7 @@ Privacy Amplification by Shuffling for Rényi and Approximate Differential Priva
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +43,10 @@ RANGE, CLOSE = 2e-3, 3e-5
 
 FEW_POINTS = 64
 """Lattice points of L up to which the transform is summed directly, which is more exact."""
+
+
+Crowds = Sequence[tuple[float, Crowd]]
+"""Crowds in which a report is hidden, and how often in each."""
 
 
 class Window(NamedTuple):
@@ -147,15 +151,21 @@ def fast_length(least: int) -> int:
     return min(base << max(0, math.ceil(math.log2(least / base))) for base in (2, 6, 10))
 
 
-def epsilon_above(law: Law, crowd: Crowd, delta: float, most: float) -> float:
-    """Return an ε that is not below the true one at this δ, at most `most`, which holds without a crowd."""
-    noise = math.sqrt(float(law.mass @ (law.one - law.two) ** 2) / crowd.mean)
-    guess, slope = gaussian_epsilon(noise, delta)
-    near, slope = _falling_root(lambda each: delta_above(each, law, crowd, COARSE), delta, (guess, slope), most, RANGE)
+def epsilon_above(law: Law, crowds: Crowds, delta: float, most: float) -> float:
+    """Return an ε that is not below the true one at this δ, at most `most`, which holds without a crowd.
+
+    A report is hidden in one of the crowds, each with a probability of its own; which one it is, everybody sees.
+    """
+
+    def delta_with(added: float) -> Callable[[float], float]:
+        return lambda epsilon: sum(part * delta_above(epsilon, law, crowd, added) for part, crowd in crowds)
+
+    square = float(law.mass @ (law.one - law.two) ** 2)
+    noise = math.sqrt(square / sum(part * crowd.mean for part, crowd in crowds))
+    near, slope = _falling_root(delta_with(COARSE), delta, gaussian_epsilon(noise, delta), most, RANGE)
     if near >= most:
         return most
-    start = near * (1 - COARSE / 2), slope
-    return _falling_root(lambda each: delta_above(each, law, crowd), delta, start, most, CLOSE)[0]
+    return _falling_root(delta_with(FINE), delta, (near * (1 - COARSE / 2), slope), most, CLOSE)[0]
 
 
 def gaussian_epsilon(noise: float, delta: float) -> tuple[float, float]:

@@ -11,22 +11,25 @@ m₀ + j are bounded by m₀ ones among j people fewer.
 
 import heapq
 import math
-from typing import NamedTuple
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import binom
 
-from pldp.shuffling.accounting import gaussian_epsilon
+from pldp.shuffling.accounting import RARE, ROUNDING, fast_length, gaussian_epsilon
+from pldp.shuffling.crowd import Logarithm, polar
 
 FloatArray = npt.NDArray[np.float64]
 
-CLOSE = 5e-4
-"""Relative distance between both bounds at which halving ends."""
+CLOSE: Final = (1e-3, 4e-3, 1.6e-2, 6.4e-2)
+"""Relative distances between both bounds that are tried one after the other …"""
 
-MOST_HALVINGS = 4000
-ERROR = 1e-13
-"""More than floating-point numbers change of a probability here."""
+MANY: Final = (2_000_000, 20_000_000)
+"""… from the second or third on for more people than this."""
+
+MOST_PARTS: Final = 4000
+"""Parts of the others' answers that are looked at before a distance is given up."""
 
 
 class Between(NamedTuple):
@@ -38,89 +41,97 @@ class Between(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The chances of saying 1, of the person's value and of the other one."""
+    """The chances of saying 1: of the person's value, and of the other one."""
 
     one: float
     two: float
 
 
+class TwoOutputs:
+    """A person with one of two values among so many others."""
+
+    def __init__(self, pair: Pair, others: int) -> None:
+        self.pair, self.others = pair, others
+        variance = others * max(chance * (1 - chance) for chance in pair)
+        # Bernstein's inequality: sums are further away with a probability below e^−RARE only.
+        self.reach = math.ceil(RARE / 3 + math.sqrt((RARE / 3) ** 2 + 2 * RARE * variance)) + 2
+        self.length = fast_length(2 * self.reach + 2)
+
+    @cached_property
+    def turns(self) -> FloatArray:
+        """Angles of the transform."""
+        return np.arange(self.length // 2 + 1) * (2 * np.pi / self.length)
+
+    @cached_property
+    def single(self) -> tuple[Logarithm, Logarithm]:
+        """Logarithms of the transforms of one report, of either value."""
+        step = -2 * np.sin(self.turns / 2) ** 2 + 1j * np.sin(self.turns)
+        one, two = (Logarithm.of(chance * step) for chance in self.pair)
+        return one, two
+
+    def law(self, ones: int, zeros: int) -> tuple[FloatArray, float]:
+        """Return the probabilities of the numbers of ones around their mean, and how wrong they are in all."""
+        one, two = self.single
+        low = math.floor(ones * self.pair.one + zeros * self.pair.two) - self.reach
+        size = ones * one.size + zeros * two.size
+        spectrum = polar(size, low * self.turns - ones * one.angle - zeros * two.angle)
+        inexact = np.exp(size) * (4 * ROUNDING * (ones + zeros) * self.turns + 64 * ROUNDING)
+        error = math.sqrt(2 * float(inexact @ inexact)) + 2 * math.exp(-RARE)
+        return np.maximum(np.fft.irfft(spectrum, self.length), 0.0), error
+
+    def delta(self, law: FloatArray, epsilon: float) -> float:
+        """Return δ for one law of ones among the others."""
+        before = np.roll(law, 1)
+        person, other = (chance * before + (1 - chance) * law for chance in self.pair)
+        return float(np.maximum(person - math.exp(epsilon) * other, 0.0).sum())
+
+    def epsilon(self, ones: int, delta: float, most: float) -> float:
+        """Return ε at δ if so many of the others have the person's value, from below."""
+        law, error = self.law(ones, self.others - ones)
+        if self.delta(law, most) - 3 * error > delta:
+            return most
+        noise = abs(self.pair.one - self.pair.two) / math.sqrt(self._variance(ones) + 0.25)
+        low, high = 0.0, most
+        at = min(gaussian_epsilon(noise, delta)[0], most / 2)
+        while high - low > 1e-9 * high:
+            low, high = (at, high) if self.delta(law, at) - 3 * error > delta else (low, at)
+            middle = (low + high) / 2
+            at = min(middle, low * 1.05) if low > 0 else max(middle, high * 0.95)
+            at = at if low < at < high else middle
+        return low
+
+    def _variance(self, ones: int) -> float:
+        first, second = (chance * (1 - chance) for chance in self.pair)
+        return ones * first + (self.others - ones) * second
+
+    def holds(self, epsilon: float, delta: float) -> bool:
+        """Tell whether δ is kept at this ε whatever the others answer, as far as so many parts show."""
+        parts = [(0.0, 0, self.others)]
+        for _ in range(MOST_PARTS):
+            if not parts:
+                return True
+            _, first, last = heapq.heappop(parts)
+            law, error = self.law(first, self.others - last)
+            found = self.delta(law, epsilon) + 3 * error
+            if found > delta:
+                if first == last:
+                    return False
+                middle = (first + last) // 2
+                heapq.heappush(parts, (-found, first, middle))
+                heapq.heappush(parts, (-found, middle + 1, last))
+        return False
+
+
 def epsilon_between(pair: Pair, others: int, delta: float, most: float) -> Between:
     """Return ε at this δ from both sides, for whatever so many others answer."""
-    ends = {ones: _epsilon(pair, others, ones, delta, most) for ones in {0, others // 2, others}}
+    person = TwoOutputs(pair, others)
+    ends = {ones: person.epsilon(ones, delta, most) for ones in (0, others)}
     ones = max(ends, key=ends.__getitem__)
     low = ends[ones]
-    if low <= 0:
-        low = 0.0
-    if low >= most:
-        return Between(most, ones, most)
-    for close in (CLOSE, 4 * CLOSE, 16 * CLOSE, 64 * CLOSE):
-        high = min(most, low * (1 + close) + 1e-12)
-        if _holds(pair, others, delta, high):
+    for close in CLOSE[sum(others > many for many in MANY) :]:
+        high = low * (1 + close) + 1e-9
+        if high >= most:
+            break
+        if person.holds(high, delta):
             return Between(low, ones, high)
     return Between(low, ones, most)
-
-
-def _law(pair: Pair, ones: int, zeros: int) -> tuple[int, FloatArray]:
-    """Return the first number of ones that is not rare and the probabilities from there on."""
-    first, second = _binomial(ones, pair.one), _binomial(zeros, pair.two)
-    size = first[1].size + second[1].size - 1
-    if min(first[1].size, second[1].size) < 64:
-        return first[0] + second[0], np.convolve(first[1], second[1])
-    length = 1 << (size - 1).bit_length()
-    joint = np.fft.irfft(np.fft.rfft(first[1], length) * np.fft.rfft(second[1], length), length)[:size]
-    return first[0] + second[0], np.maximum(joint, 0.0)
-
-
-def _binomial(people: int, chance: float) -> tuple[int, FloatArray]:
-    spread = 9.5 * math.sqrt(people * chance * (1 - chance)) + 30
-    low, high = max(0, math.floor(people * chance - spread)), min(people, math.ceil(people * chance + spread))
-    return low, np.asarray(binom.pmf(np.arange(low, high + 1), people, chance))
-
-
-def _delta(pair: Pair, law: FloatArray, epsilon: float) -> float:
-    """δ of a law of ones, in the direction where ones speak for the person's value or against it."""
-    grown = math.exp(epsilon)
-    padded = np.concatenate([[0.0], law, [0.0]])
-    # Of a number t: chance·Pr(B = t−1) + (1 − chance)·Pr(B = t)
-    person, other = (chance * padded[:-1] + (1 - chance) * padded[1:] for chance in pair)
-    return float(np.maximum(person - grown * other, 0.0).sum())
-
-
-def _epsilon(pair: Pair, others: int, ones: int, delta: float, most: float) -> float:
-    """ε of one distribution of the others' answers, from below."""
-    _, law = _law(pair, ones, others - ones)
-    if _delta(pair, law, most) > delta:
-        return most
-    variance = ones * pair.one * (1 - pair.one) + (others - ones) * pair.two * (1 - pair.two)
-    guess, _ = gaussian_epsilon(abs(pair.one - pair.two) / math.sqrt(variance + 0.25), delta)
-    low, high = 0.0, most
-    at = min(guess, most / 2)
-    while high - low > 1e-9 * max(high, 1e-9):
-        if _delta(pair, law, at) > delta + ERROR:
-            low = at
-        else:
-            high = at
-        at = min(max((low + high) / 2, high * 0.9), low * 1.1) if low > 0 else (low + high) / 2
-        if not low < at < high:
-            at = (low + high) / 2
-            if not low < at < high:
-                break
-    return low
-
-
-def _holds(pair: Pair, others: int, delta: float, epsilon: float) -> bool:
-    """Tell whether δ is kept at this ε whatever the others answer."""
-    parts = [(0.0, 0, others)]
-    for _ in range(MOST_HALVINGS):
-        if not parts:
-            return True
-        _, first, last = heapq.heappop(parts)
-        found = _delta(pair, _law(pair, first, others - last)[1], epsilon) + ERROR
-        if found <= delta:
-            continue
-        if first == last:
-            return False
-        middle = (first + last) // 2
-        for part in ((first, middle), (middle + 1, last)):
-            heapq.heappush(parts, (-found, *part))
-    return False

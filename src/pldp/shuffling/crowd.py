@@ -38,12 +38,20 @@ class Logarithm(NamedTuple):
     def of(cls, less_one: ComplexArray) -> "Logarithm":
         """Take it."""
         real, imaginary = less_one.real, less_one.imag
-        return cls(np.log1p(2 * real + real**2 + imaginary**2) / 2, np.arctan2(imaginary, 1 + real))
+        with np.errstate(divide="ignore"):  # of 0, which stays 0 to any power
+            size = np.log1p(np.maximum(2 * real + real**2 + imaginary**2, -1.0)) / 2
+        return cls(size, np.arctan2(imaginary, 1 + real))
 
     def power(self, number: float) -> ComplexArray:
         """Return (1 + z)^number."""
-        found: ComplexArray = np.exp(number * (self.size + 1j * self.angle))
-        return found
+        return polar(number * self.size, number * self.angle)
+
+
+def polar(size: FloatArray, angle: FloatArray) -> ComplexArray:
+    """Return the complex numbers of which these are the logarithms."""
+    length = np.exp(size)
+    found: ComplexArray = length * np.cos(angle) + 1j * (length * np.sin(angle))
+    return found
 
 
 @dataclass(frozen=True)
@@ -160,5 +168,5 @@ def _pmf(others: Sequence[Others], low: int, high: int) -> FloatArray:
         single = Logarithm.of(chance * less_one)
         size += people * single.size
         turn += people * single.angle
-    found: FloatArray = np.fft.irfft(np.conj(np.exp(size + 1j * turn)), length)
+    found: FloatArray = np.fft.irfft(polar(size, -turn), length)
     return np.maximum(found[:width], 0.0)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pldp.shuffling.accounting import RARE, ROUNDING, fast_length, fourier_error, transform
-from pldp.shuffling.crowd import Logarithm
+from pldp.shuffling.crowd import Logarithm, polar
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ def _from_event(view: View, delta: float, guess: float) -> float:
         size += people * single.size
         turn += people * single.angle
         inexact += people * (exactness + ROUNDING * np.abs(single.angle))
-    spectrum = np.exp(size + 1j * turn)
+    spectrum = polar(size, turn)
     error = fourier_error(spectrum, inexact + 64 * ROUNDING, length) * math.sqrt(length) + 2 * exponents
     pmf = np.fft.irfft(np.conj(spectrum), length)
     above = np.concatenate([np.cumsum(pmf[::-1])[::-1], [0.0]])

@@ -30,7 +30,7 @@ ROUNDING = 1e-12
 """Covers what floating-point numbers make of exact probabilities, as a factor 1 ± of each."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Law:
     """Atoms of (R, R') under the blanket, the blanket's share of every report, and what the blanket never says."""
 
@@ -168,11 +168,6 @@ def by_epsilon(epsilon: float) -> Law:
     return Law(np.array([0.5, 0.5]), ratios, ratios[::-1].copy(), math.exp(-epsilon), empty, empty, ROUNDING, common=False)
 
 
-def of_matrix(matrix: FloatArray) -> Law:
-    """Return a law above that of any two values of a channel given as a matrix, outputs × values."""
-    return dominated_law(matrix, matrix.min(axis=1))
-
-
 def dominated_law(matrix: FloatArray, blanket: FloatArray) -> Law:
     """Return the same with a given blanket; outputs that it does not have are shown by the largest probabilities."""
     hidden = blanket > 0
@@ -185,11 +180,11 @@ def dominated_law(matrix: FloatArray, blanket: FloatArray) -> Law:
 
 def matrix_of(channel: Channel) -> FloatArray | None:
     """Return Q as a matrix, outputs × values, where it is small enough."""
-    from pldp.mechanisms.arrays import arrays
+    from pldp.mechanisms.arrays import piecewise_arrays  # noqa: PLC0415 - what is known by its contrasts needs none
 
     if channel.domain == "sets" or channel.in_bits or channel.form.count * channel.size > MOST_CELLS:
         return None
-    return np.asarray(arrays(channel).matrix(), dtype=np.float64)
+    return np.asarray(piecewise_arrays(channel).pieces().table()[:-1], dtype=np.float64)
 
 
 MOST_CELLS = 1 << 24
@@ -198,8 +193,9 @@ MOST_CELLS = 1 << 24
 
 def laws_of(channel: Channel) -> list[Law]:
     """Return laws, one of which is at least as telling as any two values of a channel: the largest bound counts."""
-    found = [law for parts in channel.contrasts() if (law := joined(parts)) is not None]
-    if found and len(found) == len(channel.contrasts()):
+    contrasts = channel.contrasts()
+    found = [law for parts in contrasts if (law := joined(parts)) is not None]
+    if found and len(found) == len(contrasts):
         return found
     matrix = matrix_of(channel)
-    return [of_matrix(matrix)] if matrix is not None else [by_epsilon(channel.epsilon)]
+    return [dominated_law(matrix, matrix.min(axis=1))] if matrix is not None else [by_epsilon(channel.epsilon)]

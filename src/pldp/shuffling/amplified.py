@@ -1,0 +1,184 @@
+"""Both bounds of one report of known channels among others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from pldp.errors import ShuffleError
+from pldp.mechanisms import Channel
+from pldp.shuffling.accounting import Crowds, epsilon_above
+from pldp.shuffling.binary import Pair, epsilon_between
+from pldp.shuffling.crowd import Others, crowd_of
+from pldp.shuffling.events import View, epsilon_below
+from pldp.shuffling.laws import Law, by_epsilon, dominated_law, laws_of, matrix_of, product
+from pldp.shuffling.views import joined_view, labelled, views_of
+
+FloatArray = npt.NDArray[np.float64]
+
+CUT = 1e-4
+"""Numbers of reports are cut off where they are rarer than this part of δ."""
+
+MOST_LAWS = 16
+"""Ways to put the laws of several questions together, at most."""
+
+SMALLEST_DELTA = 1e-12
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """ε of one report towards whoever sees the batch, from both sides; `low` is 0 where no event is known."""
+
+    high: float
+    low: float
+
+
+@dataclass(frozen=True)
+class Group:
+    """Others at one level: so many, with these channels (one per question), and how often each label comes."""
+
+    people: int
+    channels: tuple[Channel, ...]
+    labels: tuple[float, ...] = (1.0,)
+
+
+def amplified(own: Group, others: Sequence[Group], delta: float, *, asked: float = 1.0) -> Bounds:
+    """Return both bounds of the report of somebody with `own` channels and labels, hidden among the others.
+
+    `own.people` is not used. Every other person is `asked` with this probability, on their own; the lower bound takes
+    as many as are asked on average. Everybody's outputs have one form.
+
+    >>> from pldp.mechanisms import build
+    >>> channel = (build("krr", 16, 2_000_000),)
+    >>> bounds = amplified(Group(0, channel), [Group(9_999, channel)], 1e-6)
+    >>> round(bounds.high, 4), round(bounds.low, 4)
+    (0.0675, 0.0675)
+    """
+    if not SMALLEST_DELTA <= delta < 1:
+        raise ShuffleError(f"delta must be at least {SMALLEST_DELTA:g} and below 1, not {delta:g}")
+    most = sum(channel.epsilon for channel in own.channels)
+    if not math.isfinite(most):
+        raise ShuffleError("some answers are not protected at this level, and a crowd does not hide what is not")
+    if _two_outputs(own) and len(own.labels) == 1 and all(group.channels == own.channels for group in others):
+        return _exact(own.channels[0], sum(group.people for group in others), delta, most, asked)
+    high = min(_above(own, others, delta, most, asked), most)
+    return Bounds(high, min(_below(own, others, delta, high, asked), high))
+
+
+def _two_outputs(own: Group) -> bool:
+    """Tell whether there are two values and two outputs only."""
+    (channel, *more) = own.channels
+    values = {"labels": channel.size, "sets": 1 << min(channel.size, 8)}.get(channel.domain, 0)
+    return not more and values == 2 and channel.form.count == 2
+
+
+def _exact(channel: Channel, others: int, delta: float, most: float, asked: float) -> Bounds:
+    if asked < 1:
+        crowd = crowd_of([Others(others, asked), Others(1, asked / 2)], delta * CUT)
+        others, delta = int(crowd.scale) - 1, delta * (1 - CUT)
+    outputs = list(channel.outputs())
+    chances = [float(channel.probability(outputs[0], value)) for value in (0, 1)]
+    found = [epsilon_between(Pair(*pair), others, delta, most) for pair in (chances, chances[::-1])]
+    if others == 0:
+        return Bounds(most, most)
+    return Bounds(max(each.high for each in found), max(each.low for each in found))
+
+
+def _above(own: Group, others: Sequence[Group], delta: float, most: float, asked: float) -> float:
+    """The better of two bounds: those of the person's level hide the report, or everybody does."""
+    laws = _laws(own.channels)
+    alike = [group for group in others if group.channels == own.channels]
+    choices = [max(_hidden(law, own, alike, [law.blanket] * len(alike), delta, most, asked) for law in laws)]
+    if len(alike) < len(others):
+        common = _common(own, others)
+        choices += [
+            max(_hidden(law, own, others, chances, delta, most, asked) for law, chances in common)
+        ] if common else []
+    return min(choices)
+
+
+def _hidden(
+    law: Law, own: Group, others: Sequence[Group], chances: Sequence[float], delta: float, most: float, asked: float
+) -> float:
+    safe = (1 - law.slack) * asked
+    crowds: list[tuple[float, object]] = []
+    for place, part in enumerate(own.labels):
+        people = [
+            Others(group.people, chance * safe * group.labels[place])
+            for group, chance in zip(others, chances, strict=True)
+            if group.people > 0
+        ]
+        if not people:
+            return most
+        crowds.append((part, crowd_of(people, delta * CUT)))
+    return epsilon_above(law, crowds, delta, most)  # type: ignore[arg-type]
+
+
+def _laws(channels: Sequence[Channel]) -> list[Law]:
+    """Laws of all questions together; where there are too many atoms, the law that knows ε only."""
+    each = [laws_of(channel) for channel in channels]
+    if math.prod(map(len, each)) <= MOST_LAWS:
+        ways: list[list[Law]] = [[]]
+        for laws in each:
+            ways = [[*way, law] for way in ways for law in laws]
+        found = [law for way in ways if not any(law.shown_one.size for law in way) if (law := product(way)) is not None]
+        if len(found) == len(ways):
+            return found
+    if len(channels) == 1:
+        return each[0]
+    return [by_epsilon(sum(channel.epsilon for channel in channels))]
+
+
+def _common(own: Group, others: Sequence[Group]) -> list[tuple[Law, list[float]]]:
+    """Laws under a blanket that all levels share, with its part of each level's reports; none where there is none."""
+    laws = _laws(own.channels)
+    if all(law.common for law in laws):
+        parts = {id(group): _laws(group.channels)[0].blanket for group in others}
+        return [(law, [parts[id(group)] for group in others]) for law in laws]
+    if len(own.channels) > 1 or own.channels[0].contrasts():
+        return []
+    matrix, *matrices = (matrix_of(group.channels[0]) for group in (own, *others))
+    if matrix is None or any(each is None or each.shape != matrix.shape for each in matrices):
+        return []
+    least = [each.min(axis=1) for each in matrices if each is not None]
+    blanket = sum(group.people * low for group, low in zip(others, least, strict=True))
+    total = np.asarray(blanket) / float(np.sum(blanket))
+    hidden = total > 0
+    chances = [float(np.min(low[hidden] / total[hidden])) for low in least]
+    return [(dominated_law(matrix, total), chances)]
+
+
+def _below(own: Group, others: Sequence[Group], delta: float, guess: float, asked: float) -> float:
+    """The best event over a few views."""
+    counted = [(round(group.people * asked), group) for group in others if round(group.people * asked) > 0]
+    if not counted:
+        return epsilon_below(View(*_alone(own), []), delta, guess) if _views(own, []) else 0.0
+    people = [number for number, _ in counted]
+    best = 0.0
+    for view in _views(own, [(number, group) for number, group in counted]):
+        if len(own.labels) > 1:
+            view = labelled(view, np.array(own.labels), [np.array(group.labels) for _, group in counted])
+        if len(view.others) == len(people):
+            best = max(best, epsilon_below(view, delta, guess))
+    return best
+
+
+def _views(own: Group, counted: Sequence[tuple[int, Group]]) -> list[View]:
+    """Views of all questions together: the first of each, then the second, and so on."""
+    each = [
+        list(views_of(channel, [(people, group.channels[place]) for people, group in counted]))
+        for place, channel in enumerate(own.channels)
+    ]
+    if not all(each):
+        return []
+    joined = [joined_view([views[turn % len(views)] for views in each]) for turn in range(max(map(len, each)))]
+    return [view for view in joined if view is not None]
+
+
+def _alone(own: Group) -> tuple[FloatArray, FloatArray]:
+    view = _views(own, [])[0]
+    return view.one, view.two
