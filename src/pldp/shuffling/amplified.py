@@ -129,7 +129,7 @@ def _laws(channels: Sequence[Channel]) -> list[Law]:
         if len(found) == len(ways):
             return found
     if len(channels) == 1:
-        return each[0]
+        return list(each[0])
     return [by_epsilon(sum(channel.epsilon for channel in channels))]
 
 
@@ -153,18 +153,17 @@ def _common(own: Group, others: Sequence[Group]) -> list[tuple[Law, list[float]]
 
 
 def _below(own: Group, others: Sequence[Group], delta: float, guess: float, asked: float) -> float:
-    """The best event over a few views."""
+    """The best event over a few views, looked for again near what it gave."""
     counted = [(round(group.people * asked), group) for group in others if round(group.people * asked) > 0]
-    if not counted:
-        return epsilon_below(View(*_alone(own), []), delta, guess) if _views(own, []) else 0.0
-    people = [number for number, _ in counted]
-    best = 0.0
-    for view in _views(own, [(number, group) for number, group in counted]):
-        if len(own.labels) > 1:
-            view = labelled(view, np.array(own.labels), [np.array(group.labels) for _, group in counted])
-        if len(view.others) == len(people):
-            best = max(best, epsilon_below(view, delta, guess))
-    return best
+    labels = [np.array(group.labels) for _, group in counted]
+    views = _views(own, counted)
+    if len(own.labels) > 1:
+        views = [labelled(view, np.array(own.labels), labels) for view in views]
+    if not views:
+        return 0.0
+    found = [epsilon_below(view, delta, guess) for view in views]
+    best = max(found)
+    return max(best, epsilon_below(views[found.index(best)], delta, best)) if best > 0 else 0.0
 
 
 def _views(own: Group, counted: Sequence[tuple[int, Group]]) -> list[View]:
@@ -178,7 +177,3 @@ def _views(own: Group, counted: Sequence[tuple[int, Group]]) -> list[View]:
     joined = [joined_view([views[turn % len(views)] for views in each]) for turn in range(max(map(len, each)))]
     return [view for view in joined if view is not None]
 
-
-def _alone(own: Group) -> tuple[FloatArray, FloatArray]:
-    view = _views(own, [])[0]
-    return view.one, view.two

@@ -25,6 +25,11 @@ ADDED = 2e-3
 """Rounding of the numbers may add this part to their variance: the event is then a little worse than the best."""
 
 
+MOST_THRESHOLDS = 4000
+LEAST_MISSED = 1e-9
+"""Thresholds that are tried, from the one that is missed so seldom on."""
+
+
 @dataclass(frozen=True)
 class View:
     """Classes of outputs as one observer sees them: of a person with either value, and of groups of others."""
@@ -35,14 +40,7 @@ class View:
 
 
 def epsilon_below(view: View, delta: float, guess: float) -> float:
-    """Return an ε that is not above the true one at this δ, from the event that is best near `guess`."""
-    best = 0.0
-    for factor in (1.0, 0.9):
-        best = max(best, _from_event(view, delta, factor * guess))
-    return best
-
-
-def _from_event(view: View, delta: float, guess: float) -> float:
+    """Return an ε that is not above the true one at this δ, from the event that is best if ε is near `guess`."""
     total = sum(people for people, _ in view.others)
     crowd = sum(people * law for people, law in view.others) / max(total, 1)
     seen = crowd > 0
@@ -109,14 +107,18 @@ def _range(scores: IntArray, view: View) -> tuple[int, int, float]:
 
 def _best_threshold(above: FloatArray, shifts: IntArray, view: View, delta: float, error: float) -> float:
     """Add the person's own number to the sums of the others and take the best T."""
-    length = above.size - 1
-    thresholds = np.arange(int(shifts.max()), length)
-    one = np.zeros(thresholds.size)
-    two = np.zeros(thresholds.size)
-    for shift, first, second in zip(shifts, view.one, view.two, strict=True):
+    first = int(np.searchsorted(-above, -(1 - LEAST_MISSED)))
+    last = int(np.searchsorted(-above, -delta / 2))
+    largest = int(shifts.max())
+    step = max(1, (last + largest - first) // MOST_THRESHOLDS)  # any T will do
+    thresholds = np.arange(max(first, largest), min(last + largest, above.size - 1), step)
+    numbers, place = np.unique(shifts, return_inverse=True)
+    chances = [np.bincount(place.ravel(), law) for law in (view.one, view.two)]
+    one, two = np.zeros((2, thresholds.size))
+    for shift, first_chance, second_chance in zip(numbers, *chances, strict=True):
         part = above[thresholds - shift]
-        one += first * part
-        two += second * part
+        one += first_chance * part
+        two += second_chance * part
     return _ratio(one, two, delta, error)
 
 

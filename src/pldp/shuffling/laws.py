@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +26,14 @@ MOST_ATOMS = 100_000
 GRID = 400
 """Ratios at which laws of many values are compared."""
 
+APART = 1e-6
+"""Relative distance of two ratios of the grid."""
+
 ROUNDING = 1e-12
 """Covers what floating-point numbers make of exact probabilities, as a factor 1 ± of each."""
+
+GRID_ROUNDING = 1e-8
+"""The same for laws that are taken on a grid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +87,7 @@ def _law(
     mass = blanket[hidden] / share
     ratios = one[hidden] / mass, two[hidden] / mass
     if loose:
+        slack += GRID_ROUNDING
         mass, *ratios = dominating(np.stack(ratios, axis=1), mass)  # type: ignore[assignment]
     return Law(mass, *ratios, share, one[shown], two[shown], slack, common)
 
@@ -127,20 +134,26 @@ def dominating(ratios: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatA
     slopes = np.diff(stop_loss, append=stop_loss[-1]) / np.diff(grid, append=grid[-1] + 1.0)
     weights = np.diff(slopes, prepend=-1.0)
     kept = weights > 0
-    values, weights = grid[kept], weights[kept] / weights[kept].sum()
-    return _opposed(values, weights)
+    values, weights = grid[kept], weights[kept]
+    if abs(weights.sum() - 1) + abs(weights @ values - 1) > GRID_ROUNDING:
+        raise ArithmeticError("the law on the grid has lost its mean")
+    return _opposed(values, weights / weights.sum())
 
 
 def _grid(ratios: FloatArray) -> FloatArray:
-    """Ratios from the smallest to the largest: all, or as many as serve."""
-    found = np.unique(np.round(ratios, 14))
-    if found.size > GRID:
-        middle = np.quantile(found, np.linspace(0, 1, GRID))
-        spaced = np.exp(np.linspace(math.log(max(found[0], 1e-300)), math.log(found[-1]), GRID))
-        found = np.unique(np.concatenate([found[:1], middle, spaced, found[-1:]]))
+    """Ratios from the smallest to the largest, well apart: all, or as many as serve."""
     least, most = float(ratios.min()), float(ratios.max())
-    inner = found[(found > least) & (found < most)]
-    return np.concatenate([[least], inner, [most]]) if most > least else np.array([least, most * (1 + 1e-9)])
+    if most <= least * (1 + APART):
+        return np.array([least, least * (1 + 2 * APART)])
+    found = np.unique(ratios)
+    if found.size > GRID:
+        spaced = np.geomspace(least, most, GRID)
+        found = np.unique(np.concatenate([np.quantile(found, np.linspace(0, 1, GRID)), spaced]))
+    steps = np.floor(np.log(found / least) / APART)
+    _, first = np.unique(steps, return_index=True)
+    inner = found[first]
+    inner = inner[(inner > least * (1 + APART)) & (inner < most * (1 - APART))]
+    return np.concatenate([[least], inner, [most]])
 
 
 def _opposed(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -175,9 +188,10 @@ def dominated_law(matrix: FloatArray, blanket: FloatArray) -> Law:
     mass = blanket[hidden] / share
     shown = matrix[~hidden].max(axis=1, initial=0.0)
     atoms = dominating(matrix[hidden] / mass[:, None], mass)
-    return Law(*atoms, share, shown, np.zeros_like(shown), ROUNDING, common=False)
+    return Law(*atoms, share, shown, np.zeros_like(shown), GRID_ROUNDING, common=False)
 
 
+@lru_cache(8)
 def matrix_of(channel: Channel) -> FloatArray | None:
     """Return Q as a matrix, outputs × values, where it is small enough."""
     from pldp.mechanisms.arrays import piecewise_arrays  # noqa: PLC0415 - what is known by its contrasts needs none
@@ -191,11 +205,12 @@ MOST_CELLS = 1 << 24
 """Cells of a matrix at most."""
 
 
-def laws_of(channel: Channel) -> list[Law]:
+@lru_cache(64)
+def laws_of(channel: Channel) -> tuple[Law, ...]:
     """Return laws, one of which is at least as telling as any two values of a channel: the largest bound counts."""
     contrasts = channel.contrasts()
     found = [law for parts in contrasts if (law := joined(parts)) is not None]
     if found and len(found) == len(contrasts):
-        return found
+        return tuple(found)
     matrix = matrix_of(channel)
-    return [dominated_law(matrix, matrix.min(axis=1))] if matrix is not None else [by_epsilon(channel.epsilon)]
+    return (by_epsilon(channel.epsilon) if matrix is None else dominated_law(matrix, matrix.min(axis=1)),)

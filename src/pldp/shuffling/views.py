@@ -17,6 +17,9 @@ FloatArray = npt.NDArray[np.float64]
 MOST_CLASSES = 20_000
 """Classes of outputs at most."""
 
+MOST_TRIED = 17
+"""Values that are compared with each other, evenly spread."""
+
 Crowded = Sequence[tuple[int, Channel]]
 """So many others with each of these channels, all of one form."""
 
@@ -31,10 +34,25 @@ def views_of(channel: Channel, others: Crowded) -> Iterator[View]:
     if matrix is None:
         return
     rows = [(people, matrix if each is channel else matrix_of(each)) for people, each in others]
-    last = channel.size - 1
-    for one, two in ((0, last), (last, 0)):
-        for third in {last // 2, two, last // 4, (3 * last) // 4}:
-            yield View(matrix[:, one], matrix[:, two], [(n, m[:, third]) for n, m in rows if m is not None])
+    for one, two, third in _far_apart(matrix):
+        yield View(matrix[:, one], matrix[:, two], [(n, m[:, third]) for n, m in rows if m is not None])
+
+
+def _far_apart(matrix: FloatArray) -> list[tuple[int, int, int]]:
+    """Return values that are easy to tell apart by Σ (Q(y|x) − Q(y|x'))²/Q(y|z), and z: the best two in either order."""
+    size = matrix.shape[1]
+    tried = np.unique(np.linspace(0, size - 1, min(size, MOST_TRIED)).astype(int))
+    columns = matrix[:, tried]
+    found = []
+    for third, column in zip(tried, columns.T, strict=True):
+        weight = 1 / np.maximum(column, 1e-300)
+        products = columns.T @ (columns * weight[:, None])
+        square = np.diag(products)
+        distance = square[:, None] + square[None, :] - 2 * products
+        one, two = divmod(int(np.argmax(distance)), len(tried))
+        found.append((-float(distance[one, two]), int(tried[one]), int(tried[two]), int(third)))
+    best = sorted(found)[:2]
+    return [way for _, one, two, third in best for way in ((one, two, third), (two, one, third))]
 
 
 def _from_contrasts(channel: Channel, others: Crowded, count: int) -> Iterator[View]:

@@ -134,7 +134,7 @@ class ItemUnaryEncoding(SupportChannel):
             return ()
         least = min(Fraction(BIT_TOTAL - a, BIT_TOTAL - b) for a, b in set(self._bits))
         return tuple(
-            (self._contrast((one, two, next((each for each in extremes if each not in {one, two}), two)), least),)
+            (self._contrast((one, two, next((each for each in range(self.size) if each not in {one, two}), two)), least),)
             for one in extremes
             for two in extremes
             if one != two
