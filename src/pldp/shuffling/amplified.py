@@ -11,20 +11,17 @@ import numpy.typing as npt
 
 from pldp.errors import ShuffleError
 from pldp.mechanisms import Channel
-from pldp.shuffling.accounting import Crowds, epsilon_above
+from pldp.shuffling.accounting import epsilon_above
 from pldp.shuffling.binary import Pair, epsilon_between
-from pldp.shuffling.crowd import Others, crowd_of
+from pldp.shuffling.crowd import Crowd, Others, crowd_of
 from pldp.shuffling.events import View, epsilon_below
-from pldp.shuffling.laws import Law, by_epsilon, dominated_law, laws_of, matrix_of, product
+from pldp.shuffling.laws import Law, by_epsilon, dominated_law, law_in_report, laws_of, matrix_of, product
 from pldp.shuffling.views import joined_view, labelled, views_of
 
 FloatArray = npt.NDArray[np.float64]
 
 CUT = 1e-4
 """Numbers of reports are cut off where they are rarer than this part of δ."""
-
-MOST_LAWS = 16
-"""Ways to put the laws of several questions together, at most."""
 
 SMALLEST_DELTA = 1e-12
 
@@ -105,7 +102,7 @@ def _hidden(
     law: Law, own: Group, others: Sequence[Group], chances: Sequence[float], delta: float, most: float, asked: float
 ) -> float:
     safe = (1 - law.slack) * asked
-    crowds: list[tuple[float, object]] = []
+    crowds: list[tuple[float, Crowd]] = []
     for place, part in enumerate(own.labels):
         people = [
             Others(group.people, chance * safe * group.labels[place])
@@ -115,22 +112,16 @@ def _hidden(
         if not people:
             return most
         crowds.append((part, crowd_of(people, delta * CUT)))
-    return epsilon_above(law, crowds, delta, most)  # type: ignore[arg-type]
+    return epsilon_above(law, crowds, delta, most)
 
 
 def _laws(channels: Sequence[Channel]) -> list[Law]:
     """Laws of all questions together; where there are too many atoms, the law that knows ε only."""
-    each = [laws_of(channel) for channel in channels]
-    if math.prod(map(len, each)) <= MOST_LAWS:
-        ways: list[list[Law]] = [[]]
-        for laws in each:
-            ways = [[*way, law] for way in ways for law in laws]
-        found = [law for way in ways if not any(law.shown_one.size for law in way) if (law := product(way)) is not None]
-        if len(found) == len(ways):
-            return found
     if len(channels) == 1:
-        return list(each[0])
-    return [by_epsilon(sum(channel.epsilon for channel in channels))]
+        return list(laws_of(channels[0]))
+    parts = [law_in_report(channel) for channel in channels]
+    joined = None if any(law.shown_one.size for law in parts) else product(parts)
+    return [by_epsilon(sum(channel.epsilon for channel in channels)) if joined is None else joined]
 
 
 def _common(own: Group, others: Sequence[Group]) -> list[tuple[Law, list[float]]]:

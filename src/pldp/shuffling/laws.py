@@ -88,7 +88,7 @@ def _law(
     ratios = one[hidden] / mass, two[hidden] / mass
     if loose:
         slack += GRID_ROUNDING
-        mass, *ratios = dominating(np.stack(ratios, axis=1), mass)  # type: ignore[assignment]
+        mass, *ratios = dominating([(each, mass) for each in ratios])  # type: ignore[assignment]
     return Law(mass, *ratios, share, one[shown], two[shown], slack, common)
 
 
@@ -115,18 +115,22 @@ def _small(law: Law) -> Law | None:
     return law if law.mass.size <= MOST_ATOMS else None
 
 
-def dominating(ratios: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return one law of (R, R') that is at least as spread as those of any two columns, outputs × values.
+Marginal = tuple[FloatArray, FloatArray]
+"""Ratios R under the blanket, and their masses."""
+
+
+def dominating(marginals: Sequence[Marginal]) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return one law of (R, R') that is at least as spread as that of any two values with these marginals.
 
     Let π(t) be the largest E(R_x − t)₊ of a value x, taken on a grid and joined by straight lines: it is that of a law
     above all R_x in convex order. Of all ways in which R and R' can go together, R large where R' is small is the
     largest in convex order for R − e^ε R'.
     """
-    grid = _grid(ratios)
+    grid = _grid(np.concatenate([values for values, _ in marginals]))
     stop_loss = np.zeros(grid.size)
-    for column in ratios.T:
-        order = np.argsort(column)
-        value, weight = column[order], mass[order]
+    for values, mass in marginals:
+        order = np.argsort(values)
+        value, weight = values[order], mass[order]
         above = np.concatenate([np.cumsum((value * weight)[::-1])[::-1], [0.0]])
         number = np.concatenate([np.cumsum(weight[::-1])[::-1], [0.0]])
         place = np.searchsorted(value, grid, side="right")
@@ -187,7 +191,7 @@ def dominated_law(matrix: FloatArray, blanket: FloatArray) -> Law:
     share = float(blanket.sum())
     mass = blanket[hidden] / share
     shown = matrix[~hidden].max(axis=1, initial=0.0)
-    atoms = dominating(matrix[hidden] / mass[:, None], mass)
+    atoms = dominating([(column, mass) for column in (matrix[hidden] / mass[:, None]).T])
     return Law(*atoms, share, shown, np.zeros_like(shown), GRID_ROUNDING, common=False)
 
 
@@ -214,3 +218,17 @@ def laws_of(channel: Channel) -> tuple[Law, ...]:
         return tuple(found)
     matrix = matrix_of(channel)
     return (by_epsilon(channel.epsilon) if matrix is None else dominated_law(matrix, matrix.min(axis=1)),)
+
+
+def law_in_report(channel: Channel) -> Law:
+    """Return a law for a part of a report whose other parts may be what two answers differ in.
+
+    Two values that are one and the same here must be bounded too. Those of a law whose values are alike are; where
+    values differ, the law above all their marginals serves.
+    """
+    first, *more = laws_of(channel)
+    if not more:
+        return first
+    marginals = [(ratios, law.mass) for law in (first, *more) for ratios in (law.one, law.two)]
+    blanket, slack = min(law.blanket for law in (first, *more)), max(law.slack for law in (first, *more))
+    return Law(*dominating(marginals), blanket, first.shown_one, first.shown_two, slack + GRID_ROUNDING, common=False)

@@ -1,7 +1,7 @@
 """What a survey's reports are worth once they are mixed: every question and level, and the whole report."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -71,6 +71,11 @@ class Shuffled(Brief):
             f"The others must answer as the survey asks; {crowd}. Forged reports hide nobody.",
             f"ε holds for one round, aside from a probability of δ = {self.delta:g}.",
         ]
+        if len({row.question for row in self.rows}) > 1:
+            found.append(
+                "Lines of single questions hold towards whoever sees the answers to each question apart, as in a tally; "
+                "towards whoever sees whole reports side by side, only the lines of whole reports hold."
+            )
         if self.delta * self.people >= 1:
             found.append("δ is not below one in the number of people: that is too much for a promise to each of them.")
         return tuple(found)
@@ -96,6 +101,7 @@ def shuffle(
     delta: float = DELTA,
     level_mix: Mapping[str, float] | None = None,
     step: int = STEP,
+    progress: Callable[[float, float], object] | None = None,
 ) -> Shuffled:
     """Return the ε of every report of a survey towards whoever sees only the tally or a shuffled batch.
 
@@ -109,6 +115,8 @@ def shuffle(
         How often each level is chosen; equally, if not given.
     step
         Reports of a level by which the collector's results change.
+    progress
+        Called with (done, total) while it runs.
 
     Examples
     --------
@@ -124,9 +132,14 @@ def shuffle(
     if type(step) is not int or step < 1:
         raise ShuffleError(f"step must be a whole number of at least 1, not {step}")
     asking = _Asking(survey, people, delta, step, _mix(survey, level_mix))
-    rows = [asking.row([question], level.name) for question in survey.questions for level in question.levels]
+    jobs = [([question], level.name, False) for question in survey.questions for level in question.levels]
     if len(survey.questions) > 1:
-        rows += [asking.row(asking.dearest(level.name), level.name, whole=True) for level in survey.levels]
+        jobs += [(asking.dearest(level.name), level.name, True) for level in survey.levels]
+    rows = []
+    for done, (questions, level, whole) in enumerate(jobs):
+        if progress is not None:
+            progress(done, len(jobs))
+        rows.append(asking.row(questions, level, whole=whole))
     hidden, by = survey.level_channel is not None, survey.shuffle.by if survey.shuffle else ""
     return Shuffled(survey.title, people, delta, step, hidden, survey.ask, by, tuple(rows))
 
