@@ -1,21 +1,13 @@
 """`pldp shuffle`: what a report is worth to whoever sees only the tally or a shuffled batch."""
 
 import argparse
-import math
-from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context
-from typing import Final
-
-from rich.console import Console
-from rich.table import Table
 
 from pldp.cli.arguments import check_plot, read_level_mix
-from pldp.cli.output import add_json_option, emit, make_table, progress_bar
+from pldp.cli.output import add_json_option, emit, progress_bar
+from pldp.cli.worth import show_shuffled
 from pldp.errors import UsageError
-from pldp.shuffling import DELTA, STEP, Shuffled, ShuffledRow, shuffle
+from pldp.shuffling import DELTA, STEP, shuffle
 from pldp.survey import load
-
-WHOLE: Final = "whole report"
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +16,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add("survey", help="survey file")
     words = "how many reports are shuffled together (default: what the survey's shuffle declares)"
     add("--people", type=int, metavar="N", help=words)
-    add("--delta", type=float, default=DELTA, metavar="D", help=f"probability aside for which ε holds (default {DELTA})")
+    add(
+        "--delta", type=float, default=DELTA, metavar="D", help=f"probability aside for which ε holds (default {DELTA})"
+    )
     add("--level-mix", metavar="MIX", help="how often each level is chosen: strict=0.5,open=0.5; default equal")
     words = f"reports of a level by which the collector's results change: its result_step (default {STEP})"
     add("--step", type=int, default=STEP, metavar="N", help=words)
@@ -49,36 +43,3 @@ def _run(args: argparse.Namespace) -> None:
 
             plot_shuffled(survey, found, level_mix=mix).savefig(args.plot, dpi=150)
     emit(args, found.to_mapping(), lambda console: show_shuffled(console, found))
-
-
-def show_shuffled(console: Console, found: Shuffled) -> None:
-    """Print what must hold, then the numbers."""
-    console.print("What must hold", style="bold")
-    for words in found.conditions:
-        console.print(f"- {words}")
-    console.print(shuffled_table(found))
-    for row in found.rows:
-        if row.refusal is not None:
-            console.print(f"{row.question or WHOLE}, {row.level}: no answer: {row.refusal}.")
-
-
-def shuffled_table(found: Shuffled) -> Table:
-    """Return the numbers as a table."""
-    heads = ("question", "level", "ε alone", "among", "ε shuffled, at most", "at least", f"watched in steps of {found.step}")
-    title = f"{found.title}: {found.people:,} reports, δ = {found.delta:g}"
-    return make_table(heads, map(_cells, found.rows), range(2, 7), title=title)
-
-
-def _cells(row: ShuffledRow) -> Sequence[str]:
-    alone = "infinite" if row.local == math.inf else f"{row.local:.4g}"
-    bounds = (rounded(row.high, ROUND_CEILING), rounded(row.low, ROUND_FLOOR), rounded(row.watched, ROUND_CEILING))
-    return (row.question or WHOLE, row.level, alone, f"{row.among:,}", *bounds)
-
-
-def rounded(number: float | None, direction: str) -> str:
-    """Write a bound with four digits, rounded so that it stays one; a dash where there is none.
-
-    >>> rounded(0.123421, ROUND_CEILING), rounded(0.123421, ROUND_FLOOR), rounded(None, ROUND_FLOOR)
-    ('0.1235', '0.1234', '–')
-    """
-    return f"{Context(4, direction).create_decimal(number).normalize():f}" if number else "–"

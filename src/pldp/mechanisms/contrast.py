@@ -28,7 +28,9 @@ class Contrast(NamedTuple):
     common: bool = True  #: Whether channels of one form have the same blanket but for its size.
     slack: Fraction = Fraction(0)  #: How far true probabilities are from these at most: a factor 1 ± slack.
     aligned: bool = False  #: Whether channels of one form have the same classes in the same order.
-    loose: bool = False  #: Whether only the two columns by themselves bound all pairs of values, not how they go together.
+    loose: bool = (
+        False  #: Whether only the two columns by themselves bound all pairs of values, not how they go together.
+    )
 
 
 def two_level(
@@ -110,7 +112,7 @@ def grouped(same: tuple[int, int, int], groups: int, named: int) -> dict[Pattern
 
 
 class Hiding(NamedTuple):
-    """Values that hide among each other: `chosen` of them make an output, as likely as `weight` of each is by chance."""
+    """Values that hide among each other: `chosen` of them make an output; `weight` is what each has by chance."""
 
     chosen: int
     weight: int

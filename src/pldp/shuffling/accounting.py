@@ -1,18 +1,17 @@
 """The ε of one report in a shuffled batch at a given δ, from above.
 
-If m of the others' reports come from the blanket ω, their m reports and the person's one are, in random order, as likely
-as Σ_j R(y_j)/(m+1) says beside m+1 reports from ω. So with L = R − e^ε R' and iid L_j under ω
+If m of the others' reports come from the blanket ω, their m reports and the person's one are, in random order,
+Σ_j R(y_j)/(m+1) times as likely as m+1 reports from ω. So with L = R − e^ε R' and iid L_j under ω
 
     δ(ε) = E_m [ E (L_1 + … + L_{m+1})₊ / (m+1) ],
 
 and the truth is not above it, as whoever does not know which reports come from the blanket knows less. The sum is
 computed on a lattice: every atom of L is split between its two neighbours so that its mean stays, which makes the mean
 of a convex function larger, never smaller. What lies outside the window of the Fourier transform is bounded by
-Chernoff's inequality, and what rounding of floating-point numbers can change is added: a bound is never below the truth.
+Chernoff's inequality, and what rounding of floating-point numbers can change is added.
 
 References: Balle, Bell, Gascón, Nissim, "The Privacy Blanket of the Shuffle Model" (2019); Su, Cheng, Wang,
-"Decomposition-Based Optimal Bounds for Privacy Amplification via Shuffling" (2025); Feldman, McMillan, Talwar, "Stronger
-Privacy Amplification by Shuffling for Rényi and Approximate Differential Privacy" (2023).
+"Decomposition-Based Optimal Bounds for Privacy Amplification via Shuffling" (2025).
 """
 
 import math

@@ -92,9 +92,9 @@ def _above(own: Group, others: Sequence[Group], delta: float, most: float, asked
     choices = [max(_hidden(law, own, alike, [law.blanket] * len(alike), delta, most, asked) for law in laws)]
     if len(alike) < len(others):
         common = _common(own, others)
-        choices += [
-            max(_hidden(law, own, others, chances, delta, most, asked) for law, chances in common)
-        ] if common else []
+        choices += (
+            [max(_hidden(law, own, others, chances, delta, most, asked) for law, chances in common)] if common else []
+        )
     return min(choices)
 
 
@@ -167,4 +167,3 @@ def _views(own: Group, counted: Sequence[tuple[int, Group]]) -> list[View]:
         return []
     joined = [joined_view([views[turn % len(views)] for views in each]) for turn in range(max(map(len, each)))]
     return [view for view in joined if view is not None]
-

@@ -1,7 +1,7 @@
 """The ε of one report in a shuffled batch at a given δ, from below: an event that whoever sees the batch can look for.
 
-All others hold a third value z. Every output y gets a whole number s(y), near the likelihood's (Q(y|x) − e^ε Q(y|x'))/Q(y|z), and
-the event is that the numbers of all reports add up to at least T. Its probability is that of a sum of independent
+All others hold a third value z. Every output y gets a whole number, in proportion to (Q(y|x) − e^ε Q(y|x'))/Q(y|z),
+and the event is that the numbers of all reports add up to at least T. Its probability is that of a sum of independent
 numbers, so for any numbers and any T
 
     ε ≥ ln (Pr(event | x) − δ) / Pr(event | x').

@@ -74,7 +74,9 @@ def _merge(mass: FloatArray, one: FloatArray, two: FloatArray) -> tuple[FloatArr
 
 def law_of(contrast: Contrast) -> Law:
     """Return the law of one contrast."""
-    one, two, blanket = (np.array([float(each) for each in row]) for row in (contrast.one, contrast.two, contrast.blanket))
+    one, two, blanket = (
+        np.array([float(each) for each in row]) for row in (contrast.one, contrast.two, contrast.blanket)
+    )
     return _law(one, two, blanket, float(contrast.slack) + ROUNDING, common=contrast.common, loose=contrast.loose)
 
 
@@ -182,7 +184,9 @@ def by_epsilon(epsilon: float) -> Law:
     most = 2 / (1 + math.exp(-epsilon))
     ratios = np.array([most, 2 - most])
     empty = np.zeros(0)
-    return Law(np.array([0.5, 0.5]), ratios, ratios[::-1].copy(), math.exp(-epsilon), empty, empty, ROUNDING, common=False)
+    return Law(
+        np.array([0.5, 0.5]), ratios, ratios[::-1].copy(), math.exp(-epsilon), empty, empty, ROUNDING, common=False
+    )
 
 
 def dominated_law(matrix: FloatArray, blanket: FloatArray) -> Law:

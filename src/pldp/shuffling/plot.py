@@ -33,7 +33,8 @@ def plot_shuffled(survey: Survey, found: Shuffled, *, level_mix: Mapping[str, fl
     for colour, place in zip(_COLOURS, shown, strict=False):
         row = found.rows[place]
         highs, lows = (
-            np.array([getattr(table[place], side) or np.nan for table in tables], np.float64) for side in ("high", "low")
+            np.array([getattr(table[place], side) or np.nan for table in tables], np.float64)
+            for side in ("high", "low")
         )
         axes.plot(people, highs, color=colour, label=f"{row.question[:24]}, {row.level[:16]}")
         axes.fill_between(people, lows, highs, color=colour, alpha=0.25, linewidth=0)
@@ -46,6 +47,8 @@ def plot_shuffled(survey: Survey, found: Shuffled, *, level_mix: Mapping[str, fl
     axes.grid(color="#e4e7ec")
     axes.spines[["top", "right"]].set_visible(False)
     cut = f", the {MOST_LINES} largest of {len(answered)}" if len(answered) > MOST_LINES else ""
-    figure.suptitle(f"{found.title}: ε among shuffled reports (δ = {found.delta:g}){cut}", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(
+        f"{found.title}: ε among shuffled reports (δ = {found.delta:g}){cut}", x=0.01, ha="left", fontsize=11
+    )
     axes.legend(frameon=False, fontsize=9, title="shaded: down to the lower bound; dotted: ε alone", title_fontsize=8)
     return figure

@@ -9,6 +9,7 @@ from pldp.errors import ShuffleError
 from pldp.mechanisms import Channel
 from pldp.records import Brief
 from pldp.shuffling.amplified import SMALLEST_DELTA, Bounds, Group, amplified
+from pldp.shuffling.whole import channel_at, whole_report
 from pldp.survey import Question, Survey
 
 STEP: Final = 50
@@ -36,6 +37,15 @@ class ShuffledRow(Brief):
     low: float | None = None
     watched: float | None = None
     refusal: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What it is, in words; the bound rounded up."""
+        what = f"A report on {self.question!r}" if self.question else "A whole report"
+        if self.high is None:
+            return f"{what} at level {self.level}: no bound, as {self.refusal}."
+        high = math.ceil(self.high * 10_000) / 10_000
+        return f"{what} at level {self.level}, among {self.among:,}: ε at most {high:g}, instead of {self.local:g}."
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +83,7 @@ class Shuffled(Brief):
         ]
         if len({row.question for row in self.rows}) > 1:
             found.append(
-                "Lines of single questions hold towards whoever sees the answers to each question apart, as in a tally; "
+                "Lines of single questions hold towards whoever sees the answers to each question apart, as tallies; "
                 "towards whoever sees whole reports side by side, only the lines of whole reports hold."
             )
         if self.delta * self.people >= 1:
@@ -92,6 +102,14 @@ class Shuffled(Brief):
             "shuffled_by": self.by,
             "rows": [asdict(row) for row in self.rows],
         }
+
+
+def shuffle_sentences(survey: Survey) -> tuple[str, ...]:
+    """Say what shuffling adds where the survey declares who shuffles; nothing else. What must hold comes first."""
+    if survey.shuffle is None:
+        return ()
+    found = shuffle(survey, survey.shuffle.people)
+    return (*found.conditions, *(row.sentence for row in found.rows))
 
 
 def shuffle(
@@ -134,7 +152,7 @@ def shuffle(
     asking = _Asking(survey, people, delta, step, _mix(survey, level_mix))
     jobs = [([question], level.name, False) for question in survey.questions for level in question.levels]
     if len(survey.questions) > 1:
-        jobs += [(asking.dearest(level.name), level.name, True) for level in survey.levels]
+        jobs += [(whole_report(survey, level.name), level.name, True) for level in survey.levels]
     rows = []
     for done, (questions, level, whole) in enumerate(jobs):
         if progress is not None:
@@ -165,15 +183,9 @@ class _Asking:
     step: int
     mix: Mapping[str, float]
 
-    def dearest(self, level: str) -> list[Question]:
-        """Return the questions of a whole report: all that have the level, or those of largest ε that one is asked."""
-        asked = [each for each in self.survey.questions if level in {own.name for own in each.levels}]
-        asked.sort(key=lambda each: -_channel(each, level).epsilon)
-        return asked[: self.survey.ask or len(asked)]
-
     def row(self, questions: Sequence[Question], level: str, *, whole: bool = False) -> ShuffledRow:
         """Return both bounds for these questions together."""
-        channels = tuple(_channel(each, level) for each in questions)
+        channels = tuple(channel_at(each, level) for each in questions)
         local = sum(channel.epsilon for channel in channels)
         name = "" if whole else questions[0].name
         asked = self._asked(len(questions), whole=whole)
@@ -212,7 +224,7 @@ class _Asking:
         groups = [
             Group(
                 max(0, self._counted(name, people) - (name == level)),
-                tuple(_channel(each, name) for each in questions),
+                tuple(channel_at(each, name) for each in questions),
                 tuple(float(label.probability(shown, place)) for shown in range(label.size)),
             )
             for place, name in enumerate(levels)
@@ -230,8 +242,3 @@ def _any_answer(question: Question) -> bool:
     """Tell whether every value of a question's channels can be answered."""
     limit = getattr(question, "at_most", None)
     return limit is None or all(getattr(channel, "largest_set", limit) <= limit for channel in question.channels)
-
-
-def _channel(question: Question, level: str) -> Channel:
-    names = [own.name for own in question.levels]
-    return question.channels[names.index(level)]

@@ -39,7 +39,7 @@ def views_of(channel: Channel, others: Crowded) -> Iterator[View]:
 
 
 def _far_apart(matrix: FloatArray) -> list[tuple[int, int, int]]:
-    """Return values that are easy to tell apart by Σ (Q(y|x) − Q(y|x'))²/Q(y|z), and z: the best two in either order."""
+    """Return x, x' and z with the largest Σ (Q(y|x) − Q(y|x'))²/Q(y|z): the best two, in either order."""
     size = matrix.shape[1]
     tried = np.unique(np.linspace(0, size - 1, min(size, MOST_TRIED)).astype(int))
     columns = matrix[:, tried]
@@ -107,7 +107,5 @@ def joined_view(views: Sequence[View]) -> View | None:
 
 def labelled(view: View, own: FloatArray, labels: Sequence[FloatArray]) -> View:
     """Add a label to every output: with these probabilities that of the person, and of each group of others."""
-    others = [
-        (people, np.outer(label, law).ravel()) for (people, law), label in zip(view.others, labels, strict=True)
-    ]
+    others = [(people, np.outer(label, law).ravel()) for (people, law), label in zip(view.others, labels, strict=True)]
     return View(np.outer(own, view.one).ravel(), np.outer(own, view.two).ravel(), others)

@@ -32,12 +32,27 @@ const costOf = ({ repeat, hiding }, answers, cap) => {
 	return `Answering everything costs at most ${words[repeat]}`;
 };
 
+/** Of two answers that are equally likely, whoever sees reports of this ε together guesses the right one so often at most. */
+const guessed = (micro) => {
+	const percent = 100 / (1 + Math.exp(-micro / 1e6));
+	return percent > 99 ? Number(percent.toPrecision(4)) : percent.toFixed(0);
+};
+
+/** What a guess is worth: one answer, and everything together. */
+const guessOf = (answers) => {
+	const charges = answers.map(({ level }) => level.charge);
+	const all = charges.length > 1 ? `; between two whole reports, ${guessed(charges.reduce((a, b) => a + b))} times` : "";
+	return `Whoever sees your report and guesses which of two equally likely answers you gave is right at most ${guessed(Math.max(...charges))} ` +
+		`times of 100 (50 without it)${all}.`;
+};
+
 const wordsOf = (survey, answers, most, cap) => {
 	const promised = new Set(["an answer", ...answers.map(({ question }) => KINDS[question.kind].protects(question))]);
 	const bare = answers.some(({ level }) => level.unprotected);
 	return [
 		`ε = ${epsilonText(most)} for ${[...promised].join(" or ")}.`,
 		bare && "Some answers are not protected: a report can prove them. The questions say which.",
+		!bare && guessOf(answers),
 		costOf(survey, answers, cap),
 	].filter(Boolean).join(" ");
 };

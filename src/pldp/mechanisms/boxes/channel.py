@@ -159,6 +159,10 @@ class SampledBoxes(SetChannel):
         chance = self.answer_channel.probability(answer, self._answer(rank, value))
         return rank_probability(rank, self.picks) * chance
 
+    def best_guess(self, prior: Sequence[float] | None = None) -> float | None:
+        """The answer that is reported, and anything for the boxes that were not picked."""
+        return None if prior is not None else float(self.answer_channel.truth_support) * 2.0 ** (self.boxes - self.size)
+
     def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
         """No box against all of them: every pick tells them apart. Others tick half of the boxes."""
         answers = 1 << self.boxes

@@ -186,13 +186,21 @@ class PrivSet(SetChannel):
         meets = bool(as_int(output) & self.filled(value))
         return Fraction(self.meets_weight if meets else TOTAL - self.meets_weight, TOTAL * self.classes[meets])
 
+    def best_guess(self, prior: Sequence[float] | None = None) -> float | None:
+        """Any set that the subset meets, of all sets of at most so many items."""
+        if prior is not None:
+            return None
+        sets = sum(math.comb(self.size, members) for members in range(self.at_most + 1))
+        return float(Fraction(self.meets_weight * sum(self.classes), TOTAL * self.classes[1] * sets))
+
     def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
-        """The first items against no item, whose places are dummies; others tick further items, as many as there are."""
+        """The first items against no item, whose places are dummies; others tick further items."""
         missing, meeting = self.classes
         every, further = missing + meeting, min(self.at_most, self.size - self.at_most)
-        sets = [self.filled(value << start) for value, start in (
-            ((1 << self.at_most) - 1, 0), (0, 0), ((1 << further) - 1, self.at_most)
-        )]
+        sets = [
+            self.filled(value << start)
+            for value, start in (((1 << self.at_most) - 1, 0), (0, 0), ((1 << further) - 1, self.at_most))
+        ]
 
         def avoiding(marked: Pattern) -> int:
             taken = 0

@@ -82,7 +82,7 @@ class HashedPairs(BlockChannel):
         return function * ((order - 1) * (order - 2) // 2) + _number_of_pair(low, high)
 
     def measure(self) -> dict[Pattern, Fraction]:
-        """Groups of the values 0, 1 and q (of one coordinate: 0, 1 and 2), by which of them a function puts together."""
+        """Groups of the values 0, 1 and q (of one coordinate: 0, 1, 2), by which of them a function puts together."""
         every, two, three = (points(self.order, max(0, self.length - less)) for less in range(3))
         cases = {(0, 0, 0): three, (0, 0, 1): two - three, (0, 1, 0): two - three, (0, 1, 1): two - three}
         cases[0, 1, 2] = every - sum(cases.values())

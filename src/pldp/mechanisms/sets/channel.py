@@ -12,6 +12,7 @@ from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, largest_odds, too_small
 from pldp.mechanisms.contrast import Contrast
+from pldp.mechanisms.guessing import guess_bits
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.set_channel import SetChannel
 
@@ -196,6 +197,12 @@ class ItemSet(SetChannel):
         weights = [raised ^ differ & value for raised, differ in self._digits]
         below = draw_bits(random(BITS * length), length, weights)
         return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float:
+        """Item by item."""
+        chances = [self.item_chances(item) for item in range(self.size)]
+        one, zero = ([float(pair[side]) for pair in chances] for side in (0, 1))
+        return guess_bits(one, zero, [0.5] * self.size if prior is None else prior)
 
     def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
         """All items against none, item by item, in both orders where that matters; others have every second one."""

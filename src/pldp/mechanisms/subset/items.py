@@ -19,7 +19,6 @@ from pldp.mechanisms.response.values import ItemResponse
 from pldp.mechanisms.subset.channel import LARGEST_SIZE, NOISE_BYTES, slack
 from pldp.mechanisms.subset.sizes import best_designs
 
-
 MOST_TIERS: Final = 6
 """Tiers that are compared two by two."""
 
@@ -232,10 +231,19 @@ class ItemSubset(CategoricalChannel):
         firsts = [(tier, rank) for tier, rank in places if rank < 2]
         allowed = max(slack(own.size, own.chosen - 1) for own in tiers) - 1
         return tuple(
-            (hidden_among(tiers, (one, two, next((each for each in places if each not in {one, two}), two)),
-                          self.named.kept_weight, TOTAL, slack=allowed),)
-            for one in firsts if not one[1]
-            for two in firsts if two != one and two[1] == (two[0] == one[0])
+            (
+                hidden_among(
+                    tiers,
+                    (one, two, next((each for each in places if each not in {one, two}), two)),
+                    self.named.kept_weight,
+                    TOTAL,
+                    slack=allowed,
+                ),
+            )
+            for one in firsts
+            if not one[1]
+            for two in firsts
+            if two != one and two[1] == (two[0] == one[0])
         )
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:

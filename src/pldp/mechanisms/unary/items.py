@@ -14,10 +14,10 @@ from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsi
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, SupportChannel, micro_epsilon_between
 from pldp.mechanisms.contrast import Contrast
+from pldp.mechanisms.guessing import largest_mean
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.unary.channel import bit_odds
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
-
 
 MOST_EXTREMES: Final = 8
 """Values that are compared two by two."""
@@ -134,7 +134,11 @@ class ItemUnaryEncoding(SupportChannel):
             return ()
         least = min(Fraction(BIT_TOTAL - a, BIT_TOTAL - b) for a, b in set(self._bits))
         return tuple(
-            (self._contrast((one, two, next((each for each in range(self.size) if each not in {one, two}), two)), least),)
+            (
+                self._contrast(
+                    (one, two, next((each for each in range(self.size) if each not in {one, two}), two)), least
+                ),
+            )
             for one in extremes
             for two in extremes
             if one != two
@@ -145,15 +149,26 @@ class ItemUnaryEncoding(SupportChannel):
         named = tuple(dict.fromkeys(values))
         columns: list[list[Fraction]] = [[], [], [], []]
         for ones in product((0, 1), repeat=len(named)):
-            chance = [self.other_supports[value] if one else 1 - self.other_supports[value]
-                      for value, one in zip(named, ones, strict=True)]
+            chance = [
+                self.other_supports[value] if one else 1 - self.other_supports[value]
+                for value, one in zip(named, ones, strict=True)
+            ]
             base = math.prod(chance, start=Fraction(1))
-            odds = {value: (self.truth_supports[value] if one else 1 - self.truth_supports[value]) / own
-                    for value, one, own in zip(named, ones, chance, strict=True)}
+            odds = {
+                value: (self.truth_supports[value] if one else 1 - self.truth_supports[value]) / own
+                for value, one, own in zip(named, ones, chance, strict=True)
+            }
             for column, factor in zip(columns, [*(odds[value] for value in values), least], strict=True):
                 column.append(base * factor)
         one, two, third, blanket = map(tuple, columns)
         return Contrast(one, two, third, blanket, common=False)
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float:
+        """The value whose bit speaks for it most, in view of its share."""
+        shares = [1 / self.size] * self.size if prior is None else list(prior)
+        pairs = list(zip(map(float, self.truth_supports), map(float, self.other_supports), shares, strict=True))
+        high, low = [a / b * each for a, b, each in pairs], [(1 - a) / (1 - b) * each for a, b, each in pairs]
+        return largest_mean([b for _, b, _ in pairs], high, low)
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """Every bit tells as much as it can: those of the two values, and those of all others."""
