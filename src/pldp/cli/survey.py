@@ -47,7 +47,7 @@ def _check(args: argparse.Namespace) -> None:
     survey = load(args.survey, trusted_key=args.trusted_key)
     rows = _channels(survey)
     mixed = None if survey.shuffle is None else _shuffled(survey)
-    content = {
+    content: dict[str, Any] = {
         "hash": survey.hash,
         "survey": survey.document,
         "channels": rows,

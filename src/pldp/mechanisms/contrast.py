@@ -14,7 +14,8 @@ from typing import NamedTuple
 Pattern = tuple[bool, bool, bool]
 """Whether an output contains the one value, the other one, and a third."""
 
-PATTERNS: tuple[Pattern, ...] = tuple(product((False, True), repeat=3))
+_BOTH = (False, True)
+PATTERNS: tuple[Pattern, ...] = tuple(product(_BOTH, _BOTH, _BOTH))
 """All of them."""
 
 

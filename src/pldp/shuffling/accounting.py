@@ -102,7 +102,7 @@ def _lattice(
         parts = min(finest, max(parts + 1, int(parts * 1.2)))
     points = np.concatenate([below, below + 1]).astype(np.int64)
     unique, place = np.unique(points, return_inverse=True)
-    masses = np.bincount(place.ravel(), np.concatenate([mass * (1 - rest), mass * rest]))
+    masses = np.bincount(place.ravel(), np.concatenate([mass * (1 - rest), mass * rest])).astype(np.float64)
     kept = masses > 0
     return spacing, unique[kept], masses[kept]
 

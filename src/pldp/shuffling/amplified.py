@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +27,7 @@ CUT = 1e-4
 SMALLEST_DELTA = 1e-12
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(NamedTuple):
     """ε of one report towards whoever sees the batch, from both sides; `low` is 0 where no event is known."""
 
     high: float

@@ -60,7 +60,7 @@ class TwoOutputs:
     @cached_property
     def turns(self) -> FloatArray:
         """Angles of the transform."""
-        return np.arange(self.length // 2 + 1) * (2 * np.pi / self.length)
+        return np.asarray(np.arange(self.length // 2 + 1) * (2 * np.pi / self.length), np.float64)
 
     @cached_property
     def single(self) -> tuple[Logarithm, Logarithm]:

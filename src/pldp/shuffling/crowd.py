@@ -115,7 +115,8 @@ class Counted:
     def exponent(self, less_one: FloatArray) -> FloatArray:
         """Return ln E e^{tS} of whichever number makes it largest."""
         single = np.log1p(less_one)
-        return np.maximum((self.start + 1) * single, self.largest * single)
+        found: FloatArray = np.maximum((self.start + 1) * single, self.largest * single)
+        return found
 
     def transform(self, less_one: ComplexArray) -> ComplexArray:
         """Return E e^{iθS}/(m+1), by Horner's rule."""

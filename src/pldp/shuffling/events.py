@@ -25,6 +25,7 @@ ADDED = 2e-3
 """Rounding of the numbers may add this part to their variance: the event is then a little worse than the best."""
 
 
+TINY, UNHEARD = 1e-300, 100.0
 MOST_THRESHOLDS = 4000
 LEAST_MISSED = 1e-9
 """Thresholds that are tried, from the one that is missed so seldom on."""
@@ -42,18 +43,20 @@ class View:
 def epsilon_below(view: View, delta: float, guess: float) -> float:
     """Return an ε that is not above the true one at this δ, from the event that is best if ε is near `guess`."""
     total = sum(people for people, _ in view.others)
-    crowd = sum(people * law for people, law in view.others) / max(total, 1)
-    seen = crowd > 0
-    if not total or not seen.all():
+    if not total:
         return _alone(view, delta)
-    gain = (view.one - math.exp(guess) * view.two) / crowd
+    crowd = np.sum([people * law for people, law in view.others], axis=0) / total
+    gain = view.one - math.exp(guess) * view.two
+    # What nobody else says speaks for itself: any large number will do.
+    gain = gain / np.where(crowd > 0, crowd, np.maximum(np.maximum(view.one, view.two), TINY) / UNHEARD)
     scores = _scores(gain, crowd, total)
     low, length, exponents = _range(scores, view)
-    size, turn = np.zeros(length // 2 + 1), -np.arange(length // 2 + 1) * (2 * np.pi / length) * low
+    size: FloatArray = np.zeros(length // 2 + 1)
+    turn: FloatArray = np.asarray(-np.arange(length // 2 + 1) * (2 * np.pi / length) * low, np.float64)
     inexact: FloatArray = np.zeros(size.size)
     for people, law in view.others:
         points, place = np.unique(scores, return_inverse=True)
-        less_one, exactness = transform(points, np.bincount(place.ravel(), law), length)
+        less_one, exactness = transform(points, np.bincount(place.ravel(), law).astype(np.float64), length)
         single = Logarithm.of(less_one)
         size += people * single.size
         turn += people * single.angle
@@ -66,7 +69,7 @@ def epsilon_below(view: View, delta: float, guess: float) -> float:
 
 
 def _alone(view: View, delta: float) -> float:
-    """Nobody hides some outputs: the event of single outputs."""
+    """There is nobody else: the event of single outputs."""
     order = np.argsort(-(view.one + 1e-300) / (view.two + 1e-300))
     one, two = np.cumsum(view.one[order]), np.cumsum(view.two[order])
     return _ratio(one, two, delta, ROUNDING * 16)

@@ -121,8 +121,8 @@ def guesses(survey: Survey, priors: Mapping[str, Sequence[float]] | None = None)
     if len(survey.questions) > 1:
         for level in survey.levels:
             own = [found[each.name, level.name] for each in whole_report(survey, level.name)]
-            given = [row.given for row in own if row.given is not None]
-            together = guess_all(given) if given and len(given) == len(own) else None
+            assumed = [row.given for row in own if row.given is not None]
+            together = guess_all(assumed) if assumed and len(assumed) == len(own) else None
             rows.append(GuessRow("", level.name, guess_all([row.equal for row in own]), together))
     return tuple(rows)
 

@@ -11,17 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from pldp.errors import ShuffleError
 from pldp.mechanisms import Channel, Contrast
 
 FloatArray = npt.NDArray[np.float64]
 
 MOST_ATOMS = 100_000
 """Atoms of a law of several parts at most; beyond, the bound that knows ε only serves."""
+
+MOST_PRODUCTS = 16 * MOST_ATOMS
+"""Atoms before those that are alike are added up."""
 
 GRID = 400
 """Ratios at which laws of many values are compared."""
@@ -69,7 +73,7 @@ def _merge(mass: FloatArray, one: FloatArray, two: FloatArray) -> tuple[FloatArr
     """Add up atoms that differ by rounding only."""
     keys = np.round(np.log(np.stack([one, two])), 9)
     _, first, place = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-    return np.bincount(place.ravel(), mass), one[first], two[first]
+    return np.bincount(place.ravel(), mass).astype(np.float64), one[first], two[first]
 
 
 def law_of(contrast: Contrast) -> Law:
@@ -105,16 +109,14 @@ def joined(parts: Sequence[Contrast]) -> Law | None:
 
 def product(laws: Sequence[Law]) -> Law | None:
     """Join laws, smallest first; nothing where there are too many atoms."""
-
-    def join(one: Law | None, two: Law) -> Law | None:
-        return None if one is None or one.mass.size * two.mass.size > MOST_ATOMS * 16 else _small(one.times(two))
-
-    first, *rest = sorted(laws, key=lambda law: law.mass.size)
-    return reduce(join, rest, first)
-
-
-def _small(law: Law) -> Law | None:
-    return law if law.mass.size <= MOST_ATOMS else None
+    found, *rest = sorted(laws, key=lambda law: law.mass.size)
+    for law in rest:
+        if found.mass.size * law.mass.size > MOST_PRODUCTS:
+            return None
+        found = found.times(law)
+        if found.mass.size > MOST_ATOMS:
+            return None
+    return found
 
 
 Marginal = tuple[FloatArray, FloatArray]
@@ -142,7 +144,7 @@ def dominating(marginals: Sequence[Marginal]) -> tuple[FloatArray, FloatArray, F
     kept = weights > 0
     values, weights = grid[kept], weights[kept]
     if abs(weights.sum() - 1) + abs(weights @ values - 1) > GRID_ROUNDING:
-        raise ArithmeticError("the law on the grid has lost its mean")
+        raise ShuffleError("numbers are too coarse for a bound: the law of ratios has lost its mean")
     return _opposed(values, weights / weights.sum())
 
 
@@ -155,9 +157,7 @@ def _grid(ratios: FloatArray) -> FloatArray:
     if found.size > GRID:
         spaced = np.geomspace(least, most, GRID)
         found = np.unique(np.concatenate([np.quantile(found, np.linspace(0, 1, GRID)), spaced]))
-    steps = np.floor(np.log(found / least) / APART)
-    _, first = np.unique(steps, return_index=True)
-    inner = found[first]
+    inner = found[np.diff(np.log(found), prepend=-math.inf) > APART]
     inner = inner[(inner > least * (1 + APART)) & (inner < most * (1 - APART))]
     return np.concatenate([[least], inner, [most]])
 

@@ -11,7 +11,7 @@ def channel_at(question: Question, level: str) -> Channel:
 
 
 def whole_report(survey: Survey, level: str) -> list[Question]:
-    """Return the questions of a whole report at a level: all that have it, or as many as one is asked, dearest first."""
+    """Return the questions of a whole report at a level: all that have it, or as many as one is asked."""
     asked = [each for each in survey.questions if level in {own.name for own in each.levels}]
     asked.sort(key=lambda each: -channel_at(each, level).epsilon)
     return asked[: survey.ask or len(asked)]
