@@ -27,6 +27,9 @@ MOST_ATOMS = 100_000
 MOST_PRODUCTS = 16 * MOST_ATOMS
 """Atoms before those that are alike are added up."""
 
+MOST_CELLS = {"numbers": 1 << 24, "labels": 1 << 17}
+"""Cells of a matrix at most; numbers have fast ones."""
+
 GRID = 400
 """Ratios at which laws of many values are compared."""
 
@@ -204,13 +207,10 @@ def matrix_of(channel: Channel) -> FloatArray | None:
     """Return Q as a matrix, outputs × values, where it is small enough."""
     from pldp.mechanisms.arrays import piecewise_arrays  # noqa: PLC0415 - what is known by its contrasts needs none
 
-    if channel.domain == "sets" or channel.in_bits or channel.form.count * channel.size > MOST_CELLS:
+    most = MOST_CELLS.get(channel.domain, 0)
+    if channel.in_bits or channel.form.count * channel.size > most:
         return None
     return np.asarray(piecewise_arrays(channel).pieces().table()[:-1], dtype=np.float64)
-
-
-MOST_CELLS = 1 << 24
-"""Cells of a matrix at most."""
 
 
 @lru_cache(64)
