@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from helpers.batches import columns, encloses, true_delta
 
+from helpers.batches import columns, encloses, true_delta
 from pldp.mechanisms import build, build_whole_set
 from pldp.shuffling import Group, amplified
 from pldp.shuffling.accounting import delta_above

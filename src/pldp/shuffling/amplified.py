@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -86,33 +86,78 @@ def _exact(channel: Channel, others: int, delta: float, most: float, asked: floa
 
 
 def _above(own: Group, others: Sequence[Group], delta: float, most: float, asked: float) -> float:
-    """The better of two bounds: those of the person's level hide the report, or everybody does."""
+    """The best of several bounds, each of which gives an observer something for nothing.
+
+    The reports of other levels: those of one's own hide the report, whatever their labels. The person's own label: all
+    with that label hide the report. Or nothing, where all levels share a blanket, labels included.
+    """
     laws = _laws(own.channels)
     alike = [group for group in others if group.channels == own.channels]
-    choices = [max(_hidden(law, own, alike, [law.blanket] * len(alike), delta, most, asked) for law in laws)]
+    hiding = _Hiding(own, delta, most, asked)
+    choices = [max(hiding.together(law, alike, [law.blanket] * len(alike)) for law in laws)]
+    if _two_outputs(own):
+        choices.append(_exact(own.channels[0], sum(group.people for group in alike), delta, most, asked).high)
     if len(alike) < len(others):
         common = _common(own, others)
-        choices += (
-            [max(_hidden(law, own, others, chances, delta, most, asked) for law, chances in common)] if common else []
-        )
+        if common:
+            choices.append(max(hiding.by_label(law, others, chances) for law, chances in common))
+        if common and len(own.labels) > 1:
+            shared = [_with_labels(law, own, others, chances) for law, chances in common]
+            choices.append(max(hiding.together(law, others, chances) for law, chances in shared))
     return min(choices)
 
 
-def _hidden(
-    law: Law, own: Group, others: Sequence[Group], chances: Sequence[float], delta: float, most: float, asked: float
-) -> float:
-    safe = (1 - law.slack) * asked
-    crowds: list[tuple[float, Crowd]] = []
-    for place, part in enumerate(own.labels):
-        people = [
-            Others(group.people, chance * safe * group.labels[place])
-            for group, chance in zip(others, chances, strict=True)
-            if group.people > 0
-        ]
-        if not people:
-            return most
-        crowds.append((part, crowd_of(people, delta * CUT)))
-    return epsilon_above(law, crowds, delta, most)
+class _Hiding(NamedTuple):
+    """A person's report at one δ."""
+
+    own: Group
+    delta: float
+    most: float
+    asked: float
+
+    def together(self, law: Law, others: Sequence[Group], chances: Sequence[float]) -> float:
+        """Bound ε among all of them."""
+        return self._among(law, [(1.0, [1.0] * len(others))], others, chances)
+
+    def by_label(self, law: Law, others: Sequence[Group], chances: Sequence[float]) -> float:
+        """Bound ε among those who show the person's label, whichever it is."""
+        shown = [(part, [group.labels[place] for group in others]) for place, part in enumerate(self.own.labels)]
+        return self._among(law, shown, others, chances)
+
+    def _among(
+        self,
+        law: Law,
+        ways: Sequence[tuple[float, Sequence[float]]],
+        others: Sequence[Group],
+        chances: Sequence[float],
+    ) -> float:
+        crowds: list[tuple[float, Crowd]] = []
+        for part, shown in ways:
+            people = [
+                Others(group.people, chance * (1 - law.slack) * self.asked * own)
+                for group, chance, own in zip(others, chances, shown, strict=True)
+                if group.people > 0 and chance * own > 0
+            ]
+            if not people:
+                return self.most
+            crowds.append((part, crowd_of(people, self.delta * CUT)))
+        return epsilon_above(law, crowds, self.delta, self.most)
+
+
+def _with_labels(law: Law, own: Group, others: Sequence[Group], chances: Sequence[float]) -> tuple[Law, list[float]]:
+    """Return the law of outputs and labels, under a blanket of labels that is near what people show on average."""
+    shown = np.array([group.labels for group in others])
+    weights = np.array([group.people * chance for group, chance in zip(others, chances, strict=True)])
+    blanket = weights @ shown
+    blanket /= blanket.sum()
+    parts = [
+        chance * float(np.min(labels[blanket > 0] / blanket[blanket > 0]))
+        for labels, chance in zip(shown, chances, strict=True)
+    ]
+    ratio = np.array(own.labels) / blanket
+    atoms = (np.outer(blanket, law.mass), np.outer(ratio, law.one), np.outer(ratio, law.two))
+    mass, one, two = (each.ravel() for each in atoms)
+    return replace(law, mass=mass, one=one, two=two), parts
 
 
 def _laws(channels: Sequence[Channel]) -> list[Law]:
