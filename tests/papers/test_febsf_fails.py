@@ -163,16 +163,18 @@ def test_emoa_does_not_improve_auem(dataset: str) -> None:
 
 
 def test_the_authors_code_neither_beats_ppda_nor_is_close_to_rcf_in_most_domains() -> None:
-    worse, far = [], []
+    worse, far, no_gain = [], [], []
     for dataset in DATASETS:
         for size in SIZES:
             setting = Setting(dataset, "uniform", (), size)
             assert scale_auem(setting) > scale_ppda(setting)  # and so AUEM, divided by its sum or not
             own = bits(setting)[1]
             worse.append(bias_of_code(setting) > divided(setting, own, scale_ppda(setting)))
+            no_gain.append(bias_of_code(setting) > divided(setting, own, scale_auem(setting)))
             far.append(bias_of_code(setting) > 2 * divided(setting, rcf(setting), 0.0))
     assert np.mean(worse) > 0.6
     assert np.mean(far) > 0.6
+    assert np.mean(no_gain) > 0.5
 
 
 def test_emoa_is_not_87_percent_better_than_pbp() -> None:

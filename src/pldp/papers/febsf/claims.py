@@ -273,21 +273,20 @@ def _ten_budgets() -> Iterator[Claim]:
 
 
 def _our_own() -> Iterator[Claim]:
-    yield Claim(
-        "Figure 7, pldp.estimates.joint_likelihood",
-        "The joint likelihood of label and report has smaller errors than AUEM, also if projected, and than EMOA.",
-        _BOTH,
-        "Smaller mean squared error in all datasets and both distributions.",
-        partial(
-            better,
-            where=cells(TEN),
-            methods=("joint",),
-            others=("auem", "auem_projected", *EMOA.values()),
-            measures=("mse",),
-            words="joint / others",
-        ),
-        ours=True,
-    )
+    for words, others in (
+        ("AUEM and than EMOA", ("auem", *EMOA.values())),
+        ("AUEM after projection", ("auem_projected",)),
+    ):
+        yield Claim(
+            "Figure 7, pldp.estimates.joint_likelihood",
+            f"The joint likelihood of label and report has smaller errors than {words}.",
+            _BOTH,
+            "Smaller mean squared error in all datasets and both distributions.",
+            partial(
+                better, where=cells(TEN), methods=("joint",), others=others, measures=("mse",), words="joint / others"
+            ),
+            ours=True,
+        )
     yield Claim(
         "Theorem 5.3, pldp.estimates.moments",
         "The delta method with the covariance of labels and reports gives the variance of AUEM.",
