@@ -13,6 +13,14 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Tests start hundreds of Pythons; without bytecode files each would compile the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
+# What `make test-oldest` leaves out: JavaScript, pages, papers and the standard library's own work (survey, device, budgets, durable
+# files) do not depend on the versions of dependencies, and neither does repeating one computation to see how often it covers.
+NOT_OLDEST := tests/clients tests/project tests/survey tests/device tests/budgets tests/planning/test_skewed.py \
+	$(foreach name,combinations growth rules,tests/structure/test_$(name).py) \
+	$(foreach name,changes coverage fused_coverage tracked two_way,tests/estimates/test_$(name).py) \
+	$(foreach name,floods integrity kills ledger nginx one_writer power siege steps,tests/collector/test_$(name).py) \
+	$(wildcard tests/collector/test_*_page.py tests/collector/test_survey_ways.py tests/show/test_pages_in_a_browser.py tests/papers/test_*.py)
+
 .PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom audit clean help
 
 help: ## list the targets
@@ -35,9 +43,7 @@ test-spark: $(VENV)/test.done ## run the tests of both engines on a Spark cluste
 	PLDP_LONG=1 $(BIN)/python -m pytest tests/spark --durations=5
 
 test-oldest: $(VENV)-oldest/test.done ## run the tests with the oldest dependencies that pyproject.toml allows
-	PLDP_OLDEST=1 $(VENV)-oldest/bin/python -m pytest -n auto --doctest-ignore-import-errors \
-		--ignore tests/clients $(addprefix --ignore ,$(wildcard tests/collector/test_*_page.py)) \
-		--ignore-glob 'tests/papers/test_*.py' # pages and JavaScript do not depend on them; papers are experiments with what is tested
+	PLDP_OLDEST=1 $(VENV)-oldest/bin/python -m pytest -n auto --dist loadgroup --doctest-ignore-import-errors $(addprefix --ignore ,$(NOT_OLDEST))
 
 browser: ## install the Chromium that pages are tested in, where that is allowed and there is none
 	@for name in chromium chromium-browser google-chrome google-chrome-stable; do command -v $$name && exit; done; \

@@ -87,7 +87,7 @@ def test_demo_ends_its_collector_whatever_happens(capsys, tmp_path: Path, monkey
 def test_demo_intervals_cover_the_truth_as_often_as_they_say(capsys, monkeypatch) -> None:
     """Of 16 values 95 %, whichever way the reports go; intervals of another confidence would be noticed."""
     monkeypatch.setattr(demo, "NEEDED", ("no_such_package",))
-    told = [run(capsys, "demo", "--seed", seed, "--json", "-")[1] for seed in range(runs(60, 600))]
+    told = [run(capsys, "demo", "--seed", seed, "--json", "-")[1] for seed in range(runs(30, 600))]
     found = [json.loads(content)["covered"] / 16 for content in told]
     assert mean_is(found, 0.95)
     assert not mean_is(found, 0.8)

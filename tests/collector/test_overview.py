@@ -440,7 +440,7 @@ def test_every_kind_of_question_has_its_view(shopping: tuple[Survey, Tally]) -> 
 
 def test_heaped_numbers_are_said_to_be_heaped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     survey = loads(
-        'pldp=1\ntitle="t"\nlevels={a=1,b=2}\nquestions=[{name="q",kind="number",low=0,high=1,mechanism="sw"}]'
+        'pldp=1\ntitle="t"\nlevels={a=1,b=2}\nquestions=[{name="q",kind="number",low=0,high=1,buckets=256,mechanism="sw"}]'
     )
     for numbers, heaped in ((np.full(20_000, 0.7), True), (np.random.default_rng(1).beta(2, 5, 20_000), False)):
         people = Population.of_values(survey, {"q": numbers}, seed=1)

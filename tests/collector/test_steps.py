@@ -290,11 +290,11 @@ def test_the_size_of_a_small_tier_is_in_no_answer(monkeypatch: pytest.MonkeyPatc
 
 def test_somebody_who_looks_after_every_change_recovers_no_report() -> None:
     """Neither by trying reports nor by subtracting readings; the twin below recovers all of them."""
-    before = 0 if LONG else 75
-    spy, truth = attack(STEP, before=before, uploads=130 - before, withdrawals=12)
+    before, labels = (0, 30) if LONG else (90, 10)
+    spy, truth = attack(STEP, before=before, uploads=130 - before, withdrawals=12, labels=labels)
     assert len(truth) == 142 - before
     assert spy.found == []
-    assert len(spy.counts("q")) > 60  # counts are solved for: it is their differences that tell nothing
+    assert len(spy.counts("q")) > 45  # counts are solved for: it is their differences that tell nothing
     assert spy.few_apart("q") == 0
 
 

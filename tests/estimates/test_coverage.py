@@ -26,7 +26,7 @@ SHORT = [
 @pytest.mark.skipif(LONG, reason="the long form has these cells")
 @pytest.mark.parametrize("cell", SHORT, ids=str)
 def test_intervals_cover_in_a_few_cells(cell: Cell) -> None:
-    assert list(wrong(judge_runs(cell, 20), TESTS)) == []
+    assert list(wrong(judge_runs(cell, 10), TESTS)) == []
 
 
 @pytest.mark.skipif(not LONG, reason="takes an hour: make test-long")

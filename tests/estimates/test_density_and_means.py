@@ -214,7 +214,7 @@ def masses(count: int, people: int, seed: int, size: int = SIZE) -> np.ndarray:
         (lambda seed: masses(3, 20_000, seed, 128), runs(1, 3), 0.8, 0.95),
         (
             lambda seed: np.where(np.random.default_rng(seed).random(20_000) < 0.3, 0, beta(20_000, seed, 128)),
-            3,
+            runs(1, 3),
             1.0,
             0.6,
         ),
@@ -252,7 +252,7 @@ def test_spikes_are_found_where_the_reports_show_them(
 
 
 def test_smooth_numbers_stay_smooth() -> None:
-    for seed in range(6):
+    for seed in range(runs(3, 6)):
         fitted = density(collected(beta(10_000, seed, 128), three(128, 1_500_000), seed, size=128))
         assert (fitted.roughness, fitted.smooth) == (0, None)
 
@@ -322,7 +322,7 @@ def test_a_wave_is_not_taken_for_heaps() -> None:
 
 def test_density_is_closer_to_the_truth_than_the_likelihood_alone() -> None:
     truth = np.diff(_beta_cdf(np.linspace(0, 1, SIZE + 1)))
-    for seed in range(10):
+    for seed in range(runs(5, 10)):
         fused = collected(beta(3000, seed), three(SIZE, 600_000), seed)
         smooth, rough = (float(np.abs(fit(fused).shares - truth).sum()) for fit in (density, likelihood_fit))
         assert smooth < 0.6 * rough
@@ -333,7 +333,7 @@ def test_intervals_of_means_cover_and_a_wrong_truth_is_seen(method: str) -> None
     errors, wrong = [], []
     budgets = (("sr", 10**6), ("pm", 2 * 10**6), ("sw", 10**6))
     channels = [build(name, 32, micro) for name, micro in budgets]
-    for seed in range(runs(40, 600)):
+    for seed in range(runs(25, 600)):
         values = beta(1500, seed, 32)
         found = mean(collected(values, channels, seed, size=32), method=method, target="respondents")
         truth = (values.mean() + 0.5) / 32

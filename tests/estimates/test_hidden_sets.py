@@ -98,7 +98,7 @@ def repeated(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Errors in units of the stated ones, whether 95 % intervals cover, and errors of supports free of assumptions."""
     sets = wanted(name)
     true, scores, free = np.array([true_support(one) for one in sets]), [], []
-    for run in range(runs(80, 2000)):
+    for run in range(runs(40, 2000)):
         given = draw(name, 4000, run)
         found = supports(given, ITEMS, sets)
         scores.append((found.support - true) / found.standard_error)
@@ -144,7 +144,7 @@ def test_errors_for_the_respondents_leave_out_who_is_asked() -> None:
     generator = np.random.default_rng(3)
     ticked = baskets(4000, generator)
     true, scores = ticked.mean(axis=0), []
-    for _ in range(runs(80, 1000)):  # everybody chooses a level anew: it does not depend on what they have
+    for _ in range(runs(40, 1000)):  # everybody chooses a level anew: it does not depend on what they have
         given = reports(CHANNELS["a budget per box"], ticked, generator.choice(2, 4000, p=MIX), generator)
         found = item_supports(given.together(4, "precision", "respondents"), ITEMS)
         free = item_supports(given.together(4, "precision", "respondents").free(), ITEMS)

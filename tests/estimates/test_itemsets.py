@@ -83,7 +83,7 @@ def covered(target: str, pool: str, channels: list[ItemSet], seed: int, *, narro
     All runs are collected at once, each with four items of its own; the respondents stand in another order in each run,
     so that other people are in each group.
     """
-    generator, count = np.random.default_rng(seed), runs(2000, 8000)
+    generator, count = np.random.default_rng(seed), runs(1000, 8000)
     fixed = people(3000, generator)
     nibbles = [
         generator.permutation(fixed) if target == "respondents" else people(len(fixed), generator) for _ in range(count)
@@ -138,7 +138,7 @@ def false_reports(control: str, seed: int) -> np.ndarray:
     generator, names = np.random.default_rng(seed), [str(item) for item in range(10)]
     channel = ItemSet.of([1_500_000] * 10)
     seen = []
-    for _ in range(runs(600, 6000)):
+    for _ in range(runs(300, 6000)):
         reports = perturb_item_sets(channel, borderline(seed), generator)
         found = itemsets([(channel, reports)], names, 0.2, largest=2, rates=Rates(0.05, control), target="respondents")
         seen.append([(name,) in found.sets for name in names])
@@ -207,7 +207,7 @@ def followed(miss: float, seed: int) -> np.ndarray:
             rates=Rates(0.5, "each", miss),
             target="respondents",
         )
-        for _ in range(runs(500, 5000))
+        for _ in range(runs(250, 5000))
     )
     return np.array([each.examined[2] for each in found], float)
 
@@ -372,7 +372,7 @@ def test_groups_that_differ_are_named_and_pooling_by_size_is_right() -> None:
 def test_the_homogeneity_test_rejects_equal_groups_as_rarely_as_stated() -> None:
     generator = np.random.default_rng(9)
     rejected = []
-    for _ in range(runs(400, 4000)):
+    for _ in range(runs(200, 4000)):
         groups = [(c, perturb_item_sets(c, people(800, generator), generator)) for c in (UNEVEN, EVEN)]
         rejected.append(supports(groups, ITEMS, SETS[:1]).homogeneity.rejected)
     assert mean_is_at_most(np.array(rejected, float), 0.01)

@@ -78,7 +78,7 @@ def squared_errors_over_variance(
 ) -> list[float]:
     """Per run, the mean over values of (error / standard error)²; its mean is 1 if the theory is right."""
     found = []
-    for seed in range(repeats or runs(150, 2000)):
+    for seed in range(repeats or runs(80, 2000)):
         estimate = pooled(draw(seed=seed, **options), pool, target)
         found.append(float(np.mean((estimate.shares - SHARES) ** 2 / estimate.variance())))
     return found
@@ -234,7 +234,7 @@ def test_an_unknown_question_lists_the_known_ones() -> None:
 
 def test_simultaneous_intervals_cover_all_values_at_once() -> None:
     survey, missed, truth = survey_of("auto"), 0, np.array(SHARES)
-    repeats = runs(200, 2000)
+    repeats = runs(100, 2000)
     for seed in range(repeats):
         low, high = one_run(survey, MIXES["equal"], seed).interval(0.9, simultaneous=True)
         missed += bool(((truth < low) | (high < truth)).any())

@@ -80,7 +80,7 @@ KINDS = [("a", "s"), ("s", "t"), ("a", "w"), ("b", "n"), ("a", "b", "s"), ("b", 
 def test_tables_of_all_kinds_are_unbiased_and_cover(names: tuple[str, ...]) -> None:
     """95 % intervals cover as often as they say, all cells together; those made 2.5 times narrower do not."""
     survey, truth = form("".join(names)), shares_of(TRUE_PEOPLE, names)
-    found = [cross(counted(survey, names, 4000, seed), names) for seed in range(runs(14, 1000))]
+    found = [cross(counted(survey, names, 4000, seed), names) for seed in range(runs(10, 1000))]
     z = np.array([(table.shares - truth) / table.standard_error for table in found])
     # A cell's mean z over r runs has the error 1/√r; 5.3 of them are passed once in 10⁷.
     assert np.abs(z.mean(axis=0)).max() < 5.3 / np.sqrt(len(found)) + 0.1

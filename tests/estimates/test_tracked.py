@@ -123,7 +123,7 @@ def reaches(repeats: int) -> np.ndarray:
 
 def test_intervals_of_every_round_cover() -> None:
     """Exact binomial test of 95 %, false alarm 10⁻⁶; it rejects intervals that are half as wide."""
-    found = reaches(runs(400, 4000))
+    found = reaches(runs(200, 4000))
     assert rate_is(found <= 1, 0.95)
     assert not rate_is(found[:200] <= 0.5, 0.95)
 

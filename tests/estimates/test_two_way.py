@@ -48,7 +48,7 @@ def estimates(survey: Survey, number: int, repeats: int, pool: str = "precision"
 @pytest.mark.parametrize("mechanism", names("labels", per_value=False))
 def test_shares_are_unbiased_and_intervals_cover(mechanism: str) -> None:
     """6 cells: 95 % intervals cover 95 % up to chance, errors have mean 0."""
-    found = list(estimates(form(mechanism), 3000, runs(100, 3000)))
+    found = list(estimates(form(mechanism), 3000, runs(50, 3000)))
     for place in np.ndindex(TRUTH.shape):
         assert mean_is([table.shares[place] for table in found], TRUTH[place])
     covered = [float(((low <= TRUTH) & (high >= TRUTH)).mean()) for low, high in (t.interval() for t in found)]
@@ -81,7 +81,7 @@ def test_labels_with_budgets_of_their_own_make_tables() -> None:
 
 
 def test_pooled_by_size_covers_too_and_a_shrunk_error_does_not() -> None:
-    found = list(estimates(form("krr"), 3000, runs(200, 2000), "size"))
+    found = list(estimates(form("krr"), 3000, runs(100, 2000), "size"))
     covered = [float(((low <= TRUTH) & (high >= TRUTH)).mean()) for low, high in (t.interval() for t in found)]
     assert mean_is(covered, 0.95)
     narrow = [float((np.abs(table.shares - TRUTH) <= 1.5 * table.standard_error).mean()) for table in found]
@@ -94,7 +94,7 @@ def test_errors_for_the_respondents_are_those_of_the_noise_alone(pool: str) -> N
     survey, narrow, wide = form("krr", levels={"strict": 3, "open": 5}), [], []
     asked = people(survey, 2000, 4)
     truth = np.bincount(asked.values["a"] * 3 + asked.values["b"], minlength=6).reshape(2, 3) / 2000
-    for seed in range(runs(200, 2000)):
+    for seed in range(runs(80, 2000)):
         generator = np.random.default_rng(seed)
         again = Population(asked.values, {name: generator.integers(0, 2, 2000) for name in asked.values})
         counted = tally(survey, simulate_reports(survey, again, seed=seed), pairs=[PAIR])

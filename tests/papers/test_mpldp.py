@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,15 +179,21 @@ def test_theorem_3_as_printed_has_a_counterexample_and_as_proved_none() -> None:
     assert (path[1] <= path[0] * (1 + 1e-12)).all()
 
 
-def test_op_stops_above_the_least_maximum_error() -> None:
+@pytest.mark.parametrize("steps", [20, 300])
+def test_op_stops_above_the_least_maximum_error(steps: int) -> None:
     """The weights of the linear program are the proof: their error is smaller, whatever OP does."""
-    table, truth = MANY.tables[0], MANY.truth
-    weights, _ = plain_op(table, truth, 20, printed=False)
-    rows = np.vstack([np.column_stack([s * table, -np.ones(10)]) for s in (1, -1)])
-    best = linprog([0, 0, 0, 1], A_ub=rows, b_ub=np.concatenate([truth, -truth]), bounds=[(None, None)] * 4).x[:3]
-    least = np.abs(truth - table @ best).max()
-    assert least == pytest.approx(least_largest_error(table, truth), rel=1e-6)
-    assert least < 0.99 * np.abs(truth - table @ weights).max()
+    found = collect(1_000, 10, round(1e6 * TABLE_2[1_000, 1.0][1]), 8, np.random.default_rng(6))
+    ratios = []
+    for table in found.tables:
+        weights, _ = plain_op(table, found.truth, steps, printed=False)
+        rows = np.vstack([np.column_stack([s * table, -np.ones(10)]) for s in (1, -1)])
+        limits = np.concatenate([found.truth, -found.truth])
+        best = linprog([0, 0, 0, 1], A_ub=rows, b_ub=limits, bounds=[(None, None)] * 4).x[:3]
+        least = np.abs(found.truth - table @ best).max()
+        assert least == pytest.approx(least_largest_error(table, found.truth), rel=1e-6)
+        ratios.append(np.abs(found.truth - table @ weights).max() / least)
+    assert min(ratios) >= 1 - 1e-9
+    assert np.mean(ratios) > 1.01
 
 
 def test_positive_estimates_can_have_a_negative_weight() -> None:
@@ -281,27 +288,22 @@ def test_table_3_averages_the_maxima_of_the_attributes() -> None:
 FAILS = {
     ("Section IV-B, (24)", "the regression"),
     ("Theorem 3, Section IV-B", "(26) as printed"),
-    ("Section IV-B, (42)", "Algorithm 3 as printed, errors"),
-    ("Section IV-B, (42)", "Algorithm 3 as printed, the residual"),
+    ("Section IV-B, (42)", "Algorithm 3 as printed"),
     ("Theorem 4, Section IV-B, after the proof", ""),
     ("Theorem 5, Section V-A", "OP"),
     ("Section V-B", "proportional to 1/ε"),
     ("Table 2, Section VI-A", "the optimal allocation of ε"),
     ("Figure 3, Section VI-A", "levels equally often"),
-    ("Figure 4, Section VI-B, rise", "true squared errors, OP given"),
-    ("Figure 4, Section VI-B, rise", "“through the weight parameters”: (8) with OP's weights as"),
+    ("Figure 4, Section VII", ""),
     ("Figure 4, Section VI-B", "“through the weight parameters”: (8) with OP's weights scaled"),
     ("Table 3, Abstract", "after"),
 }
 
 
-def expected(claim: dict[str, object]) -> str:
+def expected(claim: dict[str, Any]) -> str:
     """What the claim's verdict must be, if it is decided."""
-    where = str(claim["where"]) + (", rise" if "rise slightly" in str(claim["quote"]) else "")
-    named = [reading for place, reading in FAILS if where.startswith(place)]
-    if "(8) with OP's weights" not in str(claim["reading"]):
-        named = [reading for place, reading in FAILS if where == place]
-    return "fails" if any(str(claim["reading"]).startswith(reading) for reading in named) else "holds"
+    fails = any(claim["where"] == where and claim["reading"].startswith(reading) for where, reading in FAILS)
+    return "fails" if fails else "holds"
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ class Case:
     shares: list[float] | np.ndarray
     estimate: Callable[[Tally], np.ndarray] = shares_of
     head: str = "levels = { strict = 1, open = 4 }"
-    short: int = 60
+    short: int = 30
     long: int = 3000
 
     @property
@@ -75,9 +75,9 @@ CASES = {
     "set, a budget per label": Case(f'kind = "choices"\n{ITEMS}', TICKED, supports_of),
     "set, one budget": Case(f'kind = "choices"\nbudget = "set"\n{ITEMS}', TICKED, supports_of),
     "set, at most two": Case(f'kind = "choices"\nbudget = "set"\nat_most = 2\n{ITEMS}', FEW_TICKED, supports_of),
-    "number": Case(NUMBER, LATE, mean_of, short=12, long=2000),
+    "number": Case(NUMBER, LATE, mean_of, short=8, long=2000),
     "number for its mean": Case(
-        'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 17\npurpose = "mean"', LATE[:17], mean_of, short=150
+        'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 17\npurpose = "mean"', LATE[:17], mean_of, short=80
     ),
     "hidden levels, integers": Case(
         f'{FIVE}\nmechanism = "krr"',
@@ -88,7 +88,7 @@ CASES = {
         f'{FIVE}\nmechanism = "oue"',
         FAR_FROM_ZERO,
         head="levels = { strict = 1, open = 2 }\nhide_level = { epsilon = 2 }",
-        short=40,
+        short=25,
         long=1500,
     ),
 }

@@ -156,32 +156,58 @@ def change(path: Path, before: str, after: str) -> None:
 def package(tmp_path: Path) -> Path:
     """A copy of the package that may be changed."""
     copy = tmp_path / "src" / "pldp"
-    shutil.copytree(ROOT / "src" / "pldp", copy, ignore=shutil.ignore_patterns("__pycache__", "*.csv", "pages"))
+    shutil.copytree(ROOT / "src" / "pldp", copy, ignore=shutil.ignore_patterns("*.csv", "pages"))
     return copy
 
 
-def run(package: Path, *arguments: object) -> str:
-    """Run the command of the changed copy; it must succeed."""
-    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
-    command = [sys.executable, "-m", "pldp", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=package.parent, check=False)
+COMMANDS = """
+import contextlib, io, json, sys
+from pldp.cli import main
+
+printed = []
+for words in json.load(sys.stdin):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        code = main(words)
+    if code:
+        sys.exit(f"{words}: exit code {code}")
+    printed.append(out.getvalue())
+json.dump(printed, sys.stdout)
+"""
+
+
+def run(package: Path, *commands: str) -> list[str]:
+    """Run commands of the changed copy in one process; they must succeed. Return what each printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", COMMANDS],
+        input=json.dumps([command.split() for command in commands]),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(package.parent)},
+        cwd=package.parent,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return json.loads(done.stdout)
 
 
 def whole_way(package: Path, survey: str, question: str) -> dict:
     """From the survey file to the estimate, past plan and audit, by the command line."""
     folder = package.parent
     (folder / "survey.toml").write_text(survey, encoding="utf-8")
-    assert question in run(package, "survey", "check", "survey.toml")
-    run(package, "simulate", "survey.toml", "--people", 3000, "--out", "r.parquet", "--json", "truth.json")
-    run(package, "tally", "r.parquet", "--out", "t.tally")
-    run(package, "plan", "survey.toml", "--people", 3000, "--json", "plan.json")
-    audited = json.loads(run(package, "audit", "survey.toml", "--samples", 0, "--json", "-"))
-    assert {row["question"] for row in audited["rows"]} == {question}
-    run(package, "estimate", "t.tally", "--html", "page.html")
+    checked, audited, *_, estimated = run(
+        package,
+        "survey check survey.toml",
+        "audit survey.toml --samples 0 --json -",
+        "simulate survey.toml --people 3000 --out r.parquet --json truth.json",
+        "tally r.parquet --out t.tally",
+        "plan survey.toml --people 3000 --json plan.json",
+        "estimate t.tally --html page.html",
+        "estimate t.tally --json -",
+    )
+    assert question in checked
+    assert {row["question"] for row in json.loads(audited)["rows"]} == {question}
     assert f">{question}<" in (folder / "page.html").read_text(encoding="utf-8")
-    (found,) = json.loads(run(package, "estimate", "t.tally", "--json", "-"))["questions"]
+    (found,) = json.loads(estimated)["questions"]
     (truth,) = json.loads((folder / "truth.json").read_text())["questions"]
     for row, true in zip(found["rows"], truth["rows"], strict=True):
         assert row["label"] == true["label"]

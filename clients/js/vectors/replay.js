@@ -1,4 +1,4 @@
-/** node replay.js FILE: replay what tests/clients/make_vectors.py wrote; tell how much came out the same. */
+/** node replay.js FILE…: replay what tests/clients/make_vectors.py wrote; tell in a line per file how much came out the same. */
 import { deepStrictEqual } from "node:assert";
 import { createHash, createHmac } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -18,8 +18,8 @@ subtle.sign = async (_, key, text) => createHmac("sha256", key).update(text).dig
 subtle.digest = async (_, text) => createHash("sha256").update(text).digest();
 
 const MOST_SETTLED = 64;
-const counts = { surveys: 0, devices: 0, once: 0, fresh: 0, tracked: 0, refusals: 0, accepted: 0, refused: 0 };
-let editions;
+const NOTHING = { surveys: 0, devices: 0, once: 0, fresh: 0, tracked: 0, refusals: 0, accepted: 0, refused: 0 };
+let [counts, editions] = [];
 
 /** Hash the permanent outputs of many values at every level, of a device whose secret is the start of a stream. */
 const settledHash = async (name, { author, questions }) => {
@@ -99,13 +99,18 @@ const checkMutant = async ({ mutant, hash }) => {
 	counts[hash ? "accepted" : "refused"] += 1;
 };
 
-for await (const line of createInterface({ input: createReadStream(process.argv[2]) })) {
-	const vector = JSON.parse(line);
-	try {
-		await (vector.mutant ? checkMutant : vector.editions ? checkEditions : checkDevice)(vector);
-	} catch (error) {
-		console.error(`vector ${JSON.stringify(vector).slice(0, 300)}`);
-		throw error;
+const replay = async (path) => {
+	counts = { ...NOTHING };
+	for await (const line of createInterface({ input: createReadStream(path) })) {
+		const vector = JSON.parse(line);
+		try {
+			await (vector.mutant ? checkMutant : vector.editions ? checkEditions : checkDevice)(vector);
+		} catch (error) {
+			process.exitCode = 1;
+			return { error: `${error.stack}\nvector ${line.slice(0, 300)}` };
+		}
 	}
-}
-console.log(JSON.stringify(counts));
+	return counts;
+};
+
+for (const path of process.argv.slice(2)) console.log(JSON.stringify(await replay(path)));

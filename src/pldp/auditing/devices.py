@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from pldp.auditing.calls import Called
 from pldp.device import Device
@@ -131,12 +130,14 @@ def repeated_draw(observed: Sequence[dict[str, Any]]) -> str | None:
 
     Fisher's exact test on different people, with a false alarm of 10⁻⁹.
     """
+    from scipy.stats import fisher_exact  # noqa: PLC0415 - it takes half a second to load
+
     first, second = ([each["reports"][place]["answers"] for each in observed] for place in (0, 1))
     half = len(observed) // 2
     one = [a == b for a, b in zip(first[:half], second[:half], strict=True)]
     two = [a == b for a, b in zip(first[half::2], second[half + 1 :: 2], strict=False)]
     table = [[sum(each), len(each) - sum(each)] for each in (one, two)]
-    if stats.fisher_exact(table).pvalue >= REPEATED_ALARM:
+    if fisher_exact(table).pvalue >= REPEATED_ALARM:
         return None
     return f"two rounds of one person agree for {np.mean(one):.0%}, rounds of two people for {np.mean(two):.0%}"
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import betaincinv
 
 from pldp.auditing.columns import Columns
 from pldp.errors import AuditError
@@ -138,8 +138,8 @@ def ratio_bound(often: int, seldom: int, samples: int, confidence: float) -> flo
     0.956
     """
     error = (1 - confidence) / 2
-    least = stats.beta.ppf(error, often, samples - often + 1) if often else 0.0
-    most = stats.beta.ppf(1 - error, seldom + 1, samples - seldom) if seldom < samples else 1.0
+    least = betaincinv(often, samples - often + 1, error) if often else 0.0
+    most = betaincinv(seldom + 1, samples - seldom, 1 - error) if seldom < samples else 1.0
     return max(0.0, math.log(least / most)) if least > 0 else 0.0
 
 

@@ -16,9 +16,8 @@ from pldp.mechanisms.arrays import FloatArray, label_arrays
 from pldp.planning.assumed import Assumed, AssumedShares, assume_shares
 from pldp.planning.designs import Design, compare_designs, hiding, redesigned
 from pldp.planning.kinds import BY_KIND
-from pldp.planning.levels import Levels, compare_thresholds, pool_levels
+from pldp.planning.levels import Levels, pool_levels
 from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
-from pldp.planning.worst import find_worst
 from pldp.records import Record
 from pldp.show import Table, panel
 from pldp.survey import ONCE, Question, Survey, repeat_mapping
@@ -257,7 +256,6 @@ def _question_plan(
     chosen = [place for place, share in enumerate(mix) if share > 0]
     plans = tuple(_level_plan(question, place, reports * float(mix[place]), shares) for place in chosen)
     levels = Levels(question, question.channels, reports * mix, survey.level_channel)
-    variance = levels.variance(shares)
     return QuestionPlan(
         question=question.name,
         kind=question.kind,
@@ -266,21 +264,14 @@ def _question_plan(
         shares=shares,
         rows=kind.rows(question, shares),
         reports=reports,
-        standard_error=np.sqrt(variance),
-        hiding_cost=1.0 if levels.label is None else _cost_of_hiding(variance, levels.told().variance(shares)),
+        standard_error=np.sqrt(levels.variance(shares)),
         manipulation=pool_levels(question, question.channels, reports * mix, shares)[1],
         levels=plans,
         assumed=assumed.words,
-        worst=find_worst(kind.families(question), levels.widest, float(variance.max())),
-        thresholds=compare_thresholds(levels, shares),
         remarks=kind.remarks(question),
         advice=kind.advice(question, [level.mechanisms for level in plans]),
+        design=levels,
     )
-
-
-def _cost_of_hiding(hidden: FloatArray, told: FloatArray) -> float:
-    """Return how many times larger errors (root mean square) are; the same where there are none."""
-    return float(np.sqrt(hidden.mean() / told.mean())) if told.mean() > 0 else 1.0
 
 
 def _check_error(asked: Mapping[str, QuestionPlan], name: str, error: float, *, by_name: bool) -> None:

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import NormalDist
 from typing import Any
 
@@ -10,9 +11,10 @@ import numpy as np
 
 from pldp.errors import PlanError
 from pldp.mechanisms.arrays import FloatArray
+from pldp.planning.kinds import BY_KIND
 from pldp.planning.kinds.kind import SHARE
-from pldp.planning.levels import Threshold
-from pldp.planning.worst import Worst
+from pldp.planning.levels import Levels, Threshold, compare_thresholds
+from pldp.planning.worst import Worst, find_worst
 from pldp.records import Brief, Record
 
 
@@ -58,14 +60,33 @@ class QuestionPlan(Record):
     rows: Mapping[str, float]  # what is estimated, with its value if those shares are true
     reports: float
     standard_error: FloatArray  # of the rows, at those shares
-    hiding_cost: float  # how many times larger errors (root mean square) are than with labels that tell the level
     manipulation: float  # people that one forged report can count as; of a mean, the largest true number, so many times
     levels: tuple[LevelPlan, ...]
     assumed: str  # where those shares come from, in words
-    worst: Worst  # the largest standard error of any row, whatever the shares
-    thresholds: tuple[Threshold, ...]  # what dropping or capping levels would cost
     remarks: tuple[str, ...]  # what a reader of the errors should know
-    advice: str | None = None  # what would be better, in words
+    advice: str | None  # what would be better, in words
+    design: Levels = field(compare=False)  # what errors are computed from; what takes long waits until it is asked for
+
+    @cached_property
+    def worst(self) -> Worst:
+        """The largest standard error of any row, whatever the shares."""
+        asked = self.design.question
+        return find_worst(
+            BY_KIND[asked.kind].families(asked), self.design.widest, float(self.standard_error.max()) ** 2
+        )
+
+    @cached_property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """What dropping or capping levels would cost."""
+        return compare_thresholds(self.design, self.shares)
+
+    @cached_property
+    def hiding_cost(self) -> float:
+        """How many times larger errors (root mean square) are than with labels that tell the level."""
+        if self.design.label is None:
+            return 1.0
+        hidden, told = (self.standard_error**2).mean(), self.design.told().variance(self.shares).mean()
+        return float(np.sqrt(hidden / told)) if told > 0 else 1.0
 
     def interval_width(self, confidence: float = 0.95) -> FloatArray:
         """Return the expected width of each interval (both sides together)."""

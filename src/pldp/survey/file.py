@@ -32,6 +32,7 @@ from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilo
 from pldp.survey.budgets import with_budgets
 from pldp.survey.entries import open_entry, read_weight
 from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_level
+from pldp.survey.lines import line_of
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.question import Question, Schema, ref
 from pldp.survey.reading import (
@@ -91,7 +92,8 @@ def load(path: str | Path, *, trusted_key: str | None = None) -> Survey:
     try:
         return loads(text, trusted_key=trusted_key)
     except SurveyError as error:
-        raise type(error)(f"{path}: {error}") from None
+        line = None if text.lstrip().startswith("{") else line_of(text, str(error))
+        raise type(error)(f"{path}{'' if line is None else f', line {line}'}: {error}") from None
 
 
 def loads(text: str, *, trusted_key: str | None = None) -> Survey:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from pldp.errors import TallyError
 from pldp.mechanisms import Channel
@@ -157,6 +156,8 @@ def _count_some(
     for own in marks[1:-1] if codes is None else marks[1:]:
         products = (products[:, :, None] * own[:, None, :]).reshape(people, -1)
     if codes is not None:
+        from scipy.sparse import csr_array  # noqa: PLC0415 - executors of a cluster start without it
+
         each = (np.ones(people, np.float32), (codes, np.arange(people)))
         found = csr_array(each, shape=(size, people)) @ products
     else:

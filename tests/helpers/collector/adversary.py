@@ -24,6 +24,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations, count
 from pathlib import Path
 from random import Random
@@ -38,7 +39,7 @@ from pldp.collector import Collector, Packed, Settings, Store, Tokens
 from pldp.collector.answers import Reading, estimate
 from pldp.collector.formats import FORMATS, encode
 from pldp.errors import EstimateError, TallyError
-from pldp.mechanisms import Integers
+from pldp.mechanisms import Channel, Integers
 from pldp.reports import Answer, Report
 from pldp.survey import Survey, loads
 from pldp.tallies import Pair, Tally, tally
@@ -130,11 +131,7 @@ class Adversary:
             if len(groups) == 1:
                 place = [level.name for level in self.survey.question(question).levels].index(groups[0]["level"])
                 channel = self.survey.question(question).channels[place]
-                outputs = range(channel.form.count)
-                rows = np.array(
-                    [[float(channel.probability(output, value)) for output in outputs] for value in range(channel.size)]
-                )
-                exact = groups[0]["reports"] * np.array([row["estimate"] for row in view["rows"]]) @ rows
+                exact = groups[0]["reports"] * np.array([row["estimate"] for row in view["rows"]]) @ _rows(channel)
                 if np.abs(exact - exact.round()).max() < 1e-3:
                     solved.append(exact.round().astype(int))
         return solved
@@ -154,6 +151,13 @@ class Adversary:
         if numbers[level] is not None:
             return int(numbers[level])
         return int(overview["reports"] - sum(number or 0 for number in numbers.values()))
+
+
+@cache
+def _rows(channel: Channel) -> Any:
+    """Q(output | value)."""
+    outputs = range(channel.form.count)
+    return np.array([[float(channel.probability(each, value)) for each in outputs] for value in range(channel.size)])
 
 
 @contextmanager

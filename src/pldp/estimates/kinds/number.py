@@ -1,7 +1,7 @@
 """A number: its mean, quantiles and density, or its mean alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, cast
 
 import numpy as np
@@ -19,9 +19,9 @@ from pldp.estimates.notes import (
     levels_disagree,
     levels_untested,
 )
-from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density, pool_densities
+from pldp.estimates.numbers.density import FEWEST, NO_DENSITY, Density, density, fit_density, pool_densities
 from pldp.estimates.numbers.dependence import untested_groups
-from pldp.estimates.numbers.hidden_estimate import estimate_hidden
+from pldp.estimates.numbers.hidden_estimate import estimate_hidden, fit_hidden
 from pldp.estimates.numbers.means import Mean, MeanMethod, mean
 from pldp.estimates.numbers.profile import Profile
 from pldp.estimates.options import SHARED, Options
@@ -296,10 +296,12 @@ def with_curve(
     return made(**shared | {"notes": noted, "standard_error": errors}, density=fitted, profile=profile)
 
 
-def pool_by_size(fused: Fused, fitted: Density) -> Density:
-    """Return the curves of the levels, added up; that of all people stands in for a level of too few."""
+def pool_by_size(fused: Fused, fitted: Density | None = None) -> Density:
+    """Return the curves of the levels, added up; the `fitted` one of all people stands in for a level of too few."""
     parts = [fused.only(source.name) for source in fused.sources]
-    curves = [density(part, splines=_SPLINES) if part.people >= FEWEST else fitted for part in parts]
+    if fitted is None and any(part.people < FEWEST for part in parts):
+        fitted = fit_density(fused)
+    curves = [fitted if fitted and part.people < FEWEST else fit_density(part, splines=_SPLINES) for part in parts]
     return pool_densities(curves, np.array([part.people for part in parts]) / fused.people)
 
 
@@ -347,9 +349,17 @@ def _moves(fused: Fused, weights: FloatArray) -> float:
 
 def side(tally: Tally, question: Number, options: Options, edges: Sequence[float] | None) -> Side:
     """Return what the question brings to a table: ranges, by the fitted distribution of the number."""
-    own = estimate(tally, question, replace(options, method=None))
-    if not isinstance(own, NumberResult):
-        raise EstimateError(NO_DENSITY)
-    ranges = Ranges.of(question.name, own.density, edges)
-    margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), own.reports)
+    fitted = _curve(tally, question, options)
+    ranges = Ranges.of(question.name, fitted, edges)
+    margin = Margin(question.name, ranges.labels, ranges.sums, ranges.sums / ranges.sums.sum(), fitted.people)
     return NumberSide(margin, [arrays(channel) for channel in question.channels], ranges)
+
+
+def _curve(tally: Tally, question: Number, options: Options) -> Density:
+    """Return the density of the number alone."""
+    if tally.survey.level_channel is not None:
+        return fit_hidden(tally, question, options)
+    fused = fused_of(tally, question.name)
+    if options.pool == "size" and len(fused.sources) > 1:
+        return pool_by_size(fused)
+    return fit_density(fused)

@@ -95,6 +95,13 @@ def estimate_hidden(tally: Tally, question: Number, options: Options) -> Estimat
     return Estimated(shared, free, curves)
 
 
+def fit_hidden(tally: Tally, question: Number, options: Options) -> Density:
+    """Return the density of a number alone, from reports that hide their level."""
+    hidden = HiddenNumbers.of(tally, question, options.mix)
+    _check_people(hidden)
+    return fit_density(HiddenLikelihood(hidden))
+
+
 def _check_options(hidden: HiddenNumbers, method: str, options: Options) -> None:
     """Refuse what does not apply where levels are hidden."""
     check_pooling(options.pool, options.target)
@@ -108,7 +115,15 @@ def _check_options(hidden: HiddenNumbers, method: str, options: Options) -> None
         raise EstimateError(f"method must be {known} where levels are hidden: others weigh reports by their level")
     if hidden.mean_only and method == "fitted":
         raise EstimateError(f"method must be weights: {NO_DENSITY}")
-    if not hidden.mean_only and hidden.people < FEWEST:
+    if not hidden.mean_only:
+        _check_people(hidden)
+
+
+def _check_people(hidden: HiddenNumbers) -> None:
+    """Refuse a density that nobody could tell."""
+    if hidden.mean_only:
+        raise EstimateError(NO_DENSITY)
+    if hidden.people < FEWEST:
         raise EstimateError(f"a density needs at least {FEWEST} people, not {hidden.people}")
 
 

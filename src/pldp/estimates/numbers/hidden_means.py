@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
@@ -60,12 +60,24 @@ class HiddenMean:
     moves: float
 
 
+@lru_cache(maxsize=64)
+def _unbiased(channel: Channel) -> FloatArray:
+    return piecewise_arrays(channel).unbiased()
+
+
+@lru_cache(maxsize=32)
+def _mixed_decoder(channels: tuple[Channel, ...], posterior: tuple[float, ...]) -> FloatArray:
+    """Return what outputs of a mixture of levels count for: a plan asks for the same one at many shares."""
+    pieces = [piecewise_arrays(channel).pieces() for channel in channels]
+    return piece_moments(Pieces.mix(pieces, np.array(posterior)), 1)[0][:, 0]
+
+
 class HiddenMoments:
     """What reports with hidden levels say about the mean."""
 
     def __init__(self, hidden: HiddenNumbers) -> None:
         self.hidden, self.mix = hidden, hidden.mix
-        self.numbers = np.array([piecewise_arrays(channel).unbiased() for channel in hidden.channels])
+        self.numbers = np.array([_unbiased(channel) for channel in hidden.channels])
         self.seen = np.flatnonzero(self.mix.counts)
         self.chances: FloatArray = hidden.counts / hidden.people
 
@@ -93,8 +105,7 @@ class HiddenMoments:
         factors = self.numbers @ first / (first @ first)
         if np.abs(self.numbers - np.outer(factors, first)).max() <= _SAME * np.abs(self.numbers).max():
             return np.asarray(first / (posterior @ (1 / factors))[:, None])
-        mixed = (Pieces.mix(self.hidden.pieces, own) for own in posterior)
-        return np.array([piece_moments(pieces, 1)[0][:, 0] for pieces in mixed])
+        return np.array([_mixed_decoder(self.hidden.channels, tuple(own)) for own in posterior.tolist()])
 
     @property
     def unsure(self) -> bool:
@@ -157,7 +168,7 @@ def expected_mean_variance(
     outputs = np.array([piecewise_arrays(channel).pieces().forward(shares) for channel in channels])
     cells = _MANY * (matrix @ (mix[:, None] * outputs))
     hidden = HiddenNumbers(
-        tuple(channels), LevelMix(matrix, cells.sum(axis=1), MixBounds.free(len(mix))), cells, (-1.0, 1.0)
+        tuple(channels), LevelMix(matrix, _MANY * (matrix @ mix), MixBounds.free(len(mix))), cells, (-1.0, 1.0)
     )
     return HiddenMoments(hidden).pooled().variance * _MANY
 

@@ -8,6 +8,7 @@ Reference: Boyd, Vandenberghe, "Convex Optimization" (2004), chapter 11.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 TOLERANCE: Final = 1e-10
@@ -28,7 +29,30 @@ class Part(NamedTuple):
     hessian: Matrix | None = None
 
 
-Problem = Callable[[Vector], tuple[Part, list[Part]]]
+class Lazy:
+    """The same, with derivatives that are computed when they are asked for: most trial points need the value only."""
+
+    def __init__(self, value: float, derive: Callable[[], tuple[Vector, Matrix | None]]) -> None:
+        self.value, self._derive = value, derive
+
+    @cached_property
+    def _derivatives(self) -> tuple[Vector, Matrix | None]:
+        return self._derive()
+
+    @property
+    def gradient(self) -> Vector:
+        """The first derivatives."""
+        return self._derivatives[0]
+
+    @property
+    def hessian(self) -> Matrix | None:
+        """The second derivatives, unless the function is linear."""
+        return self._derivatives[1]
+
+
+Parts = tuple[Part, Sequence[Part | Lazy]]
+
+Problem = Callable[[Vector], Parts]
 """At a point: what to minimise, and what must stay positive."""
 
 
@@ -44,11 +68,11 @@ def minimise(problem: Problem, point: Vector) -> Vector:
     >>> round(minimise(square, [0.0])[0], 6)                    # the least (x−3)² with x ≤ 1
     1.0
     """
-    count = len(problem(point)[1])
-    strength = 1.0
+    here = problem(point)
+    count, strength = len(here[1]), 1.0
     while True:
         for _ in range(_MOST_STEPS):
-            point, decrement = _newton_step(problem, point, strength)
+            point, here, decrement = _newton_step(problem, point, here, strength)
             if decrement < 1e-8:
                 break
         if count / strength < TOLERANCE:
@@ -56,9 +80,12 @@ def minimise(problem: Problem, point: Vector) -> Vector:
         strength *= _FASTER
 
 
-def _newton_step(problem: Problem, point: Vector, strength: float) -> tuple[Vector, float]:
-    """Take one damped Newton step on the barrier function; return also half of the decrease it predicts."""
-    goal, positive = problem(point)
+def _newton_step(problem: Problem, point: Vector, here: Parts, strength: float) -> tuple[Vector, Parts, float]:
+    """Take one damped Newton step on the barrier function from a point with its parts to another.
+
+    Return also half of the decrease it predicts.
+    """
+    goal, positive = here
     size = len(point)
     gradient = [strength * slope for slope in goal.gradient]
     hessian = [[strength * bend for bend in row] for row in goal.hessian] if goal.hessian else zeros(size)
@@ -72,35 +99,36 @@ def _newton_step(problem: Problem, point: Vector, strength: float) -> tuple[Vect
     length = 1.0
     while length > 1e-12:
         trial = [x + length * change for x, change in zip(point, step, strict=True)]
-        reached = _value_at(problem, trial, strength)
-        if reached <= value - 1e-4 * length * decrement:
-            return trial, decrement
+        there = _parts_at(problem, trial)
+        if there is not None and _barrier(*there, strength) <= value - 1e-4 * length * decrement:
+            return trial, there, decrement
         length /= 2
-    return point, 0.0
+    return point, here, 0.0
 
 
-def _add_barrier(part: Part, gradient: Vector, hessian: Matrix) -> None:
+def _add_barrier(part: Part | Lazy, gradient: Vector, hessian: Matrix) -> None:
     """Add the derivatives of −ln(part), skipping zeros: most parts depend on two numbers."""
-    used = [place for place, slope in enumerate(part.gradient) if slope]
+    value, slopes, bends = part.value, part.gradient, part.hessian
+    used = [place for place, slope in enumerate(slopes) if slope]
     for i in used:
-        gradient[i] -= part.gradient[i] / part.value
+        gradient[i] -= slopes[i] / value
         for j in used:
-            hessian[i][j] += part.gradient[i] * part.gradient[j] / part.value**2
-            if part.hessian is not None:
-                hessian[i][j] -= part.hessian[i][j] / part.value
+            hessian[i][j] += slopes[i] * slopes[j] / value**2
+            if bends is not None:
+                hessian[i][j] -= bends[i][j] / value
 
 
-def _barrier(goal: Part, positive: Sequence[Part], strength: float) -> float:
+def _barrier(goal: Part, positive: Sequence[Part | Lazy], strength: float) -> float:
     if any(not part.value > 0 for part in positive):
         return math.inf
     return strength * goal.value - sum(math.log(part.value) for part in positive)
 
 
-def _value_at(problem: Problem, point: Vector, strength: float) -> float:
+def _parts_at(problem: Problem, point: Vector) -> Parts | None:
     try:
-        return _barrier(*problem(point), strength)
+        return problem(point)
     except (ValueError, ZeroDivisionError, OverflowError):  # outside the domain of a logarithm or an exponential
-        return math.inf
+        return None
 
 
 def _cholesky_solve(matrix: Matrix, right: Vector, ridge: float) -> Vector | None:

@@ -23,10 +23,11 @@ Reference: Gu, Li, Xiong, Cao, "Providing Input-Discriminative Protection for Lo
 
 import math
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Final, Literal
 
 from pldp.errors import EpsilonError
-from pldp.mechanisms.unary.barrier import Matrix, Part, Problem, Vector, minimise, zeros
+from pldp.mechanisms.unary.barrier import Lazy, Matrix, Part, Problem, Vector, minimise, zeros
 
 Model = Literal["opt0", "opt1", "opt2"]
 """The three problems by their published names."""
@@ -82,31 +83,40 @@ def _free(bounds: Matrix, values: Sequence[int]) -> Problem:
     size = len(values)
     length = 2 * size + 1
 
-    def problem(point: Vector) -> tuple[Part, list[Part]]:
+    def problem(point: Vector) -> tuple[Part, list[Lazy]]:
         inverse = [_inverse(point[i]) for i in range(2 * size)]
-        total, slope = 0.0, [0.0] * length
-        bend = zeros(length)
+        total = 0.0
         for i, count in enumerate(values):
-            (u0, u1, u2), (v0, v1, v2) = inverse[i], inverse[size + i]
-            total += count * u0 * (1 + v0)
-            slope[i], slope[size + i] = count * u1 * (1 + v0), count * u0 * v1
-            bend[i][i], bend[size + i][size + i] = count * u2 * (1 + v0), count * u0 * v2
-            bend[i][size + i] = bend[size + i][i] = count * u1 * v1
-        positive = []
-        for i in range(size):
-            (u0, u1, u2), (v0, v1, v2) = inverse[i], inverse[size + i]
-            error, gradient, hessian = total + v0 - u0, list(slope), [list(row) for row in bend]
+            total += count * inverse[i][0] * (1 + inverse[size + i][0])
+
+        @cache
+        def shared() -> tuple[Vector, Matrix]:
+            slope, bend = [0.0] * length, zeros(length)
+            for i, count in enumerate(values):
+                (u0, u1, u2), (v0, v1, v2) = inverse[i], inverse[size + i]
+                slope[i], slope[size + i] = count * u1 * (1 + v0), count * u0 * v1
+                bend[i][i], bend[size + i][size + i] = count * u2 * (1 + v0), count * u0 * v2
+                bend[i][size + i] = bend[size + i][i] = count * u1 * v1
+            return slope, bend
+
+        def derive(i: int, error: float) -> tuple[Vector, Matrix]:
+            (_, u1, u2), (_, v1, v2) = inverse[i], inverse[size + i]
+            gradient, hessian = list(shared()[0]), [list(row) for row in shared()[1]]
             gradient[i] -= u1
             gradient[size + i] += v1
             hessian[i][i] -= u2
             hessian[size + i][size + i] += v2
             above = [-each / error for each in gradient]
             above[-1] = 1.0
+            square = error**2
             curved = [
-                [gradient[row] * gradient[column] / error**2 - hessian[row][column] / error for column in range(length)]
-                for row in range(length)
+                [one * two / square - bent / error for two, bent in zip(gradient, row, strict=True)]
+                for one, row in zip(gradient, hessian, strict=True)
             ]
-            positive.append(Part(point[-1] - math.log(error), above, curved))
+            return above, curved
+
+        errors = [total + inverse[size + i][0] - inverse[i][0] for i in range(size)]
+        positive = [Lazy(point[-1] - math.log(error), partial(derive, i, error)) for i, error in enumerate(errors)]
         for i in range(size):
             positive += [_half(point, i, size + i, length), _half(point, size + i, i, length)]
             for j in range(size):
@@ -118,19 +128,23 @@ def _free(bounds: Matrix, values: Sequence[int]) -> Problem:
     return problem
 
 
-def _half(point: Vector, minus: int, plus: int, length: int) -> Part:
+def _half(point: Vector, minus: int, plus: int, length: int) -> Lazy:
     """e^{x_plus} + e^{−x_minus} − 2: positive if a > 1/2 (of u, v) or b < 1/2 (of v, u)."""
-    high, low = math.exp(point[plus]), math.exp(-point[minus])
-    gradient, hessian = [0.0] * length, zeros(length)
-    gradient[plus], gradient[minus] = high, -low
-    hessian[plus][plus], hessian[minus][minus] = high, low
-    return Part(math.expm1(point[plus]) + math.expm1(-point[minus]), gradient, hessian)
+
+    def derive() -> tuple[Vector, Matrix]:
+        high, low = math.exp(point[plus]), math.exp(-point[minus])
+        gradient, hessian = [0.0] * length, zeros(length)
+        gradient[plus], gradient[minus] = high, -low
+        hessian[plus][plus], hessian[minus][minus] = high, low
+        return gradient, hessian
+
+    return Lazy(math.expm1(point[plus]) + math.expm1(-point[minus]), derive)
 
 
 def _symmetric(bounds: Matrix, values: Sequence[int]) -> Problem:
     """opt1: minimise ln Σ α U(1+U) with τ_i + τ_j ≤ r_ij; the point is τ."""
 
-    def problem(point: Vector) -> tuple[Part, list[Part]]:
+    def problem(point: Vector) -> tuple[Part, list[Lazy]]:
         terms = []
         for count, x in zip(values, point, strict=True):
             u0, u1, u2 = _inverse(x)
@@ -145,7 +159,7 @@ def _symmetric(bounds: Matrix, values: Sequence[int]) -> Problem:
 def _one_half(bounds: Matrix, values: Sequence[int]) -> Problem:
     """opt2: minimise ln Σ α/s² with e^r s_i + s_j ≤ (e^r − 1)/2; the point is s."""
 
-    def problem(point: Vector) -> tuple[Part, list[Part]]:
+    def problem(point: Vector) -> tuple[Part, list[Lazy]]:
         terms = [(n / s**2, -2 * n / s**3, 6 * n / s**4) for n, s in zip(values, point, strict=True)]
         sums = []
         for i, row in enumerate(bounds):
@@ -175,13 +189,17 @@ def _logarithm_of_sum(terms: Sequence[tuple[float, float, float]]) -> Part:
     return Part(math.log(total), slopes, hessian)
 
 
-def _below(point: Vector, bound: float, weights: dict[int, float]) -> Part:
+def _below(point: Vector, bound: float, weights: dict[int, float]) -> Lazy:
     """bound − Σ weight·x."""
-    gradient = [0.0] * len(point)
-    for place, weight in weights.items():
-        gradient[place] = -weight
-    return Part(bound - sum(weight * point[place] for place, weight in weights.items()), gradient)
+
+    def derive() -> tuple[Vector, None]:
+        gradient = [0.0] * len(point)
+        for place, weight in weights.items():
+            gradient[place] = -weight
+        return gradient, None
+
+    return Lazy(bound - sum(weight * point[place] for place, weight in weights.items()), derive)
 
 
-def _above_zero(point: Vector) -> list[Part]:
+def _above_zero(point: Vector) -> list[Lazy]:
     return [_below(point, 0.0, {place: -1.0}) for place in range(len(point))]

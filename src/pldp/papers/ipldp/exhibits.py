@@ -1,7 +1,7 @@
 """Tables and figures of the paper on a budget per item, made again."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from operator import itemgetter
 from typing import Final
@@ -10,11 +10,11 @@ from pldp.mechanisms import ItemResponse, epsilon_text
 from pldp.papers import ipldp
 from pldp.papers.claim import Result
 from pldp.papers.ipldp.experiment import DATASETS, experiments
+from pldp.papers.ipldp.rules import IDUE, NAMES
 from pldp.papers.paper import Curves, Drawn, Exhibit, Panel, Table
 
-_DIRECT: Final = {"krr": "k-RR", "urr": "URR", "iprr": "IPRR"}
-_UNARY: Final = {"idue_opt0": "IDUE opt0", "idue_opt1": "IDUE opt1", "idue_opt2": "IDUE opt2", "iprr": "IPRR"}
-_ESTIMATORS: Final = {"norm_sub": "NS", "mle": "MLE"}
+_DIRECT: Final = ("krr", "urr", "iprr")
+_UNARY: Final = (*IDUE, "iprr")
 _ITEMS: Final = ("HIV", "Cancer", "Hepatitis", "Flu", "None")
 _PRINTED: Final = {"zipf": "100,000 people, 20 items", "kosarak_parts": "Kosarak: 646,510 people, 100 items"}
 _DIFFERS: Final = (
@@ -22,10 +22,10 @@ _DIFFERS: Final = (
 )
 
 
-def _items(names: Mapping[str, str], numbers: Sequence[int], x: str, x_label: str) -> Callable[[Result], Drawn]:
+def _items(methods: Sequence[str], numbers: Sequence[int], x: str, x_label: str) -> Callable[[Result], Drawn]:
     """Panels by metric, dataset and experiment, lines by method and estimator."""
-    both = product(_ESTIMATORS.items(), names.items())
-    labels = {f"{method} {estimator}": f"{label} ({short})" for (estimator, short), (method, label) in both}
+    both = product(ipldp.ESTIMATORS, methods)
+    labels = {f"{method} {estimator}": f"{NAMES[method]} ({NAMES[estimator]})" for estimator, method in both}
 
     def draw(result: Result) -> Sequence[Panel]:
         rows = sorted(result["rows"], key=lambda row: DATASETS.index(row["dataset"]))
@@ -65,7 +65,7 @@ def _settings(result: Result) -> Table:
     runs = {(row["experiment"], row["runs"]) for row in result["rows"]}
     rows = []
     for each in experiments(quick=bool(result.get("quick"))):
-        names = ", ".join({**_DIRECT, **_UNARY}[rival] for rival in each.rivals)
+        names = ", ".join(NAMES[rival] for rival in each.rivals)
         budgets = (epsilon_text(each.smallest), epsilon_text(each.largest))
         ratios = (" ".join(f"{ratio:g}" for ratio in points) for points in (each.open_ratios, each.sample_ratios))
         here = " or ".join(str(number) for which, number in sorted(runs) if which == each.number)
@@ -91,7 +91,7 @@ EXHIBITS: Final = (
     Exhibit(
         "Figure 3",
         "Error by the share of non-sensitive items (#4).",
-        _items({"urr": "URR", "iprr": "IPRR"}, (4,), "non_sensitive_ratio", "share of open items"),
+        _items(("urr", "iprr"), (4,), "non_sensitive_ratio", "share of open items"),
         differs=f"{_DIFFERS}; NR of Kosarak is not legible",
     ),
     Exhibit(

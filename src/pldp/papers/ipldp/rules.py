@@ -26,7 +26,7 @@ class Rows:
     """The rows by what identifies them."""
 
     def __init__(self, result: Result) -> None:
-        self._rows = {tuple(row[name] for name in KEY): row for row in result["rows"]}
+        self._rows: dict[tuple[Any, ...], Row] = {tuple(row[name] for name in KEY): row for row in result["rows"]}
         self.cells: list[Cell] = sorted({key[:4] for key in self._rows})
 
     def within(self, numbers: Sequence[int], dataset: str = "") -> list[Cell]:
@@ -87,10 +87,22 @@ def factor(
     return decide
 
 
+NAMES: Final = {
+    "krr": "k-RR",
+    "urr": "URR",
+    "iprr": "IPRR",
+    "idue_opt0": "IDUE opt0",
+    "idue_opt1": "IDUE opt1",
+    "idue_opt2": "IDUE opt2",
+    NS: "NS",
+    MLE: "MLE",
+}
+
+
 def _label(over: Who, under: Who) -> str:
-    if over[1] == under[1]:
-        return f"{over[0]} / {under[0]} ({over[1]})"
-    return f"{over[0]} {over[1]} / {under[1]}" if over[0] == under[0] else f"{over} / {under}"
+    """Return what is over what: two methods with one estimator, or two estimators of one method."""
+    one, two = ((NAMES[method], NAMES[estimator]) for method, estimator in (over, under))
+    return f"{one[0]} / {two[0]} ({one[1]})" if one[1] == two[1] else f"{one[0]} {one[1]} / {two[1]}"
 
 
 def rivals(names: Sequence[str], estimators: Sequence[str] = tuple(ipldp.ESTIMATORS)) -> list[tuple[Who, Who]]:
@@ -143,7 +155,7 @@ def falls_with_people(metric: str, per_person: float = 0.0) -> Decide:
             value, error = ratio(last[metric], last[name], first[metric], first[name])
             scale = (first["people"] / last["people"]) ** per_person
             findings.append(at_most(scale * value, scale * error, 1.0))
-            words.append((scale * value, f"{dataset} {method} {estimator}"))
+            words.append((scale * value, f"{dataset} {NAMES[method]} {NAMES[estimator]}"))
         low, high = min(words), max(words)
         return all_of(findings, f"all people / a fifth: {low[0]:.2g} ({low[1]}) to {high[0]:.2g} ({high[1]})")
 
@@ -166,7 +178,9 @@ def falls_with_open_items(methods: Sequence[str], estimators: Sequence[str], met
                 name = f"{metric}_error"
                 value, error = ratio(low[metric], low[name], high[metric], high[name])
                 findings.append(at_most(value, error, 1.0))
-                where = f"{dataset} {method} {estimator} {metric.upper()} from NR = {one[3]:g} to {two[3]:g}"
+                where = (
+                    f"{dataset} {NAMES[method]} {NAMES[estimator]} {metric.upper()} from NR = {one[3]:g} to {two[3]:g}"
+                )
                 words.append((value, where))
         return all_of(findings, "largest ratio {:.2f}: {}".format(*max(words)))
 
@@ -209,7 +223,7 @@ def bounds_below(rival: str) -> Finding:
         least = min(budgets)
         other = [math.inf] * open_ + [least] * (len(budgets) - open_) if rival == "urr" else [least] * len(budgets)
         ratios += [bound(budgets, 1) / bound(other, 1) for bound in (ipldp.l2_bound, ipldp.l1_bound)]
-    return at_most(max(ratios), 0.0, 1.0, f"bound of IPRR / of {rival}: {_span(ratios)}")
+    return at_most(max(ratios), 0.0, 1.0, f"bound of IPRR / of {NAMES[rival]}: {_span(ratios)}")
 
 
 def much_below_urr(kind: Callable[..., float], number: int) -> Finding:
@@ -334,7 +348,7 @@ def same_promise(result: Result) -> Finding:
         plain = rows.row(rows.within([4], dataset)[0], ("urr", NS))["mse"]
         cell = rows.within([5], dataset)[-1]
         kept.append(f"{dataset} {plain / min(rows.row(cell, (model, NS))['mse'] for model in IDUE):.2g}")
-    words = ", ".join(f"{name} {epsilon_text(micro)}" for name, micro in true.items())
+    words = ", ".join(f"{NAMES[name]} {epsilon_text(micro)}" for name, micro in true.items())
     return at_most(
         true["iprr"] / true["idue_opt0"],
         0.0,

@@ -79,6 +79,8 @@ PROMISES: Final = (
     ),
 )
 
+_LEMMA_1: Final = "L(E₁; p, p̂, D) ≤ L(E₂; p, p̂, D), if E₁ ≤ E₂"
+
 LOSSES: Final = (
     *(
         Claim(
@@ -90,18 +92,21 @@ LOSSES: Final = (
         )
         for place, label in enumerate(("(13)", "(14), for large n"))
     ),
-    *(
-        Claim(
-            "Lemma 1, Section 6",
-            "L(E₁; p, p̂, D) ≤ L(E₂; p, p̂, D), if E₁ ≤ E₂",
-            f"{EXACT}; eight items, two of them open, budgets from .3 to 2, and twice these",
-            "the loss with the smaller budgets is at most that with the larger ones"
-            if not reverse
-            else "the loss with the larger budgets is at most that with the smaller ones",
-            lambda _, reverse=reverse: rules.lemma_1(reverse=reverse),
-            reading="the other way round, as its proof has it and as it is used" if reverse else "as printed",
-        )
-        for reverse in (False, True)
+    Claim(
+        "Lemma 1, Section 6",
+        _LEMMA_1,
+        f"{EXACT}; eight items, two of them open, budgets from .3 to 2, and twice these",
+        "the loss with the smaller budgets is at most that with the larger ones",
+        lambda _: rules.lemma_1(reverse=False),
+        reading="as printed",
+    ),
+    Claim(
+        "Lemma 1, Section 6",
+        _LEMMA_1,
+        f"{EXACT}; eight items, two of them open, budgets from .3 to 2, and twice these",
+        "the loss with the larger budgets is at most that with the smaller ones",
+        lambda _: rules.lemma_1(reverse=True),
+        reading="the other way round, as its proof has it and as it is used",
     ),
     Claim(
         "Section 6, after Lemma 1",

@@ -9,7 +9,7 @@ Counts of ones are drawn, not people: for each value, so many people per level (
 binomial number is raised. That is the law of the counts of reports of people who are drawn one by one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final, Literal
@@ -23,7 +23,7 @@ from pldp.mechanisms import MICRO, SymmetricUnaryEncoding
 from pldp.mechanisms.arrays import FloatArray
 from pldp.papers import mpldp
 from pldp.papers.mpldp.adult import adult_coverage
-from pldp.papers.mpldp.perturbation import fit, hat_matrix, move_targets
+from pldp.papers.mpldp.perturbation import Form, fit, hat_matrix, move_targets
 from pldp.papers.mpldp.published import TABLE_2
 from pldp.papers.mpldp.theory import check_theory
 from pldp.papers.running import Progress, mean_and_error, track
@@ -139,7 +139,8 @@ class Cell:
     def _perturb(self, now: Collected, before: Collected) -> None:
         """Least squares and OP against the truth, OP against an earlier estimate, OP as printed."""
         hats = hat_matrix(now.tables)
-        for form, name in (("mended", "op_truth"), ("algorithm", "op_printed")):
+        forms: dict[Form, str] = {"mended": "op_truth", "algorithm": "op_printed"}
+        for form, name in forms.items():
             targets = list(move_targets(hats, now.truth, ITERATIONS, form=form))
             fits = [fit(hats, target) for target in targets]
             self._add(name, fits[-1] - now.truth)
@@ -159,7 +160,7 @@ class Cell:
 
         And what the weights of the least squares fit, (24), sum to.
         """
-        inverse = np.linalg.pinv(now.tables)
+        inverse = np.asarray(np.linalg.pinv(now.tables), np.float64)
         plain, weights = (fit(inverse, target) * now.reports / self.people for target in (first, last))
         for name, each in (("weights", weights), ("scaled_weights", weights / weights.sum(1, keepdims=True))):
             stated = mpldp.combined_mse(now.size, each, now.reports, now.epsilons) / self.people
@@ -172,7 +173,7 @@ class Cell:
 
     def _largest(self, method: str) -> FloatArray:
         """The five attributes' maximum errors, (25), added and their average taken, of each collection."""
-        return np.mean([np.abs(wrong).max(1) for wrong in self._errors[method]], axis=0)
+        return np.asarray(np.mean([np.abs(wrong).max(1) for wrong in self._errors[method]], axis=0))
 
     def rows(self) -> list[dict[str, Any]]:
         """Mean NSE and mean maximum error of each method."""
@@ -258,7 +259,7 @@ def allocations() -> list[dict[str, Any]]:
     return [_allocation(people, total, printed) for (people, total), printed in TABLE_2.items()]
 
 
-def _allocation(people: int, total: float, printed: tuple[float, ...]) -> Mapping[str, Any]:
+def _allocation(people: int, total: float, printed: tuple[float, ...]) -> dict[str, Any]:
     half = [micro / MICRO for micro in cube_root_rule(round(total * MICRO / 2), SIZES)]
     optimum = [micro / MICRO for micro in allocate(round(total * MICRO), COSTS)]
     best = [micro / MICRO for micro in allocate(round(sum(printed) * MICRO), COSTS)]

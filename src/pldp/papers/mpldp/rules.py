@@ -1,6 +1,8 @@
 """Rules that judge the claims of the paper on many attributes, from what the experiment returned."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -28,6 +30,26 @@ def _pooled(result: Result, what: str, budgets: str = "") -> tuple[float, float]
 
 Rule = Callable[..., Finding]
 
+_NAMES: Final = {
+    "largest": "maximum error,",
+    "op_truth": "OP with the truth",
+    "op_reference": "OP with an earlier estimate",
+    "oc_consistent": "consistent OC",
+    "oc": "OC",
+    "brr_sum": "BRR",
+    "least_squares": "least squares with the truth",
+    "zero": "zeros",
+    "weights": "(8) with OP's weights",
+    "scaled_weights": "(8) with OP's scaled weights",
+}
+
+
+def _words(what: str) -> str:
+    """Return the name of a comparison as people would write it."""
+    if what == "sum of weights":
+        return what
+    return " ".join(_NAMES.get(word, word) for word in what.split(" "))
+
 
 def everywhere(what: str, rule: Rule, *limits: float, budgets: str = "") -> Callable[[Result], Finding]:
     """Decide whether a comparison is on the right side of its limits in all cells."""
@@ -36,7 +58,7 @@ def everywhere(what: str, rule: Rule, *limits: float, budgets: str = "") -> Call
         rows = list(cells(result, what, budgets))
         findings = [rule(row["value"], row["error"], *limits) for row in rows]
         low, high = (end(row["value"] for row in rows) for end in (min, max))
-        return all_of(findings, f"{what}: {low:.3g} to {high:.3g} over {len(rows)} cells")
+        return all_of(findings, f"{_words(what)}: {low:.3g} to {high:.3g} over {len(rows)} cells")
 
     return decide
 
@@ -48,7 +70,7 @@ def on_average(
 
     def decide(result: Result) -> Finding:
         value, error = _pooled(result, what, budgets)
-        return rule(value, error, *limits, f"{what}: {words.format(value, error)}")
+        return rule(value, error, *limits, f"{_words(what)}: {words.format(value, error)}")
 
     return decide
 
@@ -98,7 +120,7 @@ def slope(result: Result, low: float, high: float) -> Finding:
         centred = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
         slopes.append(float(centred @ [row["log10_nse"] for row in rows]))
         errors.append(float(np.sqrt((centred**2) @ np.square([row["log10_nse_error"] for row in rows]))))
-    slope, error = float(np.mean(slopes)), float(np.hypot(*errors) / 2)
+    slope, error = float(np.mean(slopes)), math.hypot(*errors) / 2
     return between(slope, error, low, high, f"the error goes with ε to the power {slope:.2f} ± {error:.2f}")
 
 

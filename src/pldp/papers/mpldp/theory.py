@@ -7,7 +7,7 @@ import numpy as np
 
 from pldp.mechanisms import MICRO, SymmetricUnaryEncoding
 from pldp.mechanisms.arrays import FloatArray
-from pldp.papers.mpldp.perturbation import fit, hat_matrix, least_largest_error, move_targets, wedin_bound
+from pldp.papers.mpldp.perturbation import Form, fit, hat_matrix, least_largest_error, move_targets, wedin_bound
 
 SETTINGS: Final = ((10_000, 1.0), (10_000, 6.0), (1_000, 1.0), (1_000, 6.0))
 LIMIT: Final = 1000  # iterations that stand for infinitely many
@@ -56,15 +56,16 @@ def _growth(collected: Any) -> dict[str, tuple[int, int]]:
     """
     hats = hat_matrix(collected.tables)
     found = {}
-    for form, steps in (("mended", 20), ("theorem", 1), ("algorithm", 20)):
+    forms: dict[Form, int] = {"mended": 20, "theorem": 1, "algorithm": 20}
+    for form, steps in forms.items():
         targets = list(move_targets(hats, collected.truth, steps, form=form))
         fits = [fit(hats, target) for target in targets]
-        errors = {form: np.array([np.abs(each - collected.truth).max(1) for each in fits])}
+        errors: dict[str, FloatArray] = {form: np.array([np.abs(each - collected.truth).max(1) for each in fits])}
         if form == "algorithm":
             pairs = zip(targets, fits, strict=True)
             errors["residual"] = np.array([np.abs(target - each).max(1) for target, each in pairs])
         for name, path in errors.items():
-            grown = (np.diff(path, axis=0) > _ROUNDING * path[:-1]).any(0)
+            grown = np.asarray((np.diff(path, axis=0) > _ROUNDING * path[:-1]).any(0))
             found[name] = (int(grown.sum()), len(grown))
     return found
 
