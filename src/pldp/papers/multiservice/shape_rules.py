@@ -10,6 +10,7 @@ from typing import Final
 from scipy.stats import norm, t
 
 from pldp.papers.claim import SURE, Finding, Result, all_of, at_least, at_most, between, most_of, no_data, some_of
+from pldp.papers.multiservice.exhibits import DATASETS
 from pldp.papers.multiservice.experiment import SMOOTH_EPSILON, UNEQUAL_THREE
 from pldp.papers.multiservice.mean_rules import SINGLES
 from pldp.papers.paper import Row, span
@@ -44,7 +45,7 @@ def _all_hold(judged: Judged, words: str) -> Finding:
     found = all_of([part for _, part in judged], words)
     lost = {(row["figure"], row["dataset"]) for row, part in judged if part.verdict == "fails"}
     if found.verdict == "fails" and not lost & _GIVEN:
-        names = ", ".join(sorted({dataset for _, dataset in lost}))
+        names = ", ".join(DATASETS[name] for name in sorted({dataset for _, dataset in lost}))
         return replace(found, verdict="undecided", reason=f"{words}; lost on a stand-in for their data only ({names})")
     return found
 
