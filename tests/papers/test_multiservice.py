@@ -27,6 +27,7 @@ from pldp.papers.multiservice import (
     kl,
     means,
     printed_posterior,
+    shape_rules,
     shapes,
     split_dimensions,
     ua,
@@ -309,6 +310,16 @@ def test_experiment_names_missing_data_and_judges_every_claim(monkeypatch: pytes
     rows = [row for row in result["rows"] if "js" in row and row["figure"] == "8d"]
     assert {row["method"] for row in rows} == {"ule", "sr", "pm", "sw"}
     assert all(row["ule_ratio"] > 0 for row in rows if row["method"] != "ule")
+
+
+@pytest.mark.parametrize(("dataset", "verdict"), [("beta", "fails"), ("retirement", "undecided")])
+def test_what_is_lost_on_a_stand_in_for_their_data_decides_nothing(dataset: str, verdict: str) -> None:
+    row = {"figure": "4e–h", "estimator": "em", "method": "pm", "runs": 50, "place": 0.1, "ule_ratio_error": 0.01}
+    rows = [row | {"dataset": "beta", "ule_ratio": 0.8}, row | {"dataset": dataset, "ule_ratio": 1.2}]
+    found = shape_rules.ule_wins("4e–h", "em")({"rows": rows})
+    assert found.verdict == verdict
+    assert ("stand-in" in found.reason) == (verdict == "undecided")
+    assert shape_rules.ule_wins("4e–h", "em")({"rows": rows[:1]}).verdict == "holds"
 
 
 def test_settings_are_those_of_the_paper() -> None:

@@ -16,7 +16,7 @@ from pldp.papers.febsf.experiment import DATASETS
 from pldp.papers.mpldp.experiment import allocations
 from pldp.papers.mpldp.published import TABLE_3
 from pldp.papers.multiservice.experiment import checks, settings
-from pldp.papers.paper import Table
+from pldp.papers.paper import Panel, Series, Table
 from pldp.papers.report import page, reproduce_all
 from pldp.papers.report.draw import draw
 
@@ -213,6 +213,13 @@ def test_figures_have_a_key_and_no_empty_axes() -> None:
     assert [axes.get_title(loc="left") for axes in figure.axes if axes.axison] == 2 * names
     assert len(figure.legends[0].get_texts()) == len({line.label for panel in panels for line in panel.series})
     assert "<svg" in show.figure(figure, "a < b")
+
+
+def test_a_single_point_stands_at_its_number_among_lines_and_above_its_name_alone() -> None:
+    line, point = Series("a", [0.1, 0.3], [1.0, 2.0]), Series("b", [0.3], [3.0], ours=True)
+    beside, alone = (draw([Panel("", "x", "y", lines)]).axes[0] for lines in ([line, point], [point]))
+    assert [each.get_xdata().tolist() for each in beside.lines if len(each.get_xdata()) == 1] == [[0.3]]
+    assert [tick.get_text() for tick in alone.get_xticklabels()] == ["0.3"]
 
 
 def test_an_experiment_runs_again_when_its_data_came(

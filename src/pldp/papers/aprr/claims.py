@@ -10,7 +10,7 @@ from scipy.stats import norm, t
 from pldp.mechanisms import MICRO, epsilon_text
 from pldp.papers.aprr import aprr, aprr_safe, mask
 from pldp.papers.aprr.elements import ELEMENTS
-from pldp.papers.aprr.exhibits import EXHIBITS
+from pldp.papers.aprr.exhibits import EXHIBITS, MINERS
 from pldp.papers.aprr.experiment import ITEM_LEVELS, ONE_PROBABILITY, TABLE_3, TOTAL_EPSILON, run
 from pldp.papers.claim import SURE, Claim, Finding, Result, all_of, at_least, at_most, between, no_data
 from pldp.papers.paper import Paper, Row
@@ -62,7 +62,7 @@ def _table_3(method: str) -> Callable[[Result], Finding]:
 
 def _same_mean(result: Result) -> Finding:
     means = {method: found["mean_probability"] for method, found in result["table_3"].items()}
-    shown = ", ".join(f"{method} {mean:.4f}" for method, mean in means.items())
+    shown = ", ".join(f"{MINERS[method]} {mean:.4f}" for method, mean in means.items())
     return all_of(
         [between(mean, 0.0, ONE_PROBABILITY - 0.005, ONE_PROBABILITY + 0.005) for mean in means.values()], shown
     )
@@ -83,7 +83,7 @@ def _personal(name: str) -> Callable[[Result], Finding]:
     def decide(result: Result) -> Finding:
         has = {method: found["qualities"][name] for method, found in result["table_3"].items()}
         right = has == {"aprr": True, "gr_ppfm": False, "mask": False}
-        shown = ", ".join(f"{method} {'yes' if found else 'no'}" for method, found in has.items())
+        shown = ", ".join(f"{MINERS[method]} {'yes' if found else 'no'}" for method, found in has.items())
         return at_least(float(right), 0.0, 1.0, f"probabilities differ between {name}: {shown}")
 
     return decide

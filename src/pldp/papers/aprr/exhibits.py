@@ -6,7 +6,7 @@ from typing import Final
 from pldp.papers.claim import Result
 from pldp.papers.paper import ILLUSTRATION, Curves, Exhibit, Table, words
 
-_MINERS: Final = {"aprr": "LDP-APRR", "gr_ppfm": "GR-PPFM", "mask": "MASK"}
+MINERS: Final = {"aprr": "LDP-APRR", "gr_ppfm": "GR-PPFM", "mask": "MASK"}
 _SIZES: Final = {1: "single items", 3: "sets of up to three items"}
 
 
@@ -22,11 +22,11 @@ def _kept_bits(result: Result) -> Table:
 def _privacy(result: Result) -> Table:
     """All rows of the table; the paper's own beside ours."""
     found = result["table_3"]
-    heads = ("", *(f"{text}: {kind}" for text in _MINERS.values() for kind in ("printed", "here")))
+    heads = ("", *(f"{text}: {kind}" for text in MINERS.values() for kind in ("printed", "here")))
     rows = []
     for name in ("minimum", "maximum", "average", "overall"):
         cells = []
-        for method in _MINERS:
+        for method in MINERS:
             printed, computed = (found[method][kind].get(name) for kind in ("printed", "computed"))
             cells += ["–" if number is None else f"{100 * number:.1f}" for number in (printed, computed)]
         rows.append([f"{words(name)} privacy, %", *cells])
@@ -36,13 +36,13 @@ def _privacy(result: Result) -> Table:
     ]
     for name in ("attributes", "values"):
         cells = []
-        for method in _MINERS:
+        for method in MINERS:
             cells += ["✓" if method == "aprr" else "×", "✓" if found[method]["qualities"][name] else "×"]
         rows.append([f"personalised {name}", *cells])
-    epsilons = [found[method]["qualities"]["epsilon"] for method in _MINERS]
+    epsilons = [found[method]["qualities"]["epsilon"] for method in MINERS]
     rows.append(["LDP (here: ε of a report)", "✓", epsilons[0], "×", epsilons[1], "×", epsilons[2]])
     exposed = ("D, ε", "D, (p₁, ρ₁) … (p₅, ρ₅)", "D, p")
-    needed = [found[method]["qualities"]["rebuild"] for method in _MINERS]
+    needed = [found[method]["qualities"]["rebuild"] for method in MINERS]
     rows.append(["exposed information", *(cell for pair in zip(exposed, needed, strict=True) for cell in pair)])
     return Table(heads, rows)
 
@@ -71,7 +71,7 @@ EXHIBITS: Final = (
             itemgetter("min_support"),
             "least support",
             {"theta_plus": "θ⁺ in %", "theta_minus": "θ⁻ in %"},
-            _MINERS,
+            MINERS,
             {"aprr_safe": "APRR that keeps its budgets"},
             lambda row: _SIZES[row["largest"]],
             log=False,

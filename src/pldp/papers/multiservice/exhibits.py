@@ -15,7 +15,7 @@ _MEANS: Final = {**_SINGLE, "ua": "UA", "uwa_printed": "UWA"}
 _OUR_MEANS: Final = {"uwa": "UWA by the likelihood", "weights": "constant weights"}
 _SHAPES: Final = {**_SINGLE, "ule": "ULE"}
 _OUR_SHAPES: Final = {"default": "smooth density"}
-_DATASETS: Final = {"beta": "Beta(2, 5)", "beta_sin": "Beta+Sin", "taxi": "Taxi", "retirement": "Retirement"}
+DATASETS: Final = {"beta": "Beta(2, 5)", "beta_sin": "Beta+Sin", "taxi": "Taxi", "retirement": "Retirement"}
 _ESTIMATORS: Final = {"em": "as printed", "ems": "smoothed"}
 _TIMES: Final = {
     ("uwa", 1_000_000, 4): 3.45,
@@ -51,7 +51,7 @@ def _mean_curves(figure: str, x_label: str, *, best: bool = False, order: Sequen
         {"mse": "MSE of the mean", "over_best": "MSE / best single service"},
         _MEANS,
         _OUR_MEANS,
-        lambda row: _DATASETS[row["dataset"]],
+        lambda row: DATASETS[row["dataset"]],
         lambda row: row["figure"] == figure and "mse" in row,
         _best_single if best else itemgetter("method"),
         order,
@@ -64,7 +64,7 @@ def _shape_curves(figure: str, x_label: str, *, best: bool = False, order: Seque
         return bool((row["figure"] == figure and "js" in row) or own)
 
     def panel(row: Row) -> str:
-        return f"{_DATASETS[row['dataset']]}, {_ESTIMATORS[row.get('estimator', 'ems')]}"
+        return f"{DATASETS[row['dataset']]}, {_ESTIMATORS[row.get('estimator', 'ems')]}"
 
     method: Method = _best_single if best else itemgetter("method")
     y = {"js": "JS divergence"}
@@ -76,7 +76,7 @@ def _divergences(result: Result) -> Table:
     heads = ("dataset", "ε", "estimator", "method", "JS", "± JS", "KL", "± KL")
     rows = [
         (
-            _DATASETS[row["dataset"]],
+            DATASETS[row["dataset"]],
             row["place"],
             _ESTIMATORS[row["estimator"]],
             _SHAPES[row["method"]],

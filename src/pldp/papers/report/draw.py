@@ -31,14 +31,15 @@ def draw(panels: Sequence[Panel], labels: Sequence[tuple[str, bool]] = ()) -> An
     known: dict[str, Any] = {}
     styles = _styles(labels or [(series.label, series.ours) for panel in panels for series in panel.series])
     for panel, axes in zip(panels, grid, strict=False):
+        names = list(dict.fromkeys(name for series in panel.series for name in series.x))
         for place, series in enumerate(panel.series):
             error = series.error if len(series.error) == len(series.y) else None
-            x, style = _places(series, (place - (len(panel.series) - 1) / 2) / len(panel.series)), styles[series.label]
+            shift = (place - (len(panel.series) - 1) / 2) / len(panel.series)
+            x, style = _places(series, names, shift), styles[series.label]
             line: dict[str, Any] = {} if x is series.x else {"linestyle": ""}
             if series.printed:
                 line = {"linestyle": ":", "markerfacecolor": "white", "markersize": 6}
             known[series.label] = axes.errorbar(x, series.y, yerr=error, capsize=2, elinewidth=0.8, **(style | line))
-        names = list(dict.fromkeys(name for series in panel.series for name in series.x))
         if _has_names(names):
             axes.set_xticks(range(len(names)), [str(name) for name in names])
             axes.set_xlim(-0.5, len(names) - 0.5)
@@ -64,8 +65,9 @@ def _has_names(x: Sequence[Any]) -> bool:
     return len(set(x)) == 1 or all(isinstance(each, str) for each in x)
 
 
-def _places(series: Series, shift: float) -> Sequence[Any]:
-    return [place + 0.6 * shift for place in range(len(series.x))] if _has_names(series.x) else series.x
+def _places(series: Series, names: Sequence[Any], shift: float) -> Sequence[Any]:
+    """Where the points of a series stand: at their number, or above their name among those of the panel."""
+    return [names.index(name) + 0.6 * shift for name in series.x] if _has_names(names) else series.x
 
 
 def _styles(known: Sequence[tuple[str, bool]]) -> dict[str, dict[str, Any]]:
