@@ -3,13 +3,13 @@
 The page is never edited by hand; a test compares it with what this file makes now.
 """
 
-import argparse
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
 from pldp.cli import VERBS, make_parser
+from pldp.cli.parser import Parser
 
 PAGE = Path(__file__).parent / "cli.md"
 WIDTH = "100"
@@ -68,13 +68,11 @@ def make_page() -> str:
     return "\n".join([_HEAD, *sections])
 
 
-def _parsers(parser: argparse.ArgumentParser, depth: int) -> Iterator[tuple[int, argparse.ArgumentParser]]:
+def _parsers(parser: Parser, depth: int) -> Iterator[tuple[int, Parser]]:
     """Yield the parser and all parsers below it; a verb is a section, an action a subsection of it."""
     yield max(depth - 1, 0), parser
-    for action in parser._actions:  # noqa: SLF001 - argparse has no public way to list sub-commands
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            for below in action.choices.values():
-                yield from _parsers(below, depth + 1)
+    for below in parser.actions.values():
+        yield from _parsers(below, depth + 1)
 
 
 if __name__ == "__main__":

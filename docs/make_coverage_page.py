@@ -7,7 +7,8 @@ import json
 from collections import defaultdict
 from pathlib import Path
 
-from helpers.coverage import CASES, CELL_RUNS, EPSILONS, PEOPLE, SHAPES, TESTS, Hits, cells, wrong
+from helpers.coverage import CASES, CELL_RUNS, EPSILONS, PEOPLE, SHAPES, Hits, cells, wrong
+from helpers.coverage_fused import FUSED_CASES, GIVES, TESTS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "build" / "coverage"
@@ -31,26 +32,62 @@ the result also reaches to the quantile of the curve, so it covers at least as o
 
 """
 
+FUSED = """
+
+## Several services
+
+Every person gives to each of two or three services with probability {gives}, at another level everywhere or, in these
+cases, at the same one: {faithful}. Runs are those of a case over all shapes.
+
+"""
+
 
 def main() -> None:
     """Read what the tests left and write the page."""
     parts = [json.loads(path.read_text()) for path in RESULTS.glob("*.json")]
     found = {(part["case"], part["shape"]): part["rows"] for part in parts}
-    names = [case.name for case in CASES]
+    names, joined = ([case.name for case in cases] for cases in (CASES, FUSED_CASES))
     people, epsilons = ", ".join(f"{count:,}" for count in PEOPLE), ", ".join(f"{each:g}" for each in EPSILONS)
-    lines = [f"| case | {' | '.join(SHAPES)} |", f"| --- |{' --- |' * len(SHAPES)}"]
-    lines += [f"| {name} | {' | '.join(_cell(found.get((name, shape), [])) for shape in SHAPES)} |" for name in names]
+    lines = [f"| case | {' | '.join(SHAPES)} |", f"| --- |{' --- |' * len(SHAPES)}", *_lines(found, names)]
+    further = [f"| case | runs | {' | '.join(SHAPES)} |", f"| --- | --- |{' --- |' * len(SHAPES)}"]
+    further += _lines(found, joined, runs=True)
     runs = CELL_RUNS * len(cells(CASES[0], "uniform"))
     head = HEAD.format(runs=runs, people=people, epsilons=epsilons)
     TARGET.parent.mkdir(exist_ok=True)
-    TARGET.write_text(head + "\n".join([*lines, "", _outcome(found, names)]) + "\n")
+    same = "; ".join(case.name for case in FUSED_CASES if case.faithful)
+    fused = FUSED.format(gives=GIVES, faithful=same) + "\n".join([*further, "", _outcome(found, joined)])
+    TARGET.write_text(head + "\n".join([*lines, "", _outcome(found, names)]) + fused + "\n")
+
+
+def _lines(found: dict[tuple[str, str], Rows], names: list[str], *, runs: bool = False) -> list[str]:
+    """Return a line per case, where asked for with its runs."""
+    lines = []
+    for name in names:
+        every = [found.get((name, shape), []) for shape in SHAPES]
+        count = [f"{sum(max(_totals(rows), default=0) for rows in every):,}"] if runs else []
+        lines.append(f"| {' | '.join([name, *count, *map(_cell, every)])} |")
+    return lines
+
+
+def _totals(rows: Rows) -> list[int]:
+    """Return how many runs each row of a result has."""
+    totals: dict[object, int] = defaultdict(int)
+    for row in rows:
+        totals[row[2]] += int(row[5])
+    return list(totals.values())
 
 
 def _outcome(found: dict[tuple[str, str], Rows], names: list[str]) -> str:
     """Say which cells are wrong, and which were not run."""
     absent = {name: [shape for shape in SHAPES if (name, shape) not in found] for name in names}
-    missing = [f"{name} ({', '.join(shapes)})" for name, shapes in absent.items() if shapes]
-    outside = [f"- {name}, {shape}: {line}" for (name, shape), rows in found.items() for line in _wrong(rows)]
+    missing = [
+        name if len(shapes) == len(SHAPES) else f"{name} ({', '.join(shapes)})"
+        for name, shapes in absent.items()
+        if shapes
+    ]
+    outside = [
+        f"- {name}, {shape}: {line}" for (name, shape), rows in found.items() if name in names for line in _wrong(rows)
+    ]
     said = "No cell is significantly outside." if not outside else "Significantly outside are:\n\n" + "\n".join(outside)
     return said + (f"\n\nNot run: {'; '.join(missing)}." if missing else "")
 

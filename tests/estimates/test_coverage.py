@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.coverage import CASES, CELL_RUNS, SHAPES, TESTS, Case, Cell, Hits, cells, draw, judge_runs, rows, wrong
+from helpers.coverage import CASES, CELL_RUNS, SHAPES, AnyCase, Cell, Hits, cells, judge_runs, wrong
+from helpers.coverage_fused import EVERY_CASE, FUSED_CASES, TESTS, file_of
 
 LONG = bool(os.environ.get("PLDP_LONG"))
 RESULTS = Path(__file__).parents[2] / "build" / "coverage"
@@ -20,6 +21,11 @@ SHORT = [
     Cell(case, *data)
     for number, case in enumerate(CASES)
     for data in (("two spikes", 20_000, 2.0), ("log-normal", 2_000, 1.0))[number % 2 :: 2]
+]
+SHORT_FUSED = [
+    Cell(case, *data)
+    for number, case in enumerate(FUSED_CASES)
+    for data in (("bimodal", 5_000, 2.0), ("exponential", 5_000, 1.0))[number % 2 :: 2]
 ]
 
 
@@ -29,10 +35,17 @@ def test_intervals_cover_in_a_few_cells(cell: Cell) -> None:
     assert list(wrong(judge_runs(cell, 10), TESTS)) == []
 
 
+@pytest.mark.skipif(LONG, reason="the long form has these cells")
+@pytest.mark.parametrize("cell", SHORT_FUSED, ids=str)
+def test_intervals_of_several_services_cover_in_a_few_cells(cell: Cell) -> None:
+    runs = 2 if "mean" in cell.case.name else 10  # every run fits a density
+    assert list(wrong(judge_runs(cell, runs), TESTS)) == []
+
+
 @pytest.mark.skipif(not LONG, reason="takes an hour: make test-long")
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_intervals_cover(case: Case, shape: str) -> None:
+@pytest.mark.parametrize("case", EVERY_CASE, ids=lambda case: case.name)
+def test_intervals_cover(case: AnyCase, shape: str) -> None:
     pooled: Hits = {}
     table, found = [], []
     for number, cell in enumerate(cells(case, shape)):
@@ -43,15 +56,15 @@ def test_intervals_cover(case: Case, shape: str) -> None:
             table.append([cell.people, cell.epsilon, label, conservative, sum(covered), len(covered)])
     RESULTS.mkdir(parents=True, exist_ok=True)
     content = {"case": case.name, "shape": shape, "rows": table}
-    (RESULTS / f"{CASES.index(case)}-{list(SHAPES).index(shape)}.json").write_text(json.dumps(content))
+    (RESULTS / file_of(case, list(SHAPES).index(shape))).write_text(json.dumps(content))
     assert [*found, *(f"all cells: {line}" for line in wrong(pooled, TESTS))] == []
 
 
 def test_results_of_numbers_reach_at_least_as_far_as_the_intervals_that_are_judged() -> None:
     (case,) = (each for each in CASES if each.name == "number")
     cell = Cell(case, "gamma", 2_000, 2.0)
-    reports = draw(cell, 1)
-    for (judged, marked), (shown, wide) in zip(rows(cell, reports), rows(cell, reports, whole=True), strict=True):
+    counted = case.draw(cell, 1)
+    for (judged, marked), (shown, wide) in zip(case.rows(counted), case.rows(counted, whole=True), strict=True):
         assert (judged.label, marked) == (shown.label, wide)
         assert shown.low <= judged.low < judged.high <= shown.high
 
@@ -61,7 +74,8 @@ def test_intervals_that_are_half_as_wide_are_found() -> None:
         return (estimate + low) / 2, (estimate + high) / 2
 
     (case,) = (each for each in CASES if each.name == "set, one budget")
-    assert list(wrong(judge_runs(Cell(case, "gamma", 20_000, 1.0), 100, narrow), TESTS))
+    for each, people, runs in ((case, 20_000, 100), (FUSED_CASES[0], 2_000, 50)):
+        assert list(wrong(judge_runs(Cell(each, "gamma", people, 1.0), runs, narrow), TESTS))
 
 
 def test_intervals_that_are_twice_as_wide_are_found_unless_they_are_marked() -> None:

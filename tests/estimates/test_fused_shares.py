@@ -161,7 +161,8 @@ def test_hidden_reports_count_for_the_value_whatever_the_level(mechanism: str) -
 def test_derivatives_of_the_likelihood_are_those_of_differences(hidden: tuple[str, ...]) -> None:
     model = TupleLikelihood(fuse(services(1, hidden, 300)))
     sizes = [block.stop - block.start for block in model.blocks]
-    assert sizes == [3] + [2] * len(hidden)
+    classes = int(model.classes.max()) + 1  # levels that other services show
+    assert sizes == [3, *([classes * 2 ** len(hidden)] if hidden else [])]
     point = np.concatenate([np.random.default_rng(1).dirichlet(np.full(size, 5.0)) for size in sizes])
     step = 1e-5
     for place in range(len(point)):
@@ -324,3 +325,42 @@ def test_options_that_do_not_apply_are_refused(options: dict[str, Any], message:
 def test_the_spread_of_one_person_is_that_of_an_indicator() -> None:
     assert spread(SHARES).sum() == pytest.approx(0)
     assert np.diag(spread(SHARES)) == pytest.approx(SHARES * (1 - SHARES))
+
+
+@pytest.mark.parametrize("hide", [(True, True), (True, False)])
+def test_levels_that_a_person_has_everywhere_do_not_bias_fitted_shares(hide: tuple[bool, bool]) -> None:
+    """Standardised errors of 30 × 3 shares have a root mean square within Z·√(1/2n) of 1, were values independent.
+
+    With levels that have nothing to do with each other it was 2 to 3.
+    """
+    label, names = build("krr", 2, 2_000_000), ("strict", "open")
+    channels = tuple(build("krr", 3, budget) for budget in (500_000, 4_000_000))
+    scores: dict[bool, list[np.ndarray]] = {False: [], True: []}
+    for seed in range(30):
+        generator = np.random.default_rng(300 + seed)
+        values = generator.choice(3, 3000, p=SHARES).astype(np.uint8)
+        level = (generator.random(3000) < 0.4).astype(np.uint8)
+        made = []
+        for place, hides in enumerate(hide):
+            outputs = np.where(level == 0, *(arrays(each).draw_many(values, generator) for each in channels))
+            shown = arrays(label).draw_many(level, generator) if hides else level
+            about: dict[str, Any] = {"level": np.array(names)[shown], "levels": names, "channels": channels}
+            about |= {"asked": Asked("q", values=LABELS), "label_channel": label if hides else None}
+            made.append(Service(f"s{place}", channels[0], np.arange(3000), outputs, **about))
+        found = estimate_fused(fuse(made))
+        free: Any = found.assumption_free
+        assert found.method.startswith("maximum likelihood")
+        for each, own in scores.items():
+            result = free if each else found
+            own.append((result.estimates - SHARES) / result.standard_error)
+    for own in scores.values():
+        assert abs(np.sqrt(np.mean(np.square(own))) - 1) < Z / np.sqrt(2 * np.size(own))
+
+
+def test_too_many_levels_to_mix_are_left_to_the_unbiased_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = fuse(services(1, ("krr", "oue"), 300))
+    monkeypatch.setattr("pldp.estimates.fused.shares.LARGEST_JOINT", 3)
+    monkeypatch.setattr("pldp.estimates.fused.likelihood.LARGEST_JOINT", 3)
+    assert estimate_fused(fused).method.startswith("unbiased")
+    with pytest.raises(EstimateError, match="at most 3 combinations of hidden levels; method unbiased takes more"):
+        estimate_fused(fused, method="likelihood")

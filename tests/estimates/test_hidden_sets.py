@@ -133,7 +133,7 @@ def test_errors_that_ignore_the_mix_do_not_cover(monkeypatch) -> None:
         return np.array([np.abs(own.support - true) < 1.96 * own.standard_error for own in found])
 
     right = covered()
-    monkeypatch.setattr(HiddenGroups, "_of_mix", lambda self, weights, sets, *_: np.zeros(len(sets)))
+    monkeypatch.setattr(HiddenGroups, "of_mix", lambda self, weights, sets, *_: np.zeros(len(sets)))
     wrong = covered()
     assert rate_is(right, 0.95)
     assert not rate_is(wrong, 0.95)

@@ -13,7 +13,7 @@ from pldp.errors import EstimateError, TallyError
 from pldp.estimates import cross, estimate, three_way, two_way
 from pldp.estimates.consistency import nearest_tables, with_margins
 from pldp.estimates.tables import ItemAxis, LabelAxis, Spread
-from pldp.estimates.tables.pooled import label_chance
+from pldp.estimates.tables.hidden import label_chance
 from pldp.estimates.tables.ranges import RangeAxis, Ranges
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays

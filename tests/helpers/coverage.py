@@ -2,12 +2,13 @@
 
 A *case* is what is asked (a question of a survey file, levels shown or hidden); a *cell* adds the shape of the data,
 the people and ε. Each run goes from the survey file over simulated reports and their tally to the result, so whatever
-a survey file can say can be a case.
+a survey file can say can be a case. Several services about the same people are cases too (`coverage_fused`).
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -70,10 +71,28 @@ SHAPES: Mapping[str, np.ndarray] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """A question without levels; `hide` is the ε of the label that hides the level."""
+class AnyCase(ABC):
+    """What is asked: how a collection is drawn, what is estimated from it, and the truth about that."""
 
     name: str
+
+    @abstractmethod
+    def draw(self, cell: Cell, seed: int) -> Any:
+        """Return one collection."""
+
+    @abstractmethod
+    def rows(self, drawn: Any) -> Iterator[tuple[Row, bool]]:
+        """Yield the rows of the result, and whether each is marked conservative."""
+
+    @abstractmethod
+    def truth(self, shape: str) -> dict[str, tuple[float, float]]:
+        """Return, by label of a row, where the true number lies: a point, or the ends of the bucket that holds it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Case(AnyCase):
+    """A question without levels; `hide` is the ε of the label that hides the level."""
+
     question: Mapping[str, Any]
     parts: int
     hide: float | None = None
@@ -107,20 +126,79 @@ class Case:
         found = SHAPES[shape].reshape(self.parts, -1).sum(axis=1)
         return found / found.max() * self.largest if self.largest < 1 else found
 
+    def draw(self, cell: Cell, seed: int) -> pldp.Tally:
+        """Return the tally of one collection."""
+        survey, given = _survey(self, cell.epsilon), self.shares(cell.shape)
+        names = tuple(self.asked)
+        if self.beside:
+            every = {name: each.shares(cell.shape) for name, each in self.asked.items()}
+            people = Population.of_shares(survey, cell.people, every, seed=seed)
+        elif self.question.get("purpose") == "mean":
+            drawn = np.random.default_rng([seed, 7]).choice(FINE, cell.people, p=given)
+            numbers = (drawn + 0.5) / FINE
+            people = Population.of_values(survey, {"q": numbers}, seed=seed)
+        else:
+            people = Population.of_shares(survey, cell.people, {"q": given}, seed=seed)
+        pairs = [names] if self.beside else []
+        reports = simulate_reports(survey, people, seed=seed)
+        return pldp.tally(survey, reports, patterns=self.hide is not None, pairs=pairs)
+
+    def truth(self, shape: str) -> dict[str, tuple[float, float]]:
+        """Return where the true numbers lie.
+
+        Reports do not tell numbers within a bucket apart, so a quantile is only known up to its bucket.
+        """
+        if self.beside:
+            return _truth_of_table(self, shape)
+        shares, size = self.shares(shape), self.parts
+        if "at_most" in self.question:
+            shares = _kept(shares, self.question["at_most"])
+        if "values" in self.question:
+            return {name: (share, share) for name, share in zip(self.question["values"], shares, strict=True)}
+        middle = float(shares @ ((np.arange(size) + 0.5) / size))
+        found, cumulative = {"mean": (middle, middle)}, np.cumsum(shares)
+        for share in QUANTILES:
+            place = int(np.searchsorted(cumulative, share - 1e-9))
+            found[f"{share * 100:g} %"] = (place / size, (place + 1) / size)
+        return found
+
+    def rows(self, drawn: pldp.Tally, *, whole: bool = False) -> Iterator[tuple[Row, bool]]:
+        """Yield the rows of the result, and whether each is marked conservative.
+
+        Unless the `whole` result is asked for, the quantiles of numbers are judged without the curve, which takes ten
+        times as long: their intervals reach to the quantile of the curve where that lies outside, so they cover more
+        often still.
+        """
+        if self.beside:
+            table = cross(drawn, tuple(self.asked))
+            for row, conservative in zip(table.rows(CONFIDENCE), table.conservative.tolist(), strict=True):
+                yield row._replace(label=" × ".join(row.label)), conservative
+            return
+        if self.has_quantiles and self.hide is None and not whole:
+            fused = fused_of(drawn, "q")
+            yield mean(fused).row(CONFIDENCE), False
+            profile = Profile(fused)
+            for share in QUANTILES:
+                yield Row(f"{share * 100:g} %", math.nan, math.nan, *profile.quantile(share, CONFIDENCE)), True
+            return
+        quick = {"largest": 1} if self.question.get("kind") == "choices" else {}
+        result = pldp.estimate(drawn, "q", confidence=CONFIDENCE, **quick)
+        yield from zip(result.rows(), result.conservative.tolist(), strict=True)
+
 
 def _labels(count: int) -> list[str]:
     return [f"label {place}" for place in range(count)]
 
 
-def _choice(name: str, size: int = 8, hide: float | None = None, **keys: Any) -> Case:
+def make_choice(name: str, size: int = 8, hide: float | None = None, **keys: Any) -> Case:
     return Case(name, {"values": _labels(size), **keys}, size, hide)
 
 
-def _sets(name: str, size: int = 5, largest: float = 0.5, hide: float | None = None, **keys: Any) -> Case:
+def make_sets(name: str, size: int = 5, largest: float = 0.5, hide: float | None = None, **keys: Any) -> Case:
     return Case(name, {"kind": "choices", "values": _labels(size), **keys}, size, hide, largest=largest)
 
 
-def _number(name: str, buckets: int | None = None, hide: float | None = None, **keys: Any) -> Case:
+def make_number(name: str, buckets: int | None = None, hide: float | None = None, **keys: Any) -> Case:
     about = {"kind": "number", "low": 0, "high": 1, **keys, **({} if buckets is None else {"buckets": buckets})}
     return Case(name, about, buckets or FINE, hide)
 
@@ -130,30 +208,30 @@ def _table(name: str, first: Case, *beside: Case, hide: float | None = None) -> 
 
 
 CASES: tuple[Case, ...] = (
-    _choice("choice"),
-    _choice("choice by krr", mechanism="krr"),
-    _choice("choice by oue", mechanism="oue"),
-    _choice("choice by sue", mechanism="sue"),
-    _choice("choice by lh", 32, mechanism="lh"),
-    _choice("choice, budgets per value", fractions={"label 0": "1/2", "label 1": "1/2"}),
-    _choice("choice, hidden levels", hide=1.0),
-    _choice("choice by oue, hidden levels", hide=1.0, mechanism="oue"),
-    _sets("set, a budget per box"),
-    _sets("set, one budget", budget="set"),
-    _sets("set of at most two, one budget", 8, 0.2, budget="set", at_most=2),
-    _number("number", 96),
-    _number("mean of a number", purpose="mean"),
-    _number("number, hidden levels", 96, 1.0),
-    _number("mean of a number, hidden levels", hide=1.0, purpose="mean"),
-    _sets("set, a budget per box, hidden levels", hide=1.0),
-    _sets("set, one budget, hidden levels", hide=1.0, budget="set"),
-    _sets("set of at most two, one budget, hidden levels", 8, 0.2, hide=1.0, budget="set", at_most=2),
-    _choice("choice, budgets per value, hidden levels", hide=1.0, fractions={"label 0": "1/2", "label 1": "1/2"}),
-    _choice("choice, open values, hidden levels", hide=1.0, fractions={"label 0": "1/2"}, unprotected=["label 7"]),
-    _table("table of a choice and a set", _choice("", 4), _sets("", 3)),
-    _table("table of three choices", _choice("", 3), _choice("", 2), _choice("", 2)),
-    _table("table of a choice and a set, hidden levels", _choice("", 3), _sets("", 3), hide=1.0),
-    _table("table of a choice and a number", _choice("", 2), _number("", 96)),
+    make_choice("choice"),
+    make_choice("choice by krr", mechanism="krr"),
+    make_choice("choice by oue", mechanism="oue"),
+    make_choice("choice by sue", mechanism="sue"),
+    make_choice("choice by lh", 32, mechanism="lh"),
+    make_choice("choice, budgets per value", fractions={"label 0": "1/2", "label 1": "1/2"}),
+    make_choice("choice, hidden levels", hide=1.0),
+    make_choice("choice by oue, hidden levels", hide=1.0, mechanism="oue"),
+    make_sets("set, a budget per box"),
+    make_sets("set, one budget", budget="set"),
+    make_sets("set of at most two, one budget", 8, 0.2, budget="set", at_most=2),
+    make_number("number", 96),
+    make_number("mean of a number", purpose="mean"),
+    make_number("number, hidden levels", 96, 1.0),
+    make_number("mean of a number, hidden levels", hide=1.0, purpose="mean"),
+    make_sets("set, a budget per box, hidden levels", hide=1.0),
+    make_sets("set, one budget, hidden levels", hide=1.0, budget="set"),
+    make_sets("set of at most two, one budget, hidden levels", 8, 0.2, hide=1.0, budget="set", at_most=2),
+    make_choice("choice, budgets per value, hidden levels", hide=1.0, fractions={"label 0": "1/2", "label 1": "1/2"}),
+    make_choice("choice, open values, hidden levels", hide=1.0, fractions={"label 0": "1/2"}, unprotected=["label 7"]),
+    _table("table of a choice and a set", make_choice("", 4), make_sets("", 3)),
+    _table("table of three choices", make_choice("", 3), make_choice("", 2), make_choice("", 2)),
+    _table("table of a choice and a set, hidden levels", make_choice("", 3), make_sets("", 3), hide=1.0),
+    _table("table of a choice and a number", make_choice("", 2), make_number("", 96)),
 )
 """What is asked. A new kind, or a new way to ask, needs one line here."""
 
@@ -162,7 +240,7 @@ CASES: tuple[Case, ...] = (
 class Cell:
     """A case with its data."""
 
-    case: Case
+    case: AnyCase
     shape: str
     people: int
     epsilon: float
@@ -175,7 +253,7 @@ PEOPLE = (2_000, 20_000, 100_000)
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 
 
-def cells(case: Case, shape: str) -> list[Cell]:
+def cells(case: AnyCase, shape: str) -> list[Cell]:
     """Return the cells of a case and shape."""
     return [Cell(case, shape, people, epsilon) for people, epsilon in product(PEOPLE, EPSILONS)]
 
@@ -184,8 +262,11 @@ CELL_RUNS = 170
 """Runs of a cell in the long form: 2,040 for each case and shape."""
 
 ROWS = 8  # of a result, about
-TESTS = len(CASES) * len(SHAPES) * (len(PEOPLE) * len(EPSILONS) + 1) * ROWS * 2
-"""Tests in the family of the whole table."""
+
+
+def family(cases: int) -> int:
+    """Return how many tests a table of so many cases is."""
+    return cases * len(SHAPES) * (len(PEOPLE) * len(EPSILONS) + 1) * ROWS * 2
 
 
 @cache
@@ -193,49 +274,11 @@ def _survey(case: Case, epsilon: float) -> pldp.Survey:
     return case.survey(epsilon)
 
 
-def draw(cell: Cell, seed: int) -> pldp.Tally:
-    """Return the tally of one collection."""
-    survey, given = _survey(cell.case, cell.epsilon), cell.case.shares(cell.shape)
-    names = tuple(cell.case.asked)
-    if cell.case.beside:
-        every = {name: each.shares(cell.shape) for name, each in cell.case.asked.items()}
-        people = Population.of_shares(survey, cell.people, every, seed=seed)
-    elif cell.case.question.get("purpose") == "mean":
-        drawn = np.random.default_rng([seed, 7]).choice(FINE, cell.people, p=given)
-        numbers = (drawn + 0.5) / FINE
-        people = Population.of_values(survey, {"q": numbers}, seed=seed)
-    else:
-        people = Population.of_shares(survey, cell.people, {"q": given}, seed=seed)
-    pairs = [names] if cell.case.beside else []
-    reports = simulate_reports(survey, people, seed=seed)
-    return pldp.tally(survey, reports, patterns=cell.case.hide is not None, pairs=pairs)
-
-
-def truth(cell: Cell) -> dict[str, tuple[float, float]]:
-    """Return, by label of a row, where the true number lies: a point, or the ends of the bucket that holds it.
-
-    Reports do not tell numbers within a bucket apart, so a quantile is only known up to its bucket.
-    """
-    if cell.case.beside:
-        return _truth_of_table(cell)
-    shares, size = cell.case.shares(cell.shape), cell.case.parts
-    if "at_most" in cell.case.question:
-        shares = _kept(shares, cell.case.question["at_most"])
-    if "values" in cell.case.question:
-        return {name: (share, share) for name, share in zip(cell.case.question["values"], shares, strict=True)}
-    middle = float(shares @ ((np.arange(size) + 0.5) / size))
-    found, cumulative = {"mean": (middle, middle)}, np.cumsum(shares)
-    for share in QUANTILES:
-        place = int(np.searchsorted(cumulative, share - 1e-9))
-        found[f"{share * 100:g} %"] = (place / size, (place + 1) / size)
-    return found
-
-
-def _truth_of_table(cell: Cell) -> dict[str, tuple[float, float]]:
+def _truth_of_table(case: Case, shape: str) -> dict[str, tuple[float, float]]:
     """Multiply the shares of labels, items and quarters of a number: answers are drawn independently."""
     found = {"": 1.0}
-    for each in cell.case.asked.values():
-        shares = each.shares(cell.shape)
+    for each in case.asked.values():
+        shares = each.shares(shape)
         labels = each.question.get("values") or ["0 to 0.25", "0.25 to 0.5", "0.5 to 0.75", "0.75 to 1"]
         own = dict(zip(labels, shares.reshape(len(labels), -1).sum(axis=1).tolist(), strict=True))
         found = {f"{one} × {two}".removeprefix(" × "): a * b for one, a in found.items() for two, b in own.items()}
@@ -262,39 +305,16 @@ Narrow = Callable[[float, float, float], tuple[float, float]]
 
 def judge_runs(cell: Cell, runs: int, narrow: Narrow | None = None, first: int = 0) -> Hits:
     """Return which intervals of so many collections cover the truth."""
-    true = truth(cell)
+    true = cell.case.truth(cell.shape)
     found: dict[str, list[bool]] = {}
     marked: Counter[str] = Counter()
     for run in range(first, first + runs):
-        for row, conservative in rows(cell, draw(cell, run)):
+        for row, conservative in cell.case.rows(cell.case.draw(cell, run)):
             low, high = (row.low, row.high) if narrow is None else narrow(row.estimate, row.low, row.high)
             least, most = true[row.label]
             found.setdefault(row.label, []).append(bool(low <= most and high >= least))
             marked[row.label] += conservative
     return {(label, 2 * marked[label] > runs): covered for label, covered in found.items()}
-
-
-def rows(cell: Cell, tally: pldp.Tally, *, whole: bool = False) -> Iterator[tuple[Row, bool]]:
-    """Yield the rows of the result, and whether each is marked conservative.
-
-    Unless the `whole` result is asked for, the quantiles of numbers are judged without the curve, which takes ten times
-    as long: their intervals reach to the quantile of the curve where that lies outside, so they cover more often still.
-    """
-    if cell.case.beside:
-        table = cross(tally, tuple(cell.case.asked))
-        for row, conservative in zip(table.rows(CONFIDENCE), table.conservative.tolist(), strict=True):
-            yield row._replace(label=" × ".join(row.label)), conservative
-        return
-    if cell.case.has_quantiles and cell.case.hide is None and not whole:
-        fused = fused_of(tally, "q")
-        yield mean(fused).row(CONFIDENCE), False
-        profile = Profile(fused)
-        for share in QUANTILES:
-            yield Row(f"{share * 100:g} %", math.nan, math.nan, *profile.quantile(share, CONFIDENCE)), True
-        return
-    quick = {"largest": 1} if cell.case.question.get("kind") == "choices" else {}
-    result = pldp.estimate(tally, "q", confidence=CONFIDENCE, **quick)
-    yield from zip(result.rows(), result.conservative.tolist(), strict=True)
 
 
 def wrong(hits: Hits, tests: int) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """The command `pldp`: thin verbs over public names."""
 
-import argparse
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from pldp import __version__
+from pldp.cli.parser import Parser
 from pldp.errors import PldpError
 
 __all__ = ["main", "make_parser"]
@@ -28,16 +28,19 @@ VERBS: Final = {
     "tally": "count reports, or add up tallies, into one small file",
     "fuse": "join the reports of several services by a key, and estimate from all of them",
     "estimate": "turn a tally into estimates with errors and intervals",
+    "shuffle": "say what a report is worth to whoever sees only the tally or a shuffled batch",
     "audit": "try to refute every promise of a survey or a mechanism",
     "reproduce": "run the experiments of the papers again and judge their claims",
     "datasets": "list the datasets of the experiments, and get what is missing",
+    "doctor": "say what this installation has, what it lacks and how to get it",
+    "completion": "print what makes a shell complete verbs and options",
 }
 """Every verb in the order of the help, and what it does. Its module is loaded when it is called."""
 
 
-def make_parser(*called: str) -> argparse.ArgumentParser:
+def make_parser(*called: str) -> Parser:
     """Return the parser of the command; only verbs that are called have their options, as loading them takes long."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="pldp",
         description="Personalised local differential privacy: perturb, collect, estimate with honest errors.",
     )
@@ -53,7 +56,7 @@ def make_parser(*called: str) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; bad input gets one clear line on standard error and exit code 2."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parsed = make_parser(*given[:1]).parse_args(given)
+    parsed = make_parser(*given[:1]).read(given)
     try:
         return int(parsed.run(parsed) or 0)
     except BrokenPipeError:  # the reader of a pipe has seen enough

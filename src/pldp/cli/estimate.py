@@ -19,7 +19,7 @@ from pldp.tallies import Tally
 OPTIONS: Final = ("method", "pool", "target", "live", "min_support", "largest")
 """Options that are passed on if they are given; those that do not apply are refused."""
 
-TABLE_OPTIONS: Final = {"pool", "target", "ranges"}
+TABLE_OPTIONS: Final = {"pool", "target", "ranges", "mix"}
 """Those that tables of several questions take."""
 
 

@@ -26,13 +26,16 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.kinds import BY_KIND
-from pldp.estimates.mix import level_mix
+from pldp.estimates.mix import LevelMix, check_mix, level_mix
+from pldp.estimates.mix_bounds import Mix
 from pldp.estimates.notes import (
     BY_SIZE,
+    MIX_NOT_USED,
     ROUGH_WEIGHTS,
     SAME_SHARES,
     assume,
     bent,
+    given_mix,
     levels_disagree,
     no_association,
 )
@@ -43,6 +46,7 @@ from pldp.estimates.shares.pooling import add_reports
 from pldp.estimates.tables import (
     LARGEST,
     Axis,
+    CellAxis,
     HiddenTable,
     LabelAxis,
     PairGroup,
@@ -67,6 +71,7 @@ def two_way(
     pool: Pool = "precision",
     target: Target = "population",
     ranges: Edges | None = None,
+    mix: Mix | None = None,
 ) -> Table:
     """Return the share of every pair of answers to two questions that were tallied as a pair.
 
@@ -82,6 +87,8 @@ def two_way(
     ranges
         Of numbers, the ends of the ranges from bound to bound, `{"spent": [0, 10, 50, 300]}`; four ranges of equal
         width where it does not say.
+    mix
+        What is known of the mix of hidden levels, see `Options`.
 
     Examples
     --------
@@ -95,10 +102,10 @@ def two_way(
     ((2, 6), True)
     """
     require(tally, Tally, "pldp.two_way(tally, first, second)")
-    return cross(tally, (first, second), pool=pool, target=target, ranges=ranges)
+    return cross(tally, (first, second), pool=pool, target=target, ranges=ranges, mix=mix)
 
 
-def three_way(
+def three_way(  # noqa: PLR0913 - one per question and option
     tally: Tally,
     first: str,
     second: str,
@@ -107,6 +114,7 @@ def three_way(
     pool: Pool = "precision",
     target: Target = "population",
     ranges: Edges | None = None,
+    mix: Mix | None = None,
 ) -> Table:
     """Return the share of every combination of answers to three questions that were tallied together.
 
@@ -124,7 +132,7 @@ def three_way(
     (5, 6, 2)
     """
     require(tally, Tally, "pldp.three_way(tally, first, second, third)")
-    return cross(tally, (first, second, third), pool=pool, target=target, ranges=ranges)
+    return cross(tally, (first, second, third), pool=pool, target=target, ranges=ranges, mix=mix)
 
 
 def cross(
@@ -134,9 +142,13 @@ def cross(
     pool: Pool = "precision",
     target: Target = "population",
     ranges: Edges | None = None,
+    mix: Mix | None = None,
 ) -> Table:
     """Return the table of two or three questions in this order; see `two_way`."""
     check_pooling(pool, target)
+    check_mix(tally.survey, mix)
+    if mix is not None and pool == "size":
+        raise EstimateError("mix applies to tables that are pooled by precision; by size their mix is not assumed")
     counted = _tallied(tally, names)
     edges = dict(ranges or {})
     for name in edges:
@@ -145,18 +157,19 @@ def cross(
     asked = [tally.survey.question(name) for name in counted]
 
     def sides_of(pooled: Pool) -> list[Side]:
-        options = Options(pool=pooled, target=target)
+        options = Options(pool=pooled, target=target, mix=mix)
         return [BY_KIND[each.kind].side(tally, each, options, edges.get(each.name)) for each in asked]
 
     sides = sides_of(pool)
     counts = _counts(tally, counted)
     if not any(own.reports for own in counts.values()):
         raise EstimateError(f"no report answers {_all(names)}, so there is nothing to estimate")
-    made, together = _table(tally, sides, counts, pool, target)
+    hidden = level_mix(tally, counted[0], mix)
+    made, together = _table(tally, sides, counts, hidden, pool, target)
     if together:
         # Margins of hidden levels cannot be pooled by size: those beside are the same.
         beside = sides if tally.survey.level_channel is not None else sides_of("size")
-        made = replace(made, assumption_free=_table(tally, beside, counts, "size", target)[0])
+        made = replace(made, assumption_free=_table(tally, beside, counts, hidden, "size", target)[0])
     return _turned(made, [counted.index(name) for name in names], names)
 
 
@@ -196,11 +209,16 @@ def _counts(tally: Tally, names: Pair) -> dict[tuple[int, ...], TableCounts]:
 
 
 def _table(
-    tally: Tally, sides: Sequence[Side], counts: Mapping[tuple[int, ...], TableCounts], pool: Pool, target: Target
+    tally: Tally,
+    sides: Sequence[Side],
+    counts: Mapping[tuple[int, ...], TableCounts],
+    mix: LevelMix | None,
+    pool: Pool,
+    target: Target,
 ) -> tuple[Table, bool]:
     """Return the table, its axes in the order of the sides, and whether levels were pooled by precision."""
     axes = _axes(sides, counts)
-    pooled = _pooled(tally, sides, axes, counts, pool)
+    pooled = _pooled(axes, counts, mix, pool)
     margins = [side.margin for side in sides]
     shares, reports = inner(pooled.decoded), pooled.reports
     variance = pooled.variance([margin.shares for margin in margins])
@@ -212,16 +230,16 @@ def _table(
     about = () if spreads or len(sides) > 2 else (no_association(shares.size),)
     levels = (SAME_SHARES, ROUGH_WEIGHTS) if pooled.together else (BY_SIZE,)
     straight = (line for side, each in zip(sides, axes, strict=True) for line in side.assumptions(each))
-    hidden = tally.survey.level_channel is not None
+    known = () if mix is None else _about_mix(tally, sides, mix, pooled)
     found = Table(
         question=" × ".join(margin.question for margin in margins),
         margins=tuple(margins),
         decoded=pooled.decoded,
         standard_error=np.sqrt(variance),
         reports=reports,
-        method=f"unbiased, {'hidden levels, ' if hidden else ''}pooled by {pool}",
+        method=f"unbiased, {'' if mix is None else 'hidden levels, '}pooled by {pool}",
         target=target,
-        assumptions=assume(target, *levels, *straight),
+        assumptions=assume(target, *levels, *known, *straight),
         notes=tuple(dict.fromkeys((*_bent(pooled, sides), *levels_disagree(test, pool), *own, *about))),
         homogeneity=test,
         people=pooled.people,
@@ -257,17 +275,23 @@ def _mean_square(axes: Sequence[Axis], people: Sequence[int]) -> float:
     return float(np.sum(people) / np.sum(np.array(people) / squares))
 
 
+def _about_mix(tally: Tally, sides: Sequence[Side], mix: LevelMix, pooled: PooledTable) -> tuple[str, ...]:
+    """Return what a table assumes about the mix of hidden levels, where something about it was given."""
+    if not pooled.together:
+        return () if mix.bounds.nothing else (MIX_NOT_USED,)
+    names = [level.name for level in tally.survey.question(sides[0].margin.question).levels]
+    return given_mix(names, mix)
+
+
 def _pooled(
-    tally: Tally,
-    sides: Sequence[Side],
     axes: Sequence[Sequence[Axis]],
     counts: Mapping[tuple[int, ...], TableCounts],
+    mix: LevelMix | None,
     pool: Pool,
 ) -> PooledTable:
     """Return the reports of all levels together."""
-    mix = level_mix(tally, sides[0].margin.question)
     if mix is not None:
-        return HiddenTable.of(axes, counts, mix.matrix, pool)
+        return HiddenTable.of(axes, counts, mix, pool)
     groups = []
     for levels, own in counts.items():
         if own.reports:
@@ -314,9 +338,9 @@ def _spreads(pooled: PooledTable, sides: Sequence[Side]) -> dict[tuple[str, ...]
     return found
 
 
-def _single(places: Sequence[int | None], axes: Sequence[Axis]) -> list[Axis]:
+def _single(places: Sequence[int | None], axes: Sequence[Axis]) -> list[CellAxis]:
     """Return the axes with that of one item in place of a set's."""
-    return [axis if place is None else axis.single(place) for axis, place in zip(axes, places, strict=True)]
+    return [axis.cells(place) for axis, place in zip(axes, places, strict=True)]
 
 
 def _turned(table: Table, order: Sequence[int], names: Sequence[str]) -> Table:

@@ -32,6 +32,7 @@ SAME_SUBSETS: Final = (
     "homogeneity)"
 )
 UNTESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (not tested)"
+TESTED_MIX: Final = "in a service that hides levels, the choice of a level does not depend on the value (tested)"
 BY_SIZE: Final = "none about the choice of levels: groups are weighted by their number of reports"
 TESTED_CHOICE: Final = "the choice of a level does not depend on the value (tested; see homogeneity)"
 UNTESTED_CHOICE: Final = "the choice of a level does not depend on the value (not tested: reports are too few)"
@@ -115,9 +116,6 @@ QUANTILES_LEFT_OUT: Final = Note(
     "quantiles-left-out", "quantiles of groups do not add up to those of the population: only the mean is shown", "info"
 )
 TABLE_NOT_CORRECTED: Final = Note("not-corrected", "the table is that of those who answered: it is not corrected")
-TABLE_WITHOUT_MIX: Final = Note(
-    "mix-not-used", "tables estimate the mix of levels from the labels: the given one is not used"
-)
 
 FORGED_REPORTS: Final = "forged-reports"
 """Code of the note that says so."""
@@ -199,12 +197,13 @@ def other_method(method: str) -> Note:
     return Note("other-method", f"the method {method!r} does not apply to this kind of question", "info")
 
 
-def levels_disagree(test: Homogeneity | None, pool: str) -> tuple[Note, ...]:
+def levels_disagree(test: Homogeneity | None, pool: str, service: str | None = None) -> tuple[Note, ...]:
     """Say that the levels contradict the assumption behind pooling by precision, where they do."""
     if test is None or not test.rejected:
         return ()
     advice = "use the assumption-free result" if pool == "precision" else "this result does not assume that they agree"
-    text = f"people of different levels answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
+    who = "people of different levels" + ("" if service is None else f" of {service!r}")
+    text = f"{who} answer differently (p = {test.p_value:.2g} < {TEST_LEVEL}): {advice}"
     return (Note(LEVELS_DISAGREE, text, "warning" if pool == "precision" else "info"),)
 
 

@@ -13,7 +13,6 @@ from pldp.estimates.margins import uncorrected_notes
 from pldp.estimates.mix import check_mix
 from pldp.estimates.notes import (
     TABLE_NOT_CORRECTED,
-    TABLE_WITHOUT_MIX,
     forged_reports,
     interval_notes,
     other_method,
@@ -111,9 +110,8 @@ def _estimate_all(tally: Tally, options: GivenOptions) -> Results:
     for names in tally.paired:
         try:
             edges = {name: own for name, own in (chosen.ranges or {}).items() if name in names}
-            table = cross(tally, names, pool=chosen.pool, target=chosen.target, ranges=edges)
+            table = cross(tally, names, pool=chosen.pool, target=chosen.target, ranges=edges, mix=chosen.mix)
             about = [] if chosen.known is None else [TABLE_NOT_CORRECTED]
-            about += [] if chosen.mix is None else [TABLE_WITHOUT_MIX]
             tables.append(_with_circumstances(replace(table, notes=(*table.notes, *about)), _of_intervals(chosen)))
         except EstimateError as error:
             missing[" × ".join(names)] = str(error)

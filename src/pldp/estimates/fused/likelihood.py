@@ -1,26 +1,33 @@
 """The likelihood of joined reports: a tuple of outputs has the product of what its sources say.
 
-    L_c(f, ρ) = Σ_x f_x Π_s Q_s(y_cs | x),   of a source that hides levels  Q_s(l, y | x) = Σ_τ ρ_sτ G_s(l|τ) Q_sτ(y|x).
+    L_c(f, ρ) = Σ_x f_x Π_s Q_s(y_cs | x),
 
-The shares f and the mix ρ_s of the levels of every hidden source are fitted together; L is linear in each of them, so
-first and second derivatives are sums of products of tables, made some tuples at a time. The number of people drops out.
+of sources that hide levels  Q(l, y | x) = Σ_τ ρ_τ Π_s G_s(l_s|τ_s) Q_sτ(y_s|x).
+
+Sources that hide levels and have people in common are one factor: τ are the levels of a person at all of them, and ρ is
+how often each combination came, together with the levels that other services show. Careful people are careful
+everywhere; with a mix per source, of levels that have nothing to do with each other, shares would be wrong by several
+standard errors. The shares f and the mixes are fitted together; L is linear in each of them, so first and second
+derivatives are sums of products of tables, made some tuples at a time. The number of people drops out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import block_diag
 
 from pldp.errors import EstimateError
 from pldp.estimates.fused.sources import level_mix_of
-from pldp.estimates.solver.likelihood import Fit, Product, maximise, minus_log, ratio
+from pldp.estimates.solver.likelihood import Fit, Product, interior, maximise, minus_log, ratio
 from pldp.mechanisms import Bits, Channel
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, Outputs, PieceArrays, arrays
-from pldp.tallies import Fused, Source
+from pldp.tallies import ABSENT, Fused, Source
 
 _ENTRIES: Final = 1 << 21
 """Entries (tuples × values) that are worked on at a time."""
@@ -30,6 +37,9 @@ _TABLE: Final = 1 << 24
 
 _LARGEST_HESSIAN: Final = 1200
 """Most unknowns for which the matrix of second derivatives is built."""
+
+LARGEST_JOINT: Final = 64
+"""Most combinations of the levels of several services that are mixed."""
 
 _LARGEST_MATRIX: Final = 1 << 22
 """Entries up to which the matrix of a channel with integers is asked for."""
@@ -101,6 +111,66 @@ class TupleSource(NamedTuple):
         return found
 
 
+class JointSource(NamedTuple):
+    """Sources whose levels are mixed together: one, or several that hide levels and have people in common.
+
+    People are of one of several `classes`, each with a mix of its own.
+    """
+
+    places: tuple[int, ...]
+    parts: tuple[TupleSource, ...]
+    classes: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of classes, and of levels of every source."""
+        return self.classes, *(part.levels for part in self.parts)
+
+    @property
+    def levels(self) -> int:
+        """Combinations of a class with levels."""
+        return math.prod(self.shape)
+
+    def rows(self, cells: npt.NDArray[Any], classes: npt.NDArray[np.intp]) -> FloatArray:
+        """Return Q of these tuples (tuples × all sources) of people of these classes: levels × tuples × values."""
+        total = self.parts[0].rows(cells[:, self.places[0]])
+        for place, part in zip(self.places[1:], self.parts[1:], strict=True):
+            own = part.rows(cells[:, place])
+            total = (total[:, None] * own[None]).reshape(-1, *own.shape[1:])
+        if self.classes == 1:
+            return total
+        mine = np.arange(self.classes)[:, None] == classes
+        return np.asarray((mine[:, None, :, None] * total[None]).reshape(-1, *total.shape[1:]))
+
+
+def joint_places(fused: Fused) -> list[tuple[int, ...]]:
+    """Return which sources belong together: those that hide levels, if people gave to both; every other one alone."""
+    joint: list[set[int]] = []
+    given = fused.cells != ABSENT
+    for place, source in enumerate(fused.sources):
+        near = {
+            number
+            for number, other in enumerate(fused.sources[:place])
+            if None not in {source.hidden, other.hidden} and (given[:, place] & given[:, number]).any()
+        }
+        meet = [each for each in joint if each & near]
+        joint = [*(each for each in joint if not each & near), {place}.union(*meet)]
+    return sorted(tuple(sorted(each)) for each in joint)
+
+
+def shown_classes(fused: Fused) -> npt.NDArray[np.intp]:
+    """Return the class of each tuple: the levels that people show at services which show them."""
+    shown = [place for place, source in enumerate(fused.sources) if source.service and source.hidden is None]
+    return np.unique(fused.cells[:, shown] != ABSENT, axis=0, return_inverse=True)[1].ravel()
+
+
+def joint_levels(fused: Fused) -> int:
+    """Return the most combinations of classes and hidden levels that have to be mixed together."""
+    counts = [1 if each.hidden is None else len(each.hidden.channels) for each in fused.sources]
+    most = max(math.prod(counts[place] for place in places) for places in joint_places(fused))
+    return most * (int(shown_classes(fused).max(initial=0)) + 1)
+
+
 class TupleLikelihood:
     """The likelihood of shares, and of the mixes of hidden levels, for `maximise`: `point` is (f, ρ, ρ, …)."""
 
@@ -109,7 +179,8 @@ class TupleLikelihood:
         self.reports = self.people = fused.people
         self.size = fused.size
         self.weights: FloatArray = fused.counts / fused.people
-        self.sources = [TupleSource.of(source) for source in fused.sources]
+        self.classes = shown_classes(fused)
+        self.sources = [self._joint(places) for places in joint_places(fused)]
         self.hidden = [place for place, each in enumerate(self.sources) if each.levels > 1]
         ends = np.cumsum([self.size, *(self.sources[place].levels for place in self.hidden)]).tolist()
         self.blocks = tuple(slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))
@@ -119,16 +190,46 @@ class TupleLikelihood:
             raise EstimateError(
                 f"a likelihood with hidden levels takes at most {_LARGEST_HESSIAN:,} values; method unbiased takes more"
             )
+        if max(each.levels for each in self.sources) > LARGEST_JOINT:
+            raise EstimateError(
+                f"a likelihood takes at most {LARGEST_JOINT} combinations of hidden levels; method unbiased takes more"
+            )
+
+    def _joint(self, places: tuple[int, ...]) -> JointSource:
+        parts = tuple(TupleSource.of(self.fused.sources[place]) for place in places)
+        hidden = any(part.levels > 1 for part in parts)
+        return JointSource(places, parts, int(self.classes.max(initial=0)) + 1 if hidden else 1)
 
     def _mixes(self, point: FloatArray) -> dict[int, FloatArray]:
         return {place: point[block] for place, block in zip(self.hidden, self.blocks[1:], strict=True)}
 
+    def start(self, shares: FloatArray, mixes: Mapping[int, FloatArray]) -> FloatArray:
+        """Return where to start: these shares, and levels at several services as if independent."""
+        classes = np.asarray(np.bincount(self.classes, weights=self.weights), np.float64)
+        every: list[FloatArray] = [interior(shares)]
+        for number in self.hidden:
+            joint = self.sources[number]
+            own = [classes if joint.classes > 1 else np.ones(1), *(mixes[place] for place in joint.places)]
+            every.append(interior(reduce(np.multiply.outer, own).ravel()))
+        return np.concatenate(every)
+
+    def mixes_of(self, point: FloatArray) -> dict[int, FloatArray]:
+        """Return the mix of levels of every source that hides them, whatever levels people have elsewhere."""
+        found = {}
+        for number, mix in self._mixes(point).items():
+            joint = self.sources[number]
+            table = mix.reshape(joint.shape)
+            for axis, place in enumerate(joint.places, 1):
+                found[place] = table.sum(axis=tuple(other for other in range(table.ndim) if other != axis))
+        return found
+
     def _chunks(self, point: FloatArray) -> Iterator[tuple[slice, list[FloatArray], list[FloatArray]]]:
         """Yield some tuples: which, the rows of every source (levels × tuples × values), and these mixed."""
-        mixes, step = self._mixes(point), max(1, _ENTRIES // self.size)
+        mixes, levels = self._mixes(point), max(each.levels for each in self.sources)
+        step = max(1, _ENTRIES // (self.size * levels))
         for start in range(0, len(self.weights), step):
             part = slice(start, min(start + step, len(self.weights)))
-            rows = [each.rows(cells) for each, cells in zip(self.sources, self.fused.cells[part].T, strict=True)]
+            rows = [each.rows(self.fused.cells[part], self.classes[part]) for each in self.sources]
             mixed = [np.tensordot(mixes[place], own, 1) if place in mixes else own[0] for place, own in enumerate(rows)]
             yield part, rows, mixed
 
@@ -235,7 +336,8 @@ class TupleLikelihood:
         starts = [np.eye(block.stop - block.start) for block in self.blocks]
         bases = [np.linalg.qr(np.column_stack([np.ones(len(own)), own[:, 1:]]))[0][:, 1:] for own in starts]
         basis = block_diag(*bases)
-        inverse = np.linalg.pinv(basis.T @ (self.people * self.outer(point)) @ basis, hermitian=True)
+        # Combinations of levels that nobody could show have no information, and no part in the shares.
+        inverse = np.linalg.pinv(basis.T @ (self.people * self.outer(point)) @ basis, rcond=1e-12, hermitian=True)
         return np.asarray((basis @ inverse @ basis.T)[self.blocks[0], self.blocks[0]])
 
 
@@ -249,11 +351,14 @@ def _product(factors: Sequence[FloatArray], like: FloatArray | None = None) -> F
     return np.asarray(total)
 
 
-def fit_tuples(fused: Fused, start: FloatArray | None = None, progress: Any = None) -> tuple[Fit, TupleLikelihood]:
+Start = tuple[FloatArray, Mapping[int, FloatArray]]
+"""Shares, and the mix of levels of every source that hides them."""
+
+
+def fit_tuples(fused: Fused, start: Start | None = None, progress: Any = None) -> tuple[Fit, TupleLikelihood]:
     """Fit shares, and the mix of every hidden source, to all tuples; all of them end to end in `shares` of the fit."""
     model = TupleLikelihood(fused)
-    if start is None:
-        sizes = [block.stop - block.start for block in model.blocks]
-        start = np.repeat([1 / size for size in sizes], sizes)
+    sizes = [block.stop - block.start for block in model.blocks]
+    first = np.repeat([1 / size for size in sizes], sizes) if start is None else model.start(*start)
     told = None if progress is None else lambda steps, _: progress(steps)
-    return maximise(model, start, progress=told), model
+    return maximise(model, first, progress=told), model

@@ -98,7 +98,7 @@ class PooledSources(Evidence):
 
     def _total(
         self,
-        of_report: Callable[[LabelSource, FloatArray], FloatArray],
+        of_report: Callable[[LabelSource, FloatArray, int], FloatArray],
         of_person: Callable[[FloatArray], FloatArray],
     ) -> FloatArray:
         same = self.pool == "precision"
@@ -108,8 +108,8 @@ class PooledSources(Evidence):
             drawn = of_person(own)
             mine = np.zeros_like(drawn)
             for number in np.flatnonzero(self.subsets.given[place]).tolist():
-                if not same or number not in kept:
-                    kept[number] = of_report(self.sources[number], own)
+                if not same or number not in kept or self.sources[number].varies:
+                    kept[number] = of_report(self.sources[number], own, place)
                 mine += self.within[place, number] ** 2 * (kept[number] - drawn)
             total += weight**2 / people * (mine + drawn)
             if self.target == "respondents" and not same:
@@ -120,11 +120,11 @@ class PooledSources(Evidence):
 
     def variance(self) -> FloatArray:
         """Return the variance of each share."""
-        return np.maximum(self._total(lambda source, f: source.variance(f), lambda f: f * (1 - f)), 0.0)
+        return np.maximum(self._total(lambda source, f, subset: source.variance(f, subset), lambda f: f * (1 - f)), 0.0)
 
     def covariance(self) -> FloatArray:
         """Return the covariance matrix of the shares."""
-        return self._total(lambda source, f: source.covariance(f), spread)
+        return self._total(lambda source, f, subset: source.covariance(f, subset=subset), spread)
 
     def likely_shares(self) -> FloatArray:
         """Fit all reports at once."""
@@ -135,7 +135,8 @@ class PooledSources(Evidence):
         drawn = spread(shares, chosen)
         total = drawn.copy()
         for number in np.flatnonzero(self.subsets.given[place]).tolist():
-            total += self.within[place, number] ** 2 * (self.sources[number].covariance(shares, chosen) - drawn)
+            own = self.sources[number].covariance(shares, chosen, place)
+            total += self.within[place, number] ** 2 * (own - drawn)
         return total
 
     def source_weights(self) -> FloatArray:

@@ -1,116 +1,35 @@
-"""Supports of items and of sets of items from the joined reports of several services.
-
-The reports of people of one subset (`Subsets`) through one source are a group. Groups of the same people share who was
-drawn: for two parts A and B of a set, the supports of groups g ≠ h of one subset have the covariance
-
-    (f_{A ∪ B} − f_A f_B) / n,
-
-and those of different subsets none. The rest is as for levels: unbiased weights, pooled by precision or by size.
-"""
+"""Supports of items and of sets of items from the joined reports of several services."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from pldp.errors import EstimateError
 from pldp.estimates import notes
+from pldp.estimates.consistency import norm_sub
 from pldp.estimates.fused.circumstances import join_note, require_method
+from pldp.estimates.fused.hidden_items import Common, FusedLabels
+from pldp.estimates.fused.item_groups import FusedFree, FusedGroups
+from pldp.estimates.fused.sources import hidden_cells, level_mix_of
 from pldp.estimates.fused.subsets import Subsets
 from pldp.estimates.kinds.choices import Sets
-from pldp.estimates.options import SHARED, Options, check_pooling
-from pldp.estimates.result import GroupReports, Homogeneity
-from pldp.estimates.sets.groups import Arrays, ItemGroup, ItemGroups
+from pldp.estimates.options import SHARED, Options, Target, check_pooling
+from pldp.estimates.result import GroupReports, LevelShare
+from pldp.estimates.sets.groups import ItemGroup, ItemGroups
+from pldp.estimates.sets.hidden import FreeGroups, HiddenBaskets, HiddenGroups
 from pldp.estimates.sets.itemsets import search_sets
 from pldp.estimates.sets.supports import HOPELESS, item_supports
+from pldp.mechanisms import MICRO, Bits
 from pldp.mechanisms.arrays import FloatArray, IntArray
-from pldp.tallies import Columns, Fused, columns_of
+from pldp.tallies import ABSENT, Columns, Fused, Source, columns_of
 
 METHODS: Final = ("unbiased",)
 OPTIONS: Final = (*SHARED, "method", "min_support", "largest")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FusedGroups(ItemGroups):
-    """Groups of reports, some of the same people: `subset` says of which, `people` how many each subset has."""
-
-    subset: npt.NDArray[np.intp] = field(kw_only=True)
-    people: IntArray = field(kw_only=True)
-
-    @cached_property
-    def reports(self) -> int:
-        """Number of people."""
-        return int(self.people.sum())
-
-    @cached_property
-    def sizes(self) -> FloatArray:
-        """Share of each group, were every report of a person worth the same."""
-        several = np.bincount(self.subset)[self.subset]
-        return np.asarray(self.people[self.subset] / self.reports / several)
-
-    def weights(self, sets: IntArray) -> FloatArray:
-        """Return the weight of every group in the support of every set; by size, subsets weigh what their people do."""
-        if len(self.groups) == 1:
-            return np.ones((1, len(sets)))
-        precisions = self._precisions(self.item_supports, sets)
-        if self.pool == "precision":
-            total = precisions.sum(axis=0)
-            return np.asarray(np.where(total > 0, precisions / np.maximum(total, 1e-300), self.sizes[:, None]))
-        within = np.zeros_like(precisions)
-        for place, people in enumerate(self.people):
-            own = self.subset == place
-            total = precisions[own].sum(axis=0)
-            share = np.where(total > 0, precisions[own] / np.maximum(total, 1e-300), 1 / max(own.sum(), 1))
-            within[own] = share * people / self.reports
-        return within
-
-    def _common(self, weights: FloatArray) -> FloatArray:
-        """Return Σ over pairs of different groups of one subset of w_g w_h / n."""
-        total = np.zeros(weights.shape[1])
-        for place, people in enumerate(self.people):
-            own = weights[self.subset == place]
-            total += (own.sum(axis=0) ** 2 - (own**2).sum(axis=0)) / people
-        return total
-
-    def expected_error(self, sets: IntArray) -> FloatArray:
-        """Return the error to expect: that of independent groups, and what drawing the same people adds."""
-        apart = super().expected_error(sets)
-        if self.target == "respondents":
-            return apart
-        support = self.item_supports[sets].prod(axis=1)
-        return np.asarray(np.sqrt(apart**2 + self._common(self.weights(sets)) * support * (1 - support)))
-
-    def _of_drawing(self, weights: FloatArray, pooled: Arrays) -> FloatArray:
-        """Return what drawing the same people adds to a covariance; see the module.
-
-        For respondents only noise is random, and who of them is in which subset where these are taken to be alike.
-        """
-        f_one, f_two, union = (np.clip(support, 0, 1) for support in pooled)
-        drawn = np.maximum(union - f_one * f_two, 0)
-        if self.target == "population":
-            return np.asarray(self._common(weights) * drawn)
-        if self.pool == "size":
-            return np.zeros(weights.shape[1])
-        of_subset = np.array([weights[self.subset == place].sum(axis=0) for place in range(len(self.people))])
-        return np.asarray(drawn * ((of_subset**2 / self.people[:, None]).sum(axis=0) - 1 / self.reports))
-
-    def homogeneity(self) -> Homogeneity | None:
-        """Test whether all subsets have the same supports, each by its most precise source: such groups are apart."""
-        if len(self.people) < 2:
-            return None
-        singles = np.arange(self.groups[0].channel.size)[:, None]
-        precision = self._precisions(self.item_supports, singles).mean(axis=1)
-        best = [
-            max(np.flatnonzero(self.subset == place), key=lambda group: float(precision[group]))
-            for place in range(len(self.people))
-        ]
-        kept: Any = [tuple(every[group] for group in best) for every in (self.groups, self.columns)]
-        return ItemGroups(kept[0], "precision", self.target, self.own_supports[best], kept[1]).homogeneity()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -125,14 +44,29 @@ def fused_sets(fused: Fused, options: Options) -> FusedSets:
     """Return the supports of all items and the frequent sets."""
     check_pooling(options.pool, options.target)
     require_method(options.method, METHODS)
-    items = fused.asked.values or tuple(map(str, range(fused.size)))
+    if any(source.hidden is not None for source in fused.sources):
+        return _hidden(fused, options)
     together, names = _groups(fused, options)
+    several = options.pool == "precision" and len(together.people) > 1
+    weights = together.weights(np.arange(fused.size)[:, None])
+    return _sets(
+        fused,
+        together,
+        options,
+        assumption_free=fused_sets(fused, replace(options, pool="size")) if several else None,
+        method=f"unbiased, people of each subset of services pooled by {options.pool}",
+        groups=_group_reports(fused, names, weights.mean(axis=1)),
+        assumptions=(notes.SAME_SUBSETS if several else notes.ANY_SUBSET,),
+    )
+
+
+def _sets(fused: Fused, together: ItemGroups, options: Options, **about: Any) -> FusedSets:
+    """Return supports and frequent sets of reports that were put together, with what only the caller knows."""
+    items = fused.asked.values or tuple(map(str, range(fused.size)))
+    further, assumed = about.pop("notes", ()), about.pop("assumptions")
     found = item_supports(together, items)
     frequent = search_sets(together, items, options.min_support, options.largest)
-    several = options.pool == "precision" and len(together.people) > 1
     worst = float(found.standard_error.max())
-    weights = together.weights(np.arange(len(items))[:, None])
-    levels = notes.SAME_SUBSETS if several else notes.ANY_SUBSET
     return FusedSets(
         question=fused.asked.name,
         text=fused.asked.text,
@@ -141,68 +75,191 @@ def fused_sets(fused: Fused, options: Options) -> FusedSets:
         standard_error=found.standard_error,
         rare=found.rare,
         sets=frequent,
-        assumption_free=fused_sets(fused, replace(options, pool="size")) if several else None,
         reports=fused.people,
-        method=f"unbiased, people of each subset of services pooled by {options.pool}",
         target=found.target,
-        weights=weights,
-        groups=_group_reports(fused, names, weights.mean(axis=1)),
+        weights=together.weights(np.arange(len(items))[:, None]),
         homogeneity=found.homogeneity,
-        assumptions=notes.assume(options.target, levels, notes.NORMAL),
+        assumptions=notes.assume(options.target, *assumed, notes.NORMAL),
         notes=(
-            *notes.subsets_disagree(found.homogeneity, options.pool),
+            *notes.subsets_disagree(found.homogeneity, together.pool),
             *(note for note in frequent.notes if note.code != notes.LEVELS_DISAGREE),
+            *further,
             *((notes.untold_items([items[place] for place in together.untold]),) if together.untold else ()),
             *((notes.uncertain_items(worst),) if worst > HOPELESS else ()),
             join_note(fused),
         ),
         manipulation=found.manipulation,
         confidence=options.confidence,
+        **about,
     )
 
 
 def _group_reports(fused: Fused, names: Sequence[str], weights: FloatArray) -> tuple[GroupReports, ...]:
-    """Return what each source contributes: its groups of all subsets together."""
+    """Return what each source contributes: its groups of all subsets and labels together."""
     totals = {source.name: 0.0 for source in fused.sources}
     for name, weight in zip(names, weights.tolist(), strict=True):
         totals[name] += weight
     return tuple(
-        GroupReports(each.name, each.channel.mechanism, each.channel.epsilon, each.reports, totals[each.name])
+        GroupReports(each.name, each.channel.mechanism, each.micro_epsilon / MICRO, each.reports, totals[each.name])
         for each in fused.sources
     )
 
 
+def _columns(source: Source, counts: FloatArray) -> Columns:
+    """Return the reports of a source, given how often each of its cells came."""
+    own = np.rint(counts).astype(np.int64)
+    if source.listed is None:
+        return columns_of(source.channel, own)
+    form, outputs = source.channel.form, source.listed.outputs
+    if isinstance(form, Bits):
+        return columns_of(source.channel, np.repeat(outputs, own, axis=0))
+    every = np.zeros(form.count, np.int64)
+    np.add.at(every, outputs.astype(np.int64), own)
+    return columns_of(source.channel, every)
+
+
+def _cell_counts(fused: Fused, place: int) -> FloatArray:
+    """Return how often each cell of a source came."""
+    here = fused.cells[:, place] != ABSENT
+    weights, count = fused.counts[here].astype(np.float64), fused.sources[place].count
+    return np.asarray(np.bincount(fused.cells[here, place], weights=weights, minlength=count), np.float64)
+
+
 def _groups(fused: Fused, options: Options) -> tuple[FusedGroups, list[str]]:
-    """Return the groups, and the source of each."""
-    hidden = [source.name for source in fused.sources if source.hidden is not None]
-    if hidden:
-        raise EstimateError(
-            f"a set of service {hidden[0]!r}, which hides levels, cannot be fused yet: fuse services that show them"
-        )
+    """Return the groups of services that show levels, and the source of each."""
     subsets = Subsets.of(fused)
-    groups, columns, names, subset = [], [], [], []
+    columns, groups, names, subset = [], [], [], []
     for number, source in enumerate(fused.sources):
         counts = subsets.counts(fused, number)
-        for place in np.flatnonzero(subsets.given[:, number]):
-            own = np.rint(counts[place]).astype(np.int64)
-            outputs = own if source.listed is None else np.repeat(source.listed.outputs, own, axis=0)
-            columns.append(columns_of(source.channel, outputs))
-            groups.append(source.channel)
+        for place in np.flatnonzero(subsets.given[:, number]).tolist():
+            columns.append(_columns(source, counts[place]))
+            groups.append(ItemGroup(source.channel, columns[-1].reports))
             names.append(source.name)
             subset.append(place)
-    pairs: list[tuple[Any, Columns]] = list(zip(groups, columns, strict=True))
-    plain = ItemGroups.of(pairs, fused.size, options.pool, options.target)
-    made = tuple(ItemGroup(channel, own.reports) for channel, own in pairs)
-    return (
-        FusedGroups(
-            made,
-            options.pool,
-            options.target,
-            plain.own_supports,
-            tuple(columns),
-            plain.untold,
-            subset=np.array(subset, np.intp),
-            people=subsets.people,
+    about: dict[str, Any] = {"subset": np.array(subset, np.intp), "people": subsets.people}
+    return FusedGroups.together(tuple(groups), tuple(columns), options.pool, options.target, **about), names
+
+
+def _hidden(fused: Fused, options: Options) -> FusedSets:
+    """Return the same where services hide levels, and beside it what holds whatever levels depend on."""
+    free, names = _free_groups(fused, options)
+    singles = np.arange(fused.size)[:, None]
+    worst = float(free.expected_error(singles).max())
+    beside = None
+    if options.pool == "size" or worst <= HOPELESS:
+        beside = _sets(
+            fused,
+            free,
+            replace(options, pool="size"),
+            method="unbiased, people of each subset of services pooled by size, hidden levels free to depend on items",
+            groups=_group_reports(fused, names, free.block_weights(singles).mean(axis=1)),
+            levels=_levels(fused),
+            assumptions=(notes.ANY_SUBSET, notes.FREE_CHOICE),
+        )
+    if beside is not None and options.pool == "size":
+        return beside
+    together, names = _labels(fused, options, free)
+    tested = all(each is not None for each in together.dependence)
+    several = len(free.people) > 1
+    hiding = [source.name for source in fused.sources if source.hidden is not None]
+    pairs = tuple(zip(hiding, together.dependence, strict=True))
+    return _sets(
+        fused,
+        together,
+        options,
+        assumption_free=beside,
+        method="approximately unbiased, hidden levels, services and labels pooled by precision",
+        groups=_group_reports(fused, names, together.weights(singles).mean(axis=1)),
+        levels=_levels(fused),
+        assumptions=(
+            *((notes.SAME_SUBSETS,) if several else ()),
+            notes.TESTED_MIX if tested else notes.UNTESTED_MIX,
         ),
-        names,
+        notes=(
+            *together.notes(),
+            *(note for name, test in pairs for note in notes.levels_disagree(test, "precision", name)),
+            *dict.fromkeys(note for _, test in pairs for note in notes.weak_test(test)),
+            *(() if beside else (notes.no_free_shares(worst),)),
+        ),
     )
+
+
+def _baskets(source: Source, counts: FloatArray, size: int, target: Target) -> HiddenGroups:
+    """Return reports of a source that hides levels, given how often each of its cells came."""
+    hidden, labels, _ = hidden_cells(source)
+    every = tuple(_columns(source, counts * (labels == label)) for label in range(len(hidden.channels)))
+    mix = level_mix_of(hidden, labels, counts)
+    return HiddenBaskets(hidden.channels, mix, every, hidden.names).together(size, "precision", target)
+
+
+def _free_groups(fused: Fused, options: Options) -> tuple[FusedFree, list[str]]:
+    """Return people of every subset and source as they count whatever levels depend on, and the source of each."""
+    subsets = Subsets.of(fused)
+    blocks: list[ItemGroups] = []
+    names, subset = [], []
+    for number, source in enumerate(fused.sources):
+        counts = subsets.counts(fused, number)
+        for place in np.flatnonzero(subsets.given[:, number]).tolist():
+            if source.hidden is None:
+                shown = [(source.channel, _columns(source, counts[place]))]
+                blocks.append(ItemGroups.of(shown, fused.size, "size", options.target))
+            else:
+                blocks.append(FreeGroups.of_labels(_baskets(source, counts[place], fused.size, options.target), None))
+            names.append(source.name)
+            subset.append(place)
+    return FusedFree.of_blocks(blocks, subset, subsets.people, options.target), names
+
+
+def _labels(fused: Fused, options: Options, free: FusedFree) -> tuple[FusedLabels, list[str]]:
+    """Return the reports of every service by label, and the source of each group."""
+    parts: list[ItemGroups] = []
+    names = []
+    for number, source in enumerate(fused.sources):
+        counts = _cell_counts(fused, number)
+        if source.hidden is None:
+            shown = [(source.channel, _columns(source, counts))]
+            parts.append(ItemGroups.of(shown, fused.size, "precision", options.target))
+        else:
+            parts.append(_baskets(source, counts, fused.size, options.target))
+        names += [source.name] * len(parts[-1].groups)
+    return FusedLabels.of_services(parts, _common(fused), fused.people, options.target, free.homogeneity()), names
+
+
+def _common(fused: Fused) -> list[Common]:
+    """Return for every two sources how many people gave to both, and which levels they chose."""
+    found = []
+    for first, second in combinations(range(len(fused.sources)), 2):
+        both = (fused.cells[:, [first, second]] != ABSENT).all(axis=1)
+        people = fused.counts[both]
+        if not len(people):
+            continue
+        (one, undo), (two, redo) = (_shown_levels(fused, place, both) for place in (first, second))
+        code = one * len(redo) + two
+        counts = np.bincount(code, weights=people, minlength=len(undo) * len(redo)).reshape(len(undo), len(redo))
+        levels = undo @ (counts / people.sum()) @ redo.T
+        possible = norm_sub(levels.ravel()).reshape(levels.shape)
+        found.append(Common(first, second, int(people.sum()), possible))
+    return found
+
+
+def _shown_levels(fused: Fused, place: int, chosen: npt.NDArray[np.bool_]) -> tuple[IntArray, FloatArray]:
+    """Return the label of some tuples at a source, and what undoes it; a source that shows its level has one."""
+    source = fused.sources[place]
+    if source.hidden is None:
+        return np.zeros(int(chosen.sum()), np.int64), np.eye(1)
+    hidden, labels, _ = hidden_cells(source)
+    return labels[fused.cells[chosen, place]], level_mix_of(hidden, labels, np.ones(source.count)).inverse
+
+
+def _levels(fused: Fused) -> tuple[LevelShare, ...]:
+    """Return how many people are estimated to have chosen each hidden level of each service."""
+    found = []
+    for number, source in enumerate(fused.sources):
+        if source.hidden is None:
+            continue
+        hidden, labels, _ = hidden_cells(source)
+        counts = _cell_counts(fused, number)
+        mix = level_mix_of(hidden, labels, counts)
+        for name, channel, share in zip(hidden.names, hidden.channels, mix.shares.tolist(), strict=True):
+            found.append(LevelShare(f"{source.name}, {name}", channel.mechanism, channel.epsilon, share))
+    return tuple(found)

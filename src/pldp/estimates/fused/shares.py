@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from pldp.errors import EstimateError
 from pldp.estimates import notes
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.fused.circumstances import join_note, require_method
-from pldp.estimates.fused.likelihood import fit_tuples
+from pldp.estimates.fused.likelihood import LARGEST_JOINT, fit_tuples, joint_levels
 from pldp.estimates.fused.pooling import PooledSources, subset_test
 from pldp.estimates.fused.sources import HiddenSource, LabelSource, label_source
 from pldp.estimates.fused.subsets import Subsets
@@ -21,7 +21,7 @@ from pldp.estimates.result import LevelShare
 from pldp.estimates.shares import pooling
 from pldp.estimates.shares.shares import Evidence, GroupShares, Shares, standard_errors
 from pldp.estimates.shares.shrinkage import shrink_fit
-from pldp.estimates.solver.likelihood import Fit, interior
+from pldp.estimates.solver.likelihood import Fit
 from pldp.mechanisms import MICRO
 from pldp.mechanisms.arrays import LARGEST_DENSE, FloatArray
 from pldp.tallies import Fused
@@ -72,7 +72,8 @@ def fused_shares(fused: Fused, options: Options) -> FusedShares:
     check_pooling(options.pool, options.target)
     require_method(options.method, METHODS)
     hidden = any(source.hidden is not None for source in fused.sources)
-    method = options.method or ("likelihood" if hidden else "unbiased")
+    fits = hidden and joint_levels(fused) <= LARGEST_JOINT
+    method = options.method or ("likelihood" if fits else "unbiased")
     if method == "likelihood" and options.pool == "size":
         raise EstimateError(
             "pool must be precision for a likelihood: subsets of people cannot be weighted by their size; "
@@ -145,11 +146,11 @@ def _groups(pooled: PooledSources) -> tuple[GroupShares, ...]:
     return tuple(found)
 
 
-def _levels(sources: Sequence[LabelSource], mixes: Sequence[FloatArray] | None = None) -> tuple[LevelShare, ...]:
+def _levels(sources: Sequence[LabelSource], mixes: Mapping[int, FloatArray] | None = None) -> tuple[LevelShare, ...]:
     """Return how many people are estimated to have chosen each hidden level of each service."""
     found = []
-    hidden = [source for source in sources if isinstance(source, HiddenSource)]
-    for place, source in enumerate(hidden):
+    hidden = [(place, source) for place, source in enumerate(sources) if isinstance(source, HiddenSource)]
+    for place, source in hidden:
         shares = source.mix.unbiased if mixes is None else mixes[place]
         for name, channel, share in zip(source.hidden.names, source.hidden.channels, shares.tolist(), strict=True):
             found.append(LevelShare(f"{source.source.name}, {name}", channel.mechanism, channel.epsilon, share))
@@ -159,8 +160,12 @@ def _levels(sources: Sequence[LabelSource], mixes: Sequence[FloatArray] | None =
 def _fitted(fused: Fused, options: Options) -> FusedShares:
     beside = _unbiased(fused, replace(options, pool="precision", method="unbiased"))
     pooled: Any = beside.evidence
-    mixes = [norm_sub(source.mix.unbiased) for source in pooled.sources if isinstance(source, HiddenSource)]
-    start = np.concatenate([interior(norm_sub(pooled.shares)), *map(interior, mixes)])
+    mixes = {
+        place: norm_sub(source.mix.unbiased)
+        for place, source in enumerate(pooled.sources)
+        if isinstance(source, HiddenSource)
+    }
+    start = norm_sub(pooled.shares), mixes
     found, model = fit_tuples(fused, start, options.progress)
     size = fused.size
     first = () if found.converged else (notes.no_convergence(found.gap, found.steps),)
@@ -178,7 +183,7 @@ def _fitted(fused: Fused, options: Options) -> FusedShares:
         **about
         | {
             "notes": (*first, *about["notes"], *(() if dense else (notes.NO_ERRORS,))),
-            "levels": _levels(pooled.sources, [found.shares[block] for block in model.blocks[1:]]),
+            "levels": _levels(pooled.sources, model.mixes_of(found.shares)),
         },
         shares=shares.shares,
         standard_error=standard_errors(evidence.covariance()) if dense else np.full(size, np.nan),

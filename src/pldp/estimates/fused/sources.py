@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,12 @@ from pldp.estimates.mix import LevelMix
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT
 from pldp.mechanisms import Bits, CategoricalChannel
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, label_arrays
-from pldp.tallies import Fused, HiddenLevels
+from pldp.tallies import Fused, HiddenLevels, Source
 
 Chosen = npt.NDArray[np.intp]
+
+_OWN_ERRORS = 100
+"""Reports of a subset from which on their own spread is believed."""
 
 _LISTED_AT_ONCE = 1 << 22
 """Entries of a table of supported values that is built at a time."""
@@ -54,13 +57,16 @@ class LabelSource(ABC):
     def shares(self, first: FloatArray) -> FloatArray:
         """Return the unbiased shares of each subset (rows; those without this source are not numbers)."""
 
-    @abstractmethod
-    def covariance(self, shares: FloatArray, chosen: Chosen | None = None) -> FloatArray:
-        """Return the covariance of one report if these shares were true."""
+    varies = False
+    """Whether reports of people of different subsets may have different errors."""
 
     @abstractmethod
-    def variance(self, shares: FloatArray) -> FloatArray:
+    def covariance(self, shares: FloatArray, chosen: Chosen | None = None, subset: int | None = None) -> FloatArray:
+        """Return the covariance of one report, or of one of a subset of people, if these shares were true."""
+
+    def variance(self, shares: FloatArray, subset: int | None = None) -> FloatArray:
         """Return its diagonal."""
+        return np.diag(self.covariance(shares, subset=subset)).copy()
 
     @property
     @abstractmethod
@@ -112,12 +118,14 @@ class ShownSource(LabelSource):
             raise EstimateError("a source must be decoded before its errors are asked for")
         return self._decoder
 
-    def covariance(self, shares: FloatArray, chosen: Chosen | None = None) -> FloatArray:
+    def covariance(self, shares: FloatArray, chosen: Chosen | None = None, subset: int | None = None) -> FloatArray:
         """Ask the decoder."""
+        del subset
         return self.decoder.covariance(shares, chosen)
 
-    def variance(self, shares: FloatArray) -> FloatArray:
+    def variance(self, shares: FloatArray, subset: int | None = None) -> FloatArray:
         """Ask the decoder."""
+        del subset
         return self.decoder.variance(shares)
 
     @property
@@ -140,16 +148,14 @@ class ShownSource(LabelSource):
 class HiddenSource(LabelSource):
     """Reports that show a label instead of the level."""
 
+    varies = True
+
     def __init__(self, fused: Fused, place: int, subsets: Subsets) -> None:
         super().__init__(fused, place, subsets)
-        if self.source.hidden is None or self.source.listed is None or self.source.listed.labels is None:
-            raise EstimateError(f"source {self.source.name!r} does not hide its levels")
-        self.hidden: HiddenLevels = self.source.hidden
+        self.hidden, self.labels, self.outputs = hidden_cells(self.source)
         self.forms = [label_arrays(channel) for channel in self.hidden.channels]
-        self.labels = self.source.listed.labels
         self.mix = level_mix_of(self.hidden, self.labels, self.counts.sum(axis=0))
         self.undo = self.mix.inverse
-        self.outputs = self.source.listed.outputs
         self.supports = np.array(
             [
                 [_listed_support(self.forms[0], row * (self.labels == s), self.outputs) for s in self._every]
@@ -193,34 +199,34 @@ class HiddenSource(LabelSource):
         moved = (slopes[s] @ self.forms[0].statistic(supports[s]) for s in self._every)
         return np.asarray(sum(moved) - shown @ offsets)
 
-    @cached_property
-    def _second(self) -> FloatArray:
-        """The mean of z zᵀ over the reports."""
+    def _moment(self, counts: FloatArray, supports: FloatArray) -> FloatArray:
+        """Return the covariance of z over reports, given how often each cell came and the supports of each label."""
         slopes, offsets = self._scales
-        form, every = self.forms[0], self.counts.sum(axis=0)
+        form, reports = self.forms[0], max(counts.sum(), 1)
         total = np.zeros((form.channel.size, form.channel.size))
         for s in self._every:
-            weights = every * (self.labels == s)
+            weights = counts * (self.labels == s)
             pairs = form.statistic(form.statistic(_pair_support(form, weights, self.outputs)).T)
-            mixed = np.outer(slopes[s] @ form.statistic(self.supports[:, s].sum(axis=0)), offsets[s])
+            mixed = np.outer(slopes[s] @ form.statistic(supports[s]), offsets[s])
             total += slopes[s] @ pairs @ slopes[s].T - mixed - mixed.T
             total += weights.sum() * np.outer(offsets[s], offsets[s])
-        return total / max(self.reports, 1)
-
-    def covariance(self, shares: FloatArray, chosen: Chosen | None = None) -> FloatArray:
-        """Return the empirical second moment less the product of the shares."""
-        del shares
-        mean = self._mean
-        found = self._second - np.outer(mean, mean)
-        return found if chosen is None else found[np.ix_(chosen, chosen)]
+        mean = self._total(supports, counts) / reports
+        return np.asarray(total / reports - np.outer(mean, mean))
 
     @cached_property
-    def _mean(self) -> FloatArray:
-        return self._total(self.supports.sum(axis=0), self.counts.sum(axis=0)) / max(self.reports, 1)
+    def _of_all(self) -> FloatArray:
+        return self._moment(self.counts.sum(axis=0), self.supports.sum(axis=0))
 
-    def variance(self, shares: FloatArray) -> FloatArray:
-        """Return the diagonal of the covariance."""
-        return np.diag(self.covariance(shares)).copy()
+    def covariance(self, shares: FloatArray, chosen: Chosen | None = None, subset: int | None = None) -> FloatArray:
+        """Return the covariance over the reports; of a subset, over its own if they are enough.
+
+        People of a subset may have other levels than all: who shows a strict level at one service hides one at another.
+        """
+        del shares
+        found = self._of_all
+        if subset is not None and self.people[subset] >= _OWN_ERRORS:
+            found = self._moment(self.counts[subset], self.supports[subset])
+        return found if chosen is None else found[np.ix_(chosen, chosen)]
 
     @property
     def chance_support(self) -> FloatArray:
@@ -265,6 +271,21 @@ def _pair_support(arrays: LabelArrays, weights: FloatArray, outputs: npt.NDArray
 def label_source(fused: Fused, place: int, subsets: Subsets) -> LabelSource:
     """Return a source of a choice of one label."""
     return (ShownSource if fused.sources[place].hidden is None else HiddenSource)(fused, place, subsets)
+
+
+class HiddenCells(NamedTuple):
+    """The levels that a source hides, and the label and output of each of its cells."""
+
+    levels: HiddenLevels
+    labels: npt.NDArray[np.int64]
+    outputs: npt.NDArray[Any]
+
+
+def hidden_cells(source: Source) -> HiddenCells:
+    """Return what the cells of a source that hides levels show."""
+    if source.hidden is None or source.listed is None or source.listed.labels is None:
+        raise EstimateError(f"source {source.name!r} does not hide its levels")
+    return HiddenCells(source.hidden, source.listed.labels, source.listed.outputs)
 
 
 def level_mix_of(hidden: HiddenLevels, labels: npt.NDArray[np.int64], counts: FloatArray) -> LevelMix:

@@ -46,7 +46,7 @@ def estimate(tally: Tally, question: Choice, options: Options) -> Result:
 def side(tally: Tally, question: Choice, options: Options, edges: Sequence[float] | None) -> Side:
     """Return what the question brings to a table: its labels."""
     refuse_ranges(question.name, question.kind, edges)
-    own = frequencies(tally, question.name, pool=options.pool, target=options.target)
+    own = frequencies(tally, question.name, pool=options.pool, target=options.target, mix=options.mix)
     margin = Margin(
         question=question.name,
         values=own.values,

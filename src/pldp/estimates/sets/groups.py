@@ -67,6 +67,15 @@ class ItemGroup(Record):
         known = support**2 if target == "population" else support - (1 - told) * (support - support**2)
         return np.asarray(np.maximum(squares - known, 0) / (self.reports * told))
 
+    def tails(self, supports: FloatArray) -> FloatArray:
+        """Return the third central moment over the variance of each item's support.
+
+        A report that tells counts for one of two numbers: a and b of mean f have the moment (a + b − 2f)·variance.
+        """
+        singles = np.arange(len(supports))[:, None]
+        ends = [self.arrays.moment(singles, np.tile(shown, (len(supports), 1)), 1) for shown in np.eye(2)]
+        return np.asarray((ends[0] + ends[1] - 2 * supports) / (self.reports * self.arrays.telling(1)))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemGroups(Record):
@@ -197,10 +206,14 @@ class ItemGroups(Record):
         support, error = found
         if self.target == "respondents":
             return error
-        told = np.array([np.maximum(group.telling(own), 1) for group, own in zip(self.groups, patterns, strict=True)])
         possible, least = np.clip(support, 0, 1), min(least, 1 - 1 / self.reports)
         lost = np.maximum(least * (1 - least) - possible * (1 - possible), 0)
-        return np.asarray(np.sqrt(error**2 + lost * (self.told_weights(sets, patterns) ** 2 / told).sum(axis=0)))
+        return np.asarray(np.sqrt(error**2 + lost * self.drawn(sets, patterns)))
+
+    def drawn(self, sets: IntArray, patterns: Arrays) -> FloatArray:
+        """Return how many times f(1 − f) drawing people adds to the variance of each set."""
+        told = np.array([np.maximum(group.telling(own), 1) for group, own in zip(self.groups, patterns, strict=True)])
+        return np.asarray((self.told_weights(sets, patterns) ** 2 / told).sum(axis=0))
 
     def told_weights(self, sets: IntArray, patterns: Arrays) -> FloatArray:
         """Return `weights`, but none for a group that has no report which tells about a set."""
@@ -319,7 +332,8 @@ class ItemGroups(Record):
         rough = _pooled(self._precisions(self.item_supports, singles), shares)
         precisions = self._precisions(np.clip(rough, 1 / self.reports, 1 - 1 / self.reports), singles)
         mean = _pooled(precisions, shares)
-        skewed = np.maximum(self._tails(mean) * (shares - mean), 0) / 3
+        tails = np.array([group.tails(mean) for group in self.groups])
+        skewed = np.maximum(tails * (shares - mean), 0) / 3
         statistics = (precisions / (1 + precisions * skewed) * (shares - mean) ** 2).sum(axis=0)
         people = np.array([group.reports for group in self.groups])
         stricter = stricter_half(people / np.maximum(precisions.mean(axis=1), 1e-300), people)
@@ -328,17 +342,6 @@ class ItemGroups(Record):
         degrees, tests = len(self.groups) - 1, len(singles)
         found = power.noticed(float(units.min()), degrees, tests)
         return Homogeneity.of(float(statistics.max()), degrees, tests, found)
-
-    def _tails(self, supports: FloatArray) -> FloatArray:
-        """Return the third central moment over the variance of each item's support, in every group.
-
-        A report that tells counts for one of two numbers: a and b of mean f have the moment (a + b − 2f)·variance.
-        """
-        singles, found = np.arange(len(supports))[:, None], []
-        for own in self.groups:
-            ends = [own.arrays.moment(singles, np.tile(shown, (len(supports), 1)), 1) for shown in np.eye(2)]
-            found.append((ends[0] + ends[1] - 2 * supports) / (own.reports * own.arrays.telling(1)))
-        return np.array(found)
 
 
 def _pooled(precisions: FloatArray, shares: FloatArray) -> FloatArray:

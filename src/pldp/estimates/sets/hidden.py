@@ -177,7 +177,7 @@ class HiddenGroups(_Labelled):
     ) -> FloatArray:
         """Return the covariance of the supports of two parts of each set, that of the mix of levels included."""
         of_outputs = super().covariance(weights, sets, patterns, one, two, pooled)
-        return of_outputs + self._of_mix(weights, sets, self._had(weights, sets, patterns), one, two)
+        return of_outputs + self.of_mix(weights, sets, self._had(weights, sets, patterns), one, two)
 
     def rare(self, sets: IntArray, patterns: Arrays) -> Rare | None:
         """Return the sets that few reports speak for, where the error of the mix of levels is a small part of theirs.
@@ -194,7 +194,7 @@ class HiddenGroups(_Labelled):
     def _mix_variance(self, sets: IntArray, patterns: Arrays) -> FloatArray:
         """Return what the error of the mix of levels adds to the variance of each set."""
         weights, every = self.told_weights(sets, patterns), range(sets.shape[1])
-        return self._of_mix(weights, sets, self._had(weights, sets, patterns), every, every)
+        return self.of_mix(weights, sets, self._had(weights, sets, patterns), every, every)
 
     def expected_error(self, sets: IntArray) -> FloatArray:
         """Return the standard error to expect for each set before it is counted, items taken as independent."""
@@ -202,7 +202,7 @@ class HiddenGroups(_Labelled):
         if not np.isfinite(of_outputs).all():
             return of_outputs
         every, had = range(sets.shape[1]), independent_patterns(sets, self.item_supports)
-        return np.sqrt(of_outputs**2 + self._of_mix(weights, sets, had, every, every))
+        return np.sqrt(of_outputs**2 + self.of_mix(weights, sets, had, every, every))
 
     @property
     def manipulation(self) -> float:
@@ -210,7 +210,7 @@ class HiddenGroups(_Labelled):
         singles = np.arange(self.levels[0].channel.size)[:, None]
         weights, had = self.weights(singles), independent_patterns(singles, self.item_supports)
         counted = self.mix.report_weights.T[list(self.labels)]
-        by_label = counted @ self._slopes(weights, singles, had, [0]).T  # labels × items
+        by_label = counted @ self.slopes(weights, singles, had, [0]).T  # labels × items
         largest = 0.0
         for group, taken, weight, size in zip(self.groups, by_label, weights, self.sizes, strict=True):
             counts = group.arrays.pattern_weights(singles, 1) / group.arrays.telling(1)
@@ -224,13 +224,7 @@ class HiddenGroups(_Labelled):
 
     def free(self) -> FreeGroups:
         """Return the same reports without an assumption about the choice of levels."""
-        labels = zip(self.groups, self.mix.inverse.T[list(self.labels)], strict=True)
-        made = tuple(
-            _LabelGroup(own.channel, own.reports, _FreePatterns(self.levels, counted, own.arrays))
-            for own, counted in labels
-        )
-        about = {"mix": self.mix, "levels": self.levels, "labels": self.labels, "names": self.names}
-        return FreeGroups.together(made, self.columns, "size", self.target, test=self.dependence, **about)
+        return FreeGroups.of_labels(self, self.dependence)
 
     def _had(self, weights: FloatArray, sets: IntArray, patterns: Arrays) -> FloatArray:
         """Return the shares of people who have each pattern of the items of each set, as estimated: sets × 2^items."""
@@ -239,13 +233,13 @@ class HiddenGroups(_Labelled):
         joint = [self.mean(weights, sets, patterns, part) if part else np.ones(len(sets)) for part in parts]
         return np.asarray(patterns_of(np.stack(joint, axis=1)))
 
-    def _of_mix(self, weights: FloatArray, sets: IntArray, had: FloatArray, one: Places, two: Places) -> FloatArray:
+    def of_mix(self, weights: FloatArray, sets: IntArray, had: FloatArray, one: Places, two: Places) -> FloatArray:
         """Return what the error of the mix of levels adds to a covariance."""
-        first = self._slopes(weights, sets, had, one)
-        second = first if tuple(one) == tuple(two) else self._slopes(weights, sets, had, two)
+        first = self.slopes(weights, sets, had, one)
+        second = first if tuple(one) == tuple(two) else self.slopes(weights, sets, had, two)
         return np.asarray(np.einsum("at,tu,au->a", first, self.mix.covariance, second))
 
-    def _slopes(self, weights: FloatArray, sets: IntArray, had: FloatArray, part: Places) -> FloatArray:
+    def slopes(self, weights: FloatArray, sets: IntArray, had: FloatArray, part: Places) -> FloatArray:
         """Return D of a part of each set: sets × levels."""
         chosen = sum(1 << place for place in part)
         patterns = np.arange(had.shape[1])
@@ -317,6 +311,17 @@ class FreeGroups(_Labelled):
     """Groups by label, each with its part of the reports: supports whatever the choice of a level depends on."""
 
     test: Homogeneity | None
+
+    @classmethod
+    def of_labels(cls, hidden: HiddenGroups, test: Homogeneity | None) -> FreeGroups:
+        """Take the reports of labels, and a test of what is not assumed here."""
+        labels = zip(hidden.groups, hidden.mix.inverse.T[list(hidden.labels)], strict=True)
+        made = tuple(
+            _LabelGroup(own.channel, own.reports, _FreePatterns(hidden.levels, counted, own.arrays))
+            for own, counted in labels
+        )
+        about = {"mix": hidden.mix, "levels": hidden.levels, "labels": hidden.labels, "names": hidden.names}
+        return cls.together(made, hidden.columns, "size", hidden.target, test=test, **about)
 
     @property
     def about_levels(self) -> tuple[str, ...]:

@@ -21,6 +21,20 @@ from pldp.errors import EstimateError
 from pldp.mechanisms.arrays import FloatArray, LabelArrays, SetArrays
 
 
+class CellAxis(ABC):
+    """Indicators of which every person has exactly one: what the covariance of the cells of a table asks for."""
+
+    @property
+    @abstractmethod
+    def decoder(self) -> FloatArray:
+        """Weights of the marks in every indicator, indicators × marks (the whole last)."""
+
+    @property
+    @abstractmethod
+    def given(self) -> FloatArray:
+        """Mean products of two marks, given that an indicator is true: indicators × marks × marks."""
+
+
 class Axis(ABC):
     """What one question at one level contributes to a table."""
 
@@ -32,7 +46,7 @@ class Axis(ABC):
     def size(self) -> int:
         """Number of indicators."""
 
-    @cached_property
+    @property
     @abstractmethod
     def decoder(self) -> FloatArray:
         """Weights of the marks in every indicator, indicators × marks (the whole last)."""
@@ -41,13 +55,9 @@ class Axis(ABC):
     def crossed(self, other: Axis) -> FloatArray:
         """Weights of the marks in the product w_i·w′_i of what this and another level make of the same report."""
 
-    @cached_property
     @abstractmethod
-    def given(self) -> FloatArray:
-        """Mean products of two marks, given that an indicator is true: indicators × marks × marks.
-
-        Of a set it is refused: what is true of one item says nothing of the others (see `single`).
-        """
+    def cells(self, item: int | None) -> CellAxis:
+        """Return indicators of which everybody has one: all of them, or of a set those of one item."""
 
     @property
     @abstractmethod
@@ -71,20 +81,24 @@ class Axis(ABC):
     def expected(self, shares: FloatArray) -> FloatArray:
         """Return the shares of marks if these shares of the indicators (the whole last) are true."""
 
-    def single(self, place: int) -> Axis:
-        """Return the axis of one item: people who have it, and all others."""
-        raise NotImplementedError
-
     @property
     def unexplained(self) -> FloatArray | None:
         """How errors of what the weights were made from move the shares, indicators × independent errors of size 1."""
         return None
 
 
-class LabelAxis(Axis):
-    """The labels of a choice: a report marks those that it supports."""
+class ExclusiveAxis(Axis, CellAxis):
+    """A question of whose indicators every person has exactly one."""
 
     exclusive = True
+
+    def cells(self, item: int | None) -> CellAxis:
+        del item
+        return self
+
+
+class LabelAxis(ExclusiveAxis):
+    """The labels of a choice: a report marks those that it supports."""
 
     def __init__(self, form: LabelArrays) -> None:
         self.form = form
@@ -183,10 +197,6 @@ class ItemAxis(Axis):
         assert isinstance(other, ItemAxis)  # noqa: S101 - levels of one question
         return self._of_marks(*(self.weights * other.weights).T)
 
-    @cached_property
-    def given(self) -> FloatArray:
-        raise EstimateError("items of a set are not exclusive: look at one item at a time")
-
     @property
     def manipulation(self) -> float:
         return float(self.form.forged.max())
@@ -203,32 +213,24 @@ class ItemAxis(Axis):
         told = () if self.form.mark_count == self.size else (np.broadcast_to(telling * shares[-1], shown.shape),)
         return np.concatenate([shown, *told, shares[-1:]])
 
-    def single(self, place: int) -> Axis:
-        telling = self.form.telling(1)
-        return BinaryAxis(self.weights[place], self.chances[place], telling)
+    def cells(self, item: int | None) -> CellAxis:
+        if item is None:
+            raise EstimateError("items of a set are not exclusive: look at one item at a time")
+        return BinaryAxis(self.weights[item], self.chances[item], self.form.telling(1))
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryAxis(Axis):
+class BinaryAxis(CellAxis):
     """People who have an item, and all others; marks are "shown" and "told of"."""
 
     weights: FloatArray
     chances: FloatArray
     telling: float
 
-    exclusive = True
-
-    @property
-    def size(self) -> int:
-        return 2
-
     @property
     def decoder(self) -> FloatArray:
         has = np.array([self.weights[1] - self.weights[0], self.weights[0], 0.0])
         return np.array([has, [0.0, 0.0, 1.0] - has])
-
-    def crossed(self, other: Axis) -> FloatArray:
-        raise NotImplementedError
 
     @property
     def given(self) -> FloatArray:
@@ -237,13 +239,6 @@ class BinaryAxis(Axis):
             told = self.telling
             found.append([[shown, shown, shown], [shown, told, told], [shown, told, 1.0]])
         return np.array(found)
-
-    @property
-    def manipulation(self) -> float:
-        return float(self.weights[1])
-
-    def expected(self, shares: FloatArray) -> FloatArray:
-        raise NotImplementedError
 
 
 def _units(size: int) -> tuple[FloatArray, FloatArray]:

@@ -19,7 +19,7 @@ from pldp.estimates.agreement import shifts, stricter_half, values_to_test, vect
 from pldp.estimates.consistency import norm_sub
 from pldp.estimates.result import Homogeneity
 from pldp.estimates.shares.pooling import ENOUGH_SUPPORT, add_reports
-from pldp.estimates.tables.axes import Axis, LabelAxis
+from pldp.estimates.tables.axes import Axis, CellAxis, LabelAxis
 from pldp.mechanisms.arrays import FloatArray, IntArray, LabelArrays, label_arrays
 from pldp.tallies import TableCounts, Tally
 
@@ -91,12 +91,13 @@ class TableGroup:
         squares = along(expected, [axis.squares for axis in self.axes])
         return np.asarray((inner(squares) - inner(likely) ** 2) / self.reports)
 
-    def covariance_at(self, shares: FloatArray, axes: Sequence[Axis] | None = None) -> FloatArray:
+    def covariance_at(self, shares: FloatArray, axes: Sequence[CellAxis] | None = None) -> FloatArray:
         """Return the covariance of the shares of exclusive cells, all of them, if these (not augmented) were true.
 
         Given the true values, answers are independent: the mean of a product of weights is that of single questions.
         """
-        moments = [axis.decoder @ axis.given @ axis.decoder.T for axis in axes or self.axes]
+        cells = [axis.cells(None) for axis in self.axes] if axes is None else axes
+        moments = [axis.decoder @ axis.given @ axis.decoder.T for axis in cells]
         return (mean_products(shares, moments) - np.outer(shares, shares)) / self.reports
 
     def chances(self, likely: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -27,7 +27,7 @@ import numpy as np
 
 from pldp.errors import EstimateError
 from pldp.estimates.numbers.density import Density
-from pldp.estimates.tables.axes import Axis, _of_one_mark
+from pldp.estimates.tables.axes import Axis, ExclusiveAxis, _of_one_mark
 from pldp.mechanisms.arrays import FloatArray, NumberArrays, output_groups
 
 PARTS: Final = 4
@@ -106,10 +106,8 @@ class Ranges:
         return np.array([np.interp(places, np.linspace(0, 1, knots), unit) for unit in np.eye(knots)])
 
 
-class RangeAxis(Axis):
+class RangeAxis(ExclusiveAxis):
     """The ranges of a number at one level: a report marks the group of its output."""
-
-    exclusive = True
 
     def __init__(self, form: NumberArrays, ranges: Ranges, knots: int) -> None:
         self.form = form

@@ -1,6 +1,5 @@
 """Laplace noise on a grid that reaches far beyond the bounds."""
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -8,11 +7,11 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final, Self
 
-from pldp.epsilon import Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio
+from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel
-from pldp.mechanisms.number import NumberChannel
-from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int, draw_53_bits
+from pldp.mechanisms.laplace.noise import LaplaceNoise
+from pldp.mechanisms.output import Integers
 
 RARE: Final = 1 << 20
 """Noise that passes the far ends of the grid has a probability of one in so many where there is room for it."""
@@ -22,13 +21,13 @@ FARTHEST: Final = 1 << 15
 
 
 @dataclass(frozen=True, repr=False)
-class WideLaplace(NumberChannel):
+class WideLaplace(LaplaceNoise):
     """The value plus noise with Pr(d) ∝ α^|d|, α = e^{−ε/(size−1)}, on a grid of `beyond` more buckets on both sides.
 
     Noise that would pass an end of this longer grid is put back to it. How often an output is an end is
     `end_probability`, exactly, and an end counts for itself plus the mean overshoot α/(1−α), so means stay unbiased.
     `laplace`, which cuts at the bounds, tells as much about the value and has the smaller variance; this one is for
-    services whose outputs are meant to be averaged as they are. `decay` and `peak` are those of `laplace`.
+    services whose outputs are meant to be averaged as they are. `decay` and `peak` are those of `LaplaceNoise`.
 
     Reference: Dwork, McSherry, Nissim, Smith, "Calibrating Noise to Sensitivity in Private Data Analysis" (2006).
 
@@ -46,11 +45,9 @@ class WideLaplace(NumberChannel):
     mechanism = "laplace_wide"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not 0 < self.beyond <= FARTHEST:
             raise EpsilonError(f"beyond must be from 1 to {FARTHEST:,} buckets, not {self.beyond}")
-        if not 0 < self.decay < TOTAL or not 0 < self.peak < TOTAL or self.peak % 2 or self.tails[-1] <= 0:
-            raise EpsilonError("weights must satisfy 0 < decay < 2^53 and an even peak that leaves both tails a weight")
+        super().__post_init__()
 
     @classmethod
     def hideable(cls, size: int, budgets: Sequence[int]) -> Iterator[tuple[Channel, ...]]:
@@ -61,21 +58,10 @@ class WideLaplace(NumberChannel):
     @classmethod
     def of(cls, size: int, micro_epsilon: int, beyond: int | None = None) -> Self:
         """Build the channel (with so many buckets beyond each bound) whose true ε is at most the given one."""
-        alpha = 1 / Fraction(exp_micro(micro_epsilon, size - 1))
-        decay = -int(-alpha * TOTAL // 1)
-        ideal = int(TOTAL * (1 - alpha) / (1 + alpha))
-        beyond = _far_enough(size, micro_epsilon) if beyond is None else beyond
+        far = _far_enough(size, micro_epsilon) if beyond is None else beyond
         # Every weight is rounded up, which the tails must make up for: the peak gives way by about as much.
-        for shrink in range((size + beyond).bit_length() - 1, 54):
-            peak = (ideal - (ideal >> (53 - shrink))) // 2 * 2
-            try:
-                built = cls(size, beyond, decay, peak)
-            except EpsilonError:
-                continue
-            if built.micro_epsilon <= micro_epsilon:
-                return built
-        text = f"epsilon {epsilon_text(micro_epsilon)} does not suit {size} buckets"
-        raise EpsilonError(f"{text}: integer weights cannot keep it")
+        shrinks = range((size + far).bit_length() - 1, 54)
+        return cls.fitted(size, micro_epsilon, lambda decay, peak: cls(size, far, decay, peak), shrinks)
 
     @cached_property
     def form(self) -> Integers:
@@ -83,28 +69,9 @@ class WideLaplace(NumberChannel):
         return Integers(self.size + 2 * self.beyond)
 
     @property
-    def farthest(self) -> int:
-        """The distance from one bound to the far end beyond the other."""
-        return self.size - 1 + self.beyond
-
-    @cached_property
-    def noise(self) -> list[int]:
-        """Weights of noise 0 … farthest−1 (to one side)."""
-        weights = [self.peak]
-        for _ in range(self.farthest - 1):
-            weights.append(-(-weights[-1] * self.decay // TOTAL))
-        return weights
-
-    @cached_property
-    def tails(self) -> list[int]:
-        """Weights of noise of at least 1 … farthest (to one side)."""
-        last = (TOTAL + self.peak) // 2 - sum(self.noise)
-        return list(accumulate(reversed(self.noise[1:]), initial=last))[::-1]
-
-    @cached_property
-    def thresholds(self) -> list[int]:
-        """Weights of noise of at most −farthest … farthest−1: what a random number is compared with."""
-        return [*reversed(self.tails), *(TOTAL - tail for tail in self.tails)]
+    def margin(self) -> int:
+        """Buckets of the grid beyond each bound."""
+        return self.beyond
 
     @cached_property
     def micro_epsilon(self) -> Micro:
@@ -120,26 +87,6 @@ class WideLaplace(NumberChannel):
         """Return how often noise reaches one of the far ends or would pass it, exactly."""
         return self.probability(0, value) + self.probability(self.form.count - 1, value)
 
-    def draw(self, value: int, random: RandomBytes) -> int:
-        """Return an output from seven random bytes."""
-        noise = bisect_right(self.thresholds, draw_53_bits(random)) - self.farthest
-        return min(max(value + noise + self.beyond, 0), self.form.count - 1)
-
-    def probability(self, output: Output, value: int) -> Fraction:
-        """Weight of the noise, or of all noise that reaches the end."""
-        reported = as_int(output)
-        distance = abs(reported - self.beyond - value)
-        if reported not in {0, self.form.count - 1}:
-            return Fraction(self.noise[distance], TOTAL)
-        return Fraction(self.tails[distance - 1], TOTAL)
-
-    def unbiased(self, output: Output) -> Fraction:
-        """The centre of the bucket; at an end also the mean overshoot. Unbiased up to the rounding of the weights."""
-        reported = as_int(output)
-        overshoot = Fraction(2 * self.decay, (TOTAL - self.decay) * self.size)
-        centre = self.centre(reported - self.beyond)
-        return centre + overshoot * ((reported == self.form.count - 1) - (reported == 0))
-
     @property
     def noise_variance(self) -> float:
         """From how often each output comes if all values are as frequent."""
@@ -147,11 +94,7 @@ class WideLaplace(NumberChannel):
         within = [sides[place + 1] + sides[last - place + 1] - self.peak for place in range(self.size)]
         outside = [sides[self.size + distance] - sides[distance] for distance in range(1, self.beyond)]
         end = sum(self.tails[self.beyond - 1 :])
-        chances = [end, *reversed(outside), *within, *outside, end]
-        return self._without_spread(
-            sum(chance * float(self.unbiased(output)) ** 2 for output, chance in enumerate(chances))
-            / (self.size * TOTAL)
-        )
+        return self._variance_of([end, *reversed(outside), *within, *outside, end])
 
     def family_odds(self, other: Any, *, same_value: bool) -> Fraction:
         """The largest ratio at any distance, on the grid and at an end; for two values, one that is farther away."""

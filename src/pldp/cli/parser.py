@@ -1,0 +1,47 @@
+"""Arguments, with suggestions where a verb, an action or an option is mistyped."""
+
+import argparse
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from pldp.words import suggest
+
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)", re.DOTALL)
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that knows its own options and those of all parsers below it, `actions`, by their names."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        self.actions: dict[str, Parser] = {}
+        super().__init__(*given, **named)
+
+    def add_subparsers(self, **named: Any) -> Any:
+        """Add parsers below this one."""
+        made = super().add_subparsers(**named)
+        self.actions = made.choices
+        return made
+
+    @property
+    def options(self) -> set[str]:
+        """The options that the help of this parser and of those below it names."""
+        own = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", self.format_help()))
+        return own.union(*(below.options for below in self.actions.values()))
+
+    def read(self, given: Sequence[str]) -> argparse.Namespace:
+        """Parse arguments; what nobody knows ends in one line. Words that are no options are not repeated."""
+        options = self.options
+        for name in (word.partition("=")[0] for word in given):
+            if name.startswith("--") and not any(option.startswith(name) for option in options):
+                self.error(f"unknown option {name[:40]}{suggest(name, sorted(options))}")
+        parsed, rest = self.parse_known_args(given)
+        if rest:
+            self.error(f"{len(rest)} {'words' if len(rest) > 1 else 'word'} too many on the command line")
+        return parsed
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong and end with code 2."""
+        wrong = _CHOICE.search(message)
+        hint = suggest(wrong[1], re.findall(r"[\w-]+", wrong[2])) if wrong else ""
+        super().error(message + hint)
