@@ -45,7 +45,7 @@ CASES = (
 """Kind and mechanism of every question of a survey; in the last one, each question has a kind of its own."""
 
 RULES = ("once", "fresh", "tracked")
-LEAST_SURVEYS = 4
+LEAST_SURVEYS = 6
 MOST_REPORTS_PER_SURVEY = 500
 MUTANTS_PER_SURVEY = 100
 MOST_SETTLED = 64

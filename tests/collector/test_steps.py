@@ -294,7 +294,7 @@ def test_somebody_who_looks_after_every_change_recovers_no_report() -> None:
     spy, truth = attack(STEP, before=before, uploads=130 - before, withdrawals=12, labels=labels)
     assert len(truth) == 142 - before
     assert spy.found == []
-    assert len(spy.counts("q")) > 45  # counts are solved for: it is their differences that tell nothing
+    assert len(spy.counts("q")) > 35  # counts are solved for: it is their differences that tell nothing
     assert spy.few_apart("q") == 0
 
 

@@ -214,7 +214,7 @@ def masses(count: int, people: int, seed: int, size: int = SIZE) -> np.ndarray:
         (lambda seed: masses(3, 20_000, seed, 128), runs(1, 3), 0.8, 0.95),
         (
             lambda seed: np.where(np.random.default_rng(seed).random(20_000) < 0.3, 0, beta(20_000, seed, 128)),
-            runs(1, 3),
+            3,
             1.0,
             0.6,
         ),
@@ -310,6 +310,7 @@ def test_steps_have_no_floor() -> None:
     assert many[0] > 0.9 * few[0]  # the twin: smoothed EM stays where it is
 
 
+@pytest.mark.skipif(not runs(0, 1), reason="takes 4 s: make test-long")
 def test_a_wave_is_not_taken_for_heaps() -> None:
     """Laplace's evidence alone preferred a rough density here, four times as far from the truth."""
     generator = np.random.default_rng([0, 5])

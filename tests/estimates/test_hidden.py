@@ -134,7 +134,7 @@ def errors(mechanism: str, repeats: int, people: int = 12_000, **options) -> dic
 
 @pytest.mark.parametrize("mechanism", LABELS)
 def test_standard_errors_have_the_stated_size_and_cover(mechanism: str) -> None:
-    for standardised in errors(mechanism, runs(60, 2000)).values():
+    for standardised in errors(mechanism, runs(40, 2000)).values():
         assert mean_is((standardised**2).mean(axis=1), 1.0)
         assert mean_is((np.abs(standardised) < stats.norm.ppf(0.975)).mean(axis=1), 0.95)
 

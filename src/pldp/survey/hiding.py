@@ -106,7 +106,13 @@ class Hiding(NamedTuple):
                 f"the level by themselves ({known}), not {epsilon_text(self.leak_cap or 0)}{advice}"
             )
         with naming(entry.key):
-            return most_accurate(allowed, entry.answer_bytes, alike=ALIKE, rank=level_leak, variance=variance)
+            return most_accurate(
+                allowed,
+                entry.answer_bytes,
+                alike=ALIKE,
+                rank=lambda channels: leaks[tuple(channels)],
+                variance=variance,
+            )
 
 
 def read_hiding(entry: object, levels: tuple[Level, ...], questions: int) -> Hiding | None:
@@ -238,7 +244,7 @@ def leak_warnings(survey: Survey) -> list[str]:
     label, together = survey.level_channel, survey.level_leak()
     if label is None or together is None or together - label.micro_epsilon <= label.micro_epsilon:
         return []
-    own = {each.name: level_leak(each.channels) for each in survey.questions}
+    own = {each.name: each.level_leak for each in survey.questions}
     worst = max(own, key=lambda name: own[name])
     return [
         f"levels are hidden behind labels of ε = {epsilon_text(label.micro_epsilon)}, but what a person's answers tell "
@@ -253,7 +259,7 @@ def _leak(question: Question) -> int:
     if reason is not None:
         raise SurveyError(f"hide_level: question {question.name}: {reason}")
     try:
-        leak = level_leak(question.channels)
+        leak = question.level_leak
     except EpsilonError:
         names = ", ".join(channel.mechanism for channel in question.channels)
         rule = "must give reports of one form at every level, or their form shows the level"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, CallError
-from pldp.mechanisms import CategoricalChannel, Micro, level_leak, value_and_level_epsilon
+from pldp.mechanisms import CategoricalChannel, Micro, value_and_level_epsilon
 from pldp.survey.mixing import Shuffle
 from pldp.survey.question import Question, canonical
 from pldp.words import unknown
@@ -131,14 +131,22 @@ class Survey:
         if self.level_channel is None:
             return None
         asked = self.questions if question is None else (self.question(question),)
-        leaks = sorted(level_leak(each.channels) for each in asked)
+        leaks = sorted(each.level_leak for each in asked)
         return self.level_channel.micro_epsilon + sum(leaks[-(self.ask or len(leaks)) :])
 
     def value_and_level_epsilon(self, question: str) -> Micro | None:
         """Return in micro-ε what one answer tells about the pair (value, level) where the level is hidden."""
         if self.level_channel is None:
             return None
-        return value_and_level_epsilon(self.question(question).channels, self.level_channel.micro_epsilon)
+        if question not in self._pair_epsilons:
+            channels = self.question(question).channels
+            self._pair_epsilons[question] = value_and_level_epsilon(channels, self.level_channel.micro_epsilon)
+        return self._pair_epsilons[question]
+
+    @cached_property
+    def _pair_epsilons(self) -> dict[str, Micro]:
+        """By question, once somebody asked: devices ask for every level that they explain."""
+        return {}
 
     @property
     def author(self) -> str:

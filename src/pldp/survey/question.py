@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, SurveyError
-from pldp.mechanisms import ANSWER_BYTES, AUTO, Channel, Domain, Micro, build, family, read
+from pldp.mechanisms import ANSWER_BYTES, AUTO, Channel, Domain, Micro, build, family, level_leak, read
 from pldp.survey.reading import LONGEST_TEXT, fail, naming, read_epsilon, read_per_level
 from pldp.words import unknown
 
@@ -301,6 +301,11 @@ class Question(ABC):
     def instant_charge(self, level: int) -> int:
         """Return in micro-ε what a report tells about the permanent output of a tracked answer."""
         return self.price(self.stages[level].instant)
+
+    @cached_property
+    def level_leak(self) -> Micro:
+        """What an output tells in micro-ε about the level of its sender; see `pldp.mechanisms.level_leak`."""
+        return level_leak(self.channels)
 
     @cached_property
     def level_index(self) -> Mapping[str, int]:

@@ -59,4 +59,7 @@ class DiscreteLaplace(LaplaceNoise):
         pairs = [*zip(bound, bounds, strict=True), *(zip(inside, others, strict=True) if self.size > 2 else ())]
         if not same_value:
             pairs += [(bound[0], bounds[-1]), *([(inside[0], others[-1])] if self.size > 2 else [])]
-        return max(Fraction(*pair) for pair in pairs)
+        most = pairs[0]
+        for pair in pairs:  # whole numbers are compared much faster than fractions
+            most = pair if pair[0] * most[1] > most[0] * pair[1] else most
+        return Fraction(*most)
