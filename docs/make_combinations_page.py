@@ -17,8 +17,8 @@ hide (`hide_level`), and an ε that comes from its own levels, from a fraction o
 each person is asked some questions only (`ask`). Each cell was tried, from the survey file over simulated people to a
 result whose intervals hold the truth. A number stands for the reason below, which is what the software says.
 
-This page is made by `docs/make_combinations_page.py`, and a test fails where it is no longer true: `make test` tries a third
-of the ways (every question, with levels that show and with levels that are hidden), `make test-long` all of them.
+This page is made by `docs/make_combinations_page.py`, and a test fails where it is no longer true: `make test` tries a
+third of the ways (every question, with levels that show and with levels that are hidden), `make test-long` all of them.
 """
 
 
