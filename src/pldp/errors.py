@@ -73,6 +73,10 @@ class PlanError(PldpError, ValueError):
     """A plan that makes no sense: no people, shares or a level mix that do not fit the survey."""
 
 
+class ShuffleError(PldpError, ValueError):
+    """What shuffling adds cannot be said."""
+
+
 class AuditError(PldpError, ValueError):
     """An audit that cannot be made: a mechanism that fails, never answers, or is unknown; too few samples."""
 

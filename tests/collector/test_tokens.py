@@ -242,6 +242,23 @@ def test_enrolling_says_how_many_reports_a_budget_allows(tmp_path: Path, commute
     assert [each.name for each in Tokens(path).all()] == ["early", "p400", "p9"]
 
 
+def test_enrolled_people_get_links_and_a_new_database_is_said(tmp_path: Path, commute: Survey, capsys) -> None:
+    path = tmp_path / "reports.db"
+    token = ["store", "token", "ana", "--database", str(path)]
+    assert main(token) == 0
+    assert f"pldp serve SURVEY --database {path}" in capsys.readouterr().err
+    Store(commute, path).close()
+    enrol = ["store", "enrol", "ben", "--budget", "4", "--database", str(path), "--link"]
+    assert main([*enrol, "survey.example.org"]) == 2
+    assert "--link must be the address of the survey page" in capsys.readouterr().err
+    assert main([*enrol, "https://survey.example.org/"]) == 0
+    told = capsys.readouterr()
+    assert "new database" not in told.err
+    head, row = told.out.splitlines()
+    name, made, link = row.split(",")
+    assert (head, name, link) == ("name,token,link", "ben", f"https://survey.example.org/#{made}")
+
+
 @pytest.fixture
 def safe(tmp_path: Path, commute: Survey) -> tuple[Survey, Settings, Tokens]:
     """A collector that nothing is wrong with."""

@@ -32,3 +32,9 @@ export const explainLevel = ({ hiding, repeat }, question, level) =>
 		hiding?.explain(question) ?? "Your report shows the level that you chose.",
 		aboutRepeats(repeat, hiding ? question.levels.at(-1) : level, hiding), // the dearest one is charged where levels are hidden
 	].join("\n");
+
+/** Who mixes reports before anybody else sees them, and what that is worth: a promise that no device can check. */
+export const explainShuffle = ({ by, people }) =>
+	`${by} promises to mix your report with at least ${(people - 1).toLocaleString("en")} others before anybody else sees it, ` +
+	"and to pass on no name, address or time. If that is so, whoever sees only mixed reports or results learns far less " +
+	`about you than your level allows. If it is not so, and towards ${by} itself, only your level protects you.`;

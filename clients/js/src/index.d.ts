@@ -82,6 +82,8 @@ export interface Survey {
 	readonly total: number;
 	/** What happens when the same person is asked again. */
 	readonly repeat: "once" | "fresh" | "tracked";
+	/** Who promises to mix reports before anybody else sees them, and how many at least; undefined: nobody. */
+	readonly shuffle: { readonly by: string; readonly people: number } | undefined;
 	/** SHA-256 of the canonical bytes, the same as in Python. */
 	readonly hash: string;
 	/** The public key that signed the file; empty: nobody. */

@@ -35,7 +35,7 @@ const parse = (text) => {
 };
 
 const build = async (document) => {
-	const optional = ["collector", "total_epsilon", "ask", "hide_level", "repeat"];
+	const optional = ["collector", "total_epsilon", "ask", "hide_level", "repeat", "shuffle"];
 	const file = fields(document, "survey", ["pldp", "title", "levels", "questions"], optional);
 	check(file.pldp === 1, "pldp");
 	const levels = levelsOf(file.levels, "levels", (name, entry, key) => {
@@ -57,6 +57,9 @@ const build = async (document) => {
 	const charges = questions.map((question) => question.levels.at(hide_level === undefined ? 0 : -1).charge);
 	const least = ask ? sumOfLargest(charges, ask) : Math.min(...charges);
 	check(total >= least, "total_epsilon");
+	const shuffle = file.shuffle && fields(file.shuffle, "shuffle", ["by", "people"]);
+	const people = shuffle?.people ?? 2;
+	check(Number.isInteger(people) && people >= 2 && people <= 1e10, "shuffle.people");
 	const { hidingOf } = hide_level === undefined ? {} : await import("./hiding.js");
 	return {
 		title: textOf(file.title, "title"),
@@ -66,6 +69,7 @@ const build = async (document) => {
 		ask,
 		total,
 		repeat,
+		shuffle: shuffle && { by: textOf(shuffle.by, "shuffle.by"), people },
 		hiding: await hidingOf?.(hide_level, levels, questions, ask ?? questions.length),
 		// What came is not repeated: with swapped arguments it would be the answer.
 		question: (name) =>

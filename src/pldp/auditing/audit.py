@@ -15,6 +15,7 @@ from pldp.auditing.sampled import LEAST_SAMPLES, lower_bound
 from pldp.auditing.surveys import HIDDEN, SAMPLES, AuditSettings, audit_document, audit_survey, judge
 from pldp.errors import AuditError
 from pldp.mechanisms import REGISTRY, family
+from pldp.shuffling import guess_sentences, shuffle_sentences
 from pldp.survey import Survey, survey_from_mapping
 
 CALLS: Final = 20_000  # per value of a function, unless another number is asked for
@@ -123,7 +124,8 @@ def _count(samples: int, least: int = LEAST_SAMPLES) -> int:
 
 def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, settings: AuditSettings) -> Audit:
     if isinstance(target, Survey):
-        return Audit(target.title, target.hash, tuple(audit_survey(target, samples, settings)))
+        worth = (*guess_sentences(target), *shuffle_sentences(target))
+        return Audit(target.title, target.hash, tuple(audit_survey(target, samples, settings)), worth)
     if isinstance(target, Mapping):
         return Audit(str(target.get("title", "survey")), "", tuple(audit_document(target)))
     if target is not None and not isinstance(target, str):

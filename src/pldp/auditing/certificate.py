@@ -52,6 +52,7 @@ def certificate_page(found: Audit) -> str:
         survey,
         _table(found.rows),
         _findings(found.rows),
+        *(["<h2>What a report is worth to whoever sees it</h2>", *map(paragraph, found.worth)] if found.worth else []),
         "<h2>What this can and cannot show</h2>",
         *map(paragraph, (*_LIMITS, chance)),
         paragraph(f"Made by {versions}.", "note"),

@@ -103,6 +103,7 @@ class Audit:
     target: str
     survey_hash: str
     rows: tuple[Row, ...]
+    worth: tuple[str, ...] = ()  #: What a survey's reports are worth to whoever sees them, in words.
 
     @property
     def holds(self) -> bool:
@@ -129,7 +130,8 @@ class Audit:
     def to_mapping(self) -> dict[str, Any]:
         """Return plain data."""
         names = ("target", "survey_hash", "versions", "holds", "conclusive", "false_alarm")
-        return {**{name: getattr(self, name) for name in names}, "rows": [row.to_mapping() for row in self.rows]}
+        rows = [row.to_mapping() for row in self.rows]
+        return {**{name: getattr(self, name) for name in names}, "worth": list(self.worth), "rows": rows}
 
     def __repr__(self) -> str:
         refuted = [f"  {row}" for row in self.rows if not row.holds]

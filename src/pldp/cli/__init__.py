@@ -28,6 +28,7 @@ VERBS: Final = {
     "tally": "count reports, or add up tallies, into one small file",
     "fuse": "join the reports of several services by a key, and estimate from all of them",
     "estimate": "turn a tally into estimates with errors and intervals",
+    "shuffle": "say what a report is worth to whoever sees only the tally or a shuffled batch",
     "audit": "try to refute every promise of a survey or a mechanism",
     "reproduce": "run the experiments of the papers again and judge their claims",
     "datasets": "list the datasets of the experiments, and get what is missing",

@@ -101,4 +101,6 @@ def _show(console: Console, found: Audit) -> None:
     rounds = {row.rounds for row in found.rows} - {1}
     if rounds:
         console.print(f"×{max(rounds)}: so many rounds of one person; claimed is what the ledger charges.", style="dim")
+    for words in found.worth:
+        console.print(words)
     console.print("All numbers are ε. An audit only ever rejects.", style="dim")

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from pldp.cli.arguments import check_plot, read_counts, read_level_mix
 from pldp.cli.output import add_json_option, emit, make_table, show_prices
+from pldp.cli.worth import guessing_table, show_shuffled
 from pldp.errors import UsageError
 from pldp.mechanisms import MICRO
 from pldp.planning import Plan, plan
@@ -124,6 +125,9 @@ def _show(console: Console, planned: Plan, content: Mapping[str, Any], args: arg
     if len(planned.designs) > 1:
         console.print(_designs_table(planned))
     show_prices(console, planned.survey)
+    console.print(guessing_table(planned.guessing))
+    if planned.shuffled is not None:
+        show_shuffled(console, planned.shuffled)
     for each, entry in zip(planned.questions, content["questions"], strict=True):
         for words in (*each.remarks, entry["no_quantiles"], each.advice):
             if words is not None:

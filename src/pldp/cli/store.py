@@ -28,6 +28,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument("--names", dest="file", metavar="FILE", help="file with a name per line")
     words = "for all reports of a person; each costs as much as the dearest one that the survey allows"
     enrol.add_argument("--budget", required=True, metavar="EPSILON", help=words)
+    words = "the survey page's address, https://…: prints links that people can open beside their tokens"
+    enrol.add_argument("--link", metavar="ADDRESS", help=words)
     rotate = actions.add_parser("rotate", help="make a new token of a name; the one before works until the next time")
     revoke = actions.add_parser("revoke", help="end the tokens of a name")
     log = actions.add_parser("log", help="list what was done to the store: tokens, enrolments, rounds, backups")
@@ -47,7 +49,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     for action in (tokens, log, check):
         add_json_option(action)
     runs = {
-        token: lambda args: _write_line(_open("Tokens", args).create(args.name, args.scope, args.days)),
+        token: _make_token,
         tokens: _list_tokens,
         rotate: lambda args: _write_line(_open("Tokens", args).rotate(args.name, args.days)),
         revoke: lambda args: _open("Tokens", args).revoke(args.name),
@@ -78,6 +80,19 @@ def _open(part: str, args: argparse.Namespace) -> Any:
 
 def _write_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
+
+
+def _make_token(args: argparse.Namespace) -> None:
+    _say_if_new(args)
+    _write_line(_open("Tokens", args).create(args.name, args.scope, args.days))
+
+
+def _say_if_new(args: argparse.Namespace) -> None:
+    """Say so where tokens go into a file that no collector has used: it may be meant for another one."""
+    where = _where(args)
+    if not where.startswith("postgres") and not Path(where).exists():
+        words = "is a new database: the token works for a collector that is started with it"
+        sys.stderr.write(f"pldp: note: {where} {words} (pldp serve SURVEY --database {where})\n")
 
 
 def _list_tokens(args: argparse.Namespace) -> None:
@@ -132,9 +147,16 @@ def _enrol(args: argparse.Namespace) -> None:
     names = [*args.names, *(Path(args.file).read_text(encoding="utf-8").split() if args.file else [])]
     if not names:
         raise UsageError("name somebody to enrol, or a file with names (--names FILE)")
+    link = (args.link or "").rstrip("/")
+    if args.link and not link.startswith(("https://", "http://")):
+        raise UsageError("--link must be the address of the survey page and begin with https://")
+    _say_if_new(args)
     tokens, budget = _open("Tokens", args), micro_epsilon(args.budget, largest=LARGEST_TOTAL)
     made = tokens.enrol(names, budget, args.days)
-    csv.writer(sys.stdout, lineterminator="\n").writerows([("name", "token"), *zip(names, made, strict=True)])
+    # Browsers send what is behind # to nobody.
+    columns = {"name": names, "token": made, **({"link": [f"{link}/#{token}" for token in made]} if link else {})}
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerows([tuple(columns), *zip(*columns.values(), strict=True)])
     sys.stderr.write(f"pldp: note: {_allowance(tokens.price(), budget)}\n")
 
 

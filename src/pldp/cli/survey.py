@@ -46,15 +46,17 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def _check(args: argparse.Namespace) -> None:
     survey = load(args.survey, trusted_key=args.trusted_key)
     rows = _channels(survey)
-    content = {
+    mixed = None if survey.shuffle is None else _shuffled(survey)
+    content: dict[str, Any] = {
         "hash": survey.hash,
         "survey": survey.document,
         "channels": rows,
         "repeat": repeat_mapping(survey),
+        "shuffle": None if mixed is None else mixed.to_mapping(),
         "remarks": list(survey.remarks),
         "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey)],
     }
-    emit(args, content, lambda console: _show(console, survey, rows))
+    emit(args, content, lambda console: _show(console, survey, rows, mixed))
     sys.stderr.writelines(f"pldp: warning: {line}\n" for line in content["warnings"])
 
 
@@ -96,7 +98,14 @@ def _or_none(convert: Callable[[Any], Any], value: Any) -> Any:
     return None if value is None else convert(value)
 
 
-def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
+def _shuffled(survey: Survey) -> Any:
+    """Bound what shuffling adds, among as many as the survey declares."""
+    from pldp.shuffling import shuffle  # noqa: PLC0415 - other surveys need no NumPy
+
+    return shuffle(survey, survey.shuffle.people if survey.shuffle else 1)
+
+
+def _show(console: Console, survey: Survey, rows: list[dict[str, Any]], mixed: Any) -> None:
     console.print(Text.assemble((survey.title, "bold"), f"  {survey.collector}"))
     console.print(f"hash {survey.hash}", soft_wrap=True)
     if survey.total_micro_epsilon is not None:
@@ -121,6 +130,10 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]]) -> None:
     total = survey.level_leak()
     if total is not None and len(survey.questions) > 1:
         console.print(f"all answers at one level together tell about the level at most ε = {epsilon_text(total)}")
+    if mixed is not None:
+        from pldp.cli.worth import show_shuffled  # noqa: PLC0415 - as above
+
+        show_shuffled(console, mixed)
 
 
 def _output_leak(survey: Survey, question: str) -> Micro | None:

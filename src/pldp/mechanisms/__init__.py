@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         categorical,
         pure,
     )
+    from pldp.mechanisms.contrast import Contrast
     from pldp.mechanisms.hashing.channel import LinearHashing
     from pldp.mechanisms.hybrid.channel import HybridMechanism
     from pldp.mechanisms.laplace.channel import DiscreteLaplace
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ANSWER_BYTES", "AUTO", "BIT_TOTAL", "FOR_DISTRIBUTIONS", "FOR_MEANS", "IDUE_MODELS", "LARGEST_EPSILON",
     "LARGEST_TOTAL", "MICRO", "REGISTRY", "TOTAL", "Bits", "BlockChannel", "CategoricalChannel", "Channel",
+    "Contrast",
     "DiscreteLaplace", "Domain", "Form", "Grid", "HashedPairs", "HybridMechanism", "Integers", "ItemEpsilon",
     "ItemResponse", "ItemSet", "ItemSubset", "ItemUnaryEncoding", "KeptBytes", "LinearHashing", "Micro", "Minimax",
     "NumberChannel", "OptimisedUnaryEncoding", "Output", "PiecewiseMechanism", "Places", "PrivSet",
@@ -101,6 +103,7 @@ __getattr__, __dir__ = lazy_exports(
             "categorical",
             "pure",
         ),
+        "pldp.mechanisms.contrast": ("Contrast",),
         "pldp.mechanisms.hashing.channel": ("LinearHashing",),
         "pldp.mechanisms.hybrid.channel": ("HybridMechanism",),
         "pldp.mechanisms.laplace.channel": ("DiscreteLaplace",),

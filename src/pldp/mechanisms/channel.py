@@ -26,15 +26,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pldp.epsilon import MICRO, Micro, epsilon_text, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
+from pldp.mechanisms.contrast import Contrast
 from pldp.mechanisms.output import Bits, Form, Integers, Output, RandomBytes, as_int
 from pldp.records import Brief
 
 Domain = Literal["labels", "sets", "numbers"]
 """What the values of a channel are."""
+
+MOST_GUESSES: Final = 1 << 14
+"""Probabilities that `best_guess` goes through at most."""
 
 Odds = list[tuple[Fraction, int]]
 """Factors of a likelihood ratio: (ratio, power). A ratio is 0 only to the power of −1: there is no limit then."""
@@ -166,6 +170,26 @@ class Channel(Brief, ABC):
     def promised(self, value: int) -> Micro:  # noqa: ARG002 - others have one promise per value
         """What a budget of this value bounds: ε of the channel, unless the mechanism has a promise for each value."""
         return self.micro_epsilon
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Return the pairs of values that a crowd of reports hides least, as contrasts of independent parts of outputs.
+
+        No other pair is easier to tell apart; the empty tuple where that is not known. See `mechanisms.contrast`.
+        """
+        return ()
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float | None:
+        """Return how often the best guess of the value from one output is right, Σ_y max_x prior_x Q(y|x).
+
+        Without a prior all values are equally likely; that of sets has a share for each item, on its own. `None` where
+        outputs are too many to go through.
+        """
+        count = self.form.count
+        if self.domain == "sets" or count * self.size > MOST_GUESSES:
+            return None
+        shares = [1 / self.size] * self.size if prior is None else prior
+        chances = ([float(self.probability(y, x)) * share for x, share in enumerate(shares)] for y in self.outputs())
+        return sum(map(max, chances))
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:  # noqa: ARG002 - others have an answer
         """Return the largest Q(y|x)/Q'(y|x') of two channels of one form, x' being x or any other value."""

@@ -20,6 +20,7 @@ from pldp.planning.levels import Levels, pool_levels
 from pldp.planning.question import LevelPlan, PeopleNeeded, QuestionPlan
 from pldp.records import Record
 from pldp.show import Table, panel
+from pldp.shuffling import GuessRow, Shuffled, guesses, shuffle
 from pldp.survey import ONCE, Question, Survey, repeat_mapping
 from pldp.tallies import Tally
 from pldp.usage import require
@@ -63,6 +64,18 @@ class Plan(Record):
             return ()
         mixes = [_mix(self.survey, question, self.level_mix) for question in self.survey.questions]
         return compare_designs(self.survey, self.people, mixes)
+
+    @cached_property
+    def guessing(self) -> tuple[GuessRow, ...]:
+        """How often whoever sees a report guesses its answers right: all equally likely, or at the assumed shares."""
+        return guesses(self.survey, {each.question: each.shares.tolist() for each in self.questions})
+
+    @cached_property
+    def shuffled(self) -> Shuffled | None:
+        """What shuffling adds if all planned people's reports are mixed; nothing unless the survey says who mixes."""
+        if self.survey.shuffle is None:
+            return None
+        return shuffle(self.survey, self.people, level_mix=self.level_mix)
 
     def best_survey(self) -> Survey:
         """Return the survey in the best design."""
@@ -148,6 +161,8 @@ class Plan(Record):
             "designs": [design.to_mapping(names) for design in self.designs],
             "no_designs": self.no_designs,
             "repeat": repeat_mapping(self.survey),
+            "guessing": [row.to_mapping() for row in self.guessing],
+            "shuffle": None if self.shuffled is None else self.shuffled.to_mapping(),
         }
 
     def _quantiles_mapping(self, question: str, confidence: float) -> dict[str, Any]:

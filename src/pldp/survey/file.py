@@ -33,6 +33,7 @@ from pldp.survey.budgets import with_budgets
 from pldp.survey.entries import open_entry, read_weight
 from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_level
 from pldp.survey.lines import line_of
+from pldp.survey.mixing import read_shuffle
 from pldp.survey.model import SCHEMA, Survey
 from pldp.survey.question import Question, Schema, ref
 from pldp.survey.reading import (
@@ -71,6 +72,7 @@ KEYS: Final[Mapping[str, Schema]] = {
         "description": f"bytes that an answer may take where auto chooses its mechanism; {ANSWER_BYTES} if not given",
     },
     "repeat": {"enum": list(RULES), "description": "what happens when the same person is asked again"},
+    "shuffle": ref("shuffle"),
     "questions": {"type": "array", "minItems": 1, "items": ref("question")},
 }
 """Keys of a survey file with their JSON Schema."""
@@ -188,6 +190,7 @@ def survey_from_mapping(document: object) -> Survey:
         level_budgets=() if label is None else label.budgets,
         leak_cap=None if hiding is None else hiding.leak_cap,
         repeat=repeat,
+        shuffle=read_shuffle(survey.get("shuffle")),
         remarks=remarks,
     )
 

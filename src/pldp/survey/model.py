@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, CallError
 from pldp.mechanisms import CategoricalChannel, Micro, level_leak, value_and_level_epsilon
+from pldp.survey.mixing import Shuffle
 from pldp.survey.question import Question, canonical
 from pldp.words import unknown
 
@@ -40,6 +41,7 @@ class Survey:
     level_budgets: tuple[int, ...] = ()  #: The ε promised for the label of each level, where they differ.
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
+    shuffle: Shuffle | None = None  #: Who mixes reports before anybody else sees them, where the survey says so.
     remarks: tuple[str, ...] = field(default=(), compare=False)  #: What the reader chose where the file left it open.
     signer: str = field(default="", compare=False)  #: The public key that signed the file; empty: nobody.
     trusted: bool = field(default=False, compare=False)  #: Whether whoever read the file named that key before.
@@ -116,6 +118,8 @@ class Survey:
                 document["hide_level"]["leak_cap"] = epsilon_text(self.leak_cap)
         if self.repeat != "once":
             document["repeat"] = self.repeat
+        if self.shuffle is not None:
+            document["shuffle"] = {"by": self.shuffle.by, "people": self.shuffle.people}
         return document
 
     def level_leak(self, question: str | None = None) -> Micro | None:

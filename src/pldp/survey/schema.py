@@ -11,6 +11,7 @@ from pldp.mechanisms import AUTO, LARGEST_EPSILON, LARGEST_TOTAL, names
 from pldp.survey.file import KEYS, REQUIRED
 from pldp.survey.hiding import KEYS as HIDING_KEYS
 from pldp.survey.kinds import DEFAULT_KIND, KINDS
+from pldp.survey.mixing import KEYS as SHUFFLE_KEYS
 from pldp.survey.model import SCHEMA
 from pldp.survey.question import Question, ref
 from pldp.survey.reading import LONGEST_NAME, LONGEST_TEXT
@@ -91,6 +92,13 @@ _SIMPLE: Final[dict[str, Any]] = {
         "additionalProperties": False,
         "description": "perturb the chosen level, too",
         "properties": dict(HIDING_KEYS),
+    },
+    "shuffle": {
+        "type": "object",
+        "required": list(SHUFFLE_KEYS),
+        "additionalProperties": False,
+        "description": "who mixes reports before anybody else sees them",
+        "properties": dict(SHUFFLE_KEYS),
     },
     "weights": {"type": "object", "additionalProperties": {"anyOf": [_WEIGHT, {"type": "array", "items": _WEIGHT}]}},
 }

@@ -1,5 +1,6 @@
 /** The survey page: answers are perturbed here, by the device, and only reports leave. */
 import { showAnswered } from "./answered.js";
+import { explainShuffle } from "./device/explain.js";
 import { databaseStore, openDevice, PldpError, readSurvey } from "./device/index.js";
 import { byId } from "./dom.js";
 import { showLedger } from "./ledger.js";
@@ -42,6 +43,8 @@ const introduce = (survey) => {
 	byId("title").textContent = survey.title;
 	byId("collector").textContent = survey.collector && `A survey of ${survey.collector}`;
 	byId("shown").textContent = survey.hiding ? "Your report hides the level, too." : "Your report shows the level that you chose.";
+	if (survey.shuffle) byId("mixing").textContent = explainShuffle(survey.shuffle);
+	show("mixing", Boolean(survey.shuffle));
 	byId("signature").textContent = aboutSignature(survey.signer);
 	byId("hash").textContent = survey.hash;
 };

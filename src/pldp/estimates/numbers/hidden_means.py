@@ -167,9 +167,8 @@ def expected_mean_variance(
     matrix = label_arrays(label_channel).matrix()
     outputs = np.array([piecewise_arrays(channel).pieces().forward(shares) for channel in channels])
     cells = _MANY * (matrix @ (mix[:, None] * outputs))
-    hidden = HiddenNumbers(
-        tuple(channels), LevelMix(matrix, _MANY * (matrix @ mix), MixBounds.free(len(mix))), cells, (-1.0, 1.0)
-    )
+    labels = np.rint(_MANY * (matrix @ mix)).astype(np.int64)
+    hidden = HiddenNumbers(tuple(channels), LevelMix(matrix, labels, MixBounds.free(len(mix))), cells, (-1.0, 1.0))
     return HiddenMoments(hidden).pooled().variance * _MANY
 
 

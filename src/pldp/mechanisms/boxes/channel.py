@@ -11,6 +11,7 @@ from typing import Final, Self
 from pldp.epsilon import MICRO, Micro
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, one_budget
+from pldp.mechanisms.contrast import Contrast, grouped, mixed, two_level
 from pldp.mechanisms.output import Integers, Output, RandomBytes, as_int
 from pldp.mechanisms.ranks import places_of_rank, rank_bytes, rank_of, rank_probability
 from pldp.mechanisms.response.channel import RandomizedResponse
@@ -157,6 +158,23 @@ class SampledBoxes(SetChannel):
         rank, answer = divmod(as_int(output), 1 << self.boxes)
         chance = self.answer_channel.probability(answer, self._answer(rank, value))
         return rank_probability(rank, self.picks) * chance
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float | None:
+        """The answer that is reported, and anything for the boxes that were not picked."""
+        return None if prior is not None else float(self.answer_channel.truth_support) * 2.0 ** (self.boxes - self.size)
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """No box against all of them: every pick tells them apart. Others tick half of the boxes."""
+        answers = 1 << self.boxes
+        half, subsets = self.size // 2, math.comb(self.size, self.boxes)
+        like_one, like_two = math.comb(self.size - half, self.boxes), math.comb(half, self.boxes)
+        cases = {(0, 1, 0): like_one, (0, 1, 1): like_two, (0, 1, 2): subsets - like_one - like_two}
+        measure = mixed(
+            (Fraction(count, subsets), grouped(same, answers, 1)) for same, count in cases.items() if count > 0
+        )
+        own = self.answer_channel
+        inside, outside = own.truth_support * answers, own.other_support * answers
+        return ((two_level(measure, inside, outside, third=self.all_subsets and self.size > 1),),)
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
         """Picks do not depend on the level: what the answer tells, of one set or of two that differ in a picked box."""

@@ -10,6 +10,7 @@ from typing import Any, Self
 from pldp.epsilon import Micro, exp_micro
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, PureChannel
+from pldp.mechanisms.contrast import Contrast, grouped, independent, mixed, two_level
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int
 from pldp.mechanisms.response.channel import RandomizedResponse
 
@@ -151,6 +152,17 @@ class LinearHashing(PureChannel):
         """All values that fall into the reported bucket are supported."""
         index, bucket = divmod(as_int(output), self.buckets)
         return self.bucket(index, value) == bucket
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Values 0, 1 and g: their buckets are independent. With one digit: 0, 1 and 2, alike for the vector 0 only."""
+        buckets = self.buckets
+        inside, outside = (each * buckets for each in (self.truth_support, self.bucket_channel.other_support))
+        measure = independent(Fraction(1, buckets))
+        if self.digits == 1:
+            alike = Fraction(1, buckets)
+            apart = grouped((0, 1, 2 % buckets), buckets, 1)
+            measure = mixed([(alike, grouped((0, 0, 0), buckets, 1)), (1 - alike, apart)])
+        return ((two_level(measure, inside, outside, third=self.size > 2),),)
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """The vector does not depend on the value: what the bucket tells."""

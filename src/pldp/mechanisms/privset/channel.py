@@ -11,6 +11,7 @@ from typing import Final, Self
 from pldp.epsilon import MICRO, Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, too_small
+from pldp.mechanisms.contrast import Contrast, Pattern, of_counts, two_level
 from pldp.mechanisms.output import TOTAL, Bits, Output, RandomBytes, as_int, draw_53_bits
 from pldp.mechanisms.ranks import SPARE_BYTES, places_of_rank, rank_bytes, rank_of
 from pldp.mechanisms.set_channel import SetChannel, planned_share
@@ -184,6 +185,32 @@ class PrivSet(SetChannel):
         """Return it as if ranks were drawn uniformly; ε allows for how far they are not."""
         meets = bool(as_int(output) & self.filled(value))
         return Fraction(self.meets_weight if meets else TOTAL - self.meets_weight, TOTAL * self.classes[meets])
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float | None:
+        """Any set that the subset meets, of all sets of at most so many items."""
+        if prior is not None:
+            return None
+        sets = sum(math.comb(self.size, members) for members in range(self.at_most + 1))
+        return float(Fraction(self.meets_weight * sum(self.classes), TOTAL * self.classes[1] * sets))
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """The first items against no item, whose places are dummies; others tick further items."""
+        missing, meeting = self.classes
+        every, further = missing + meeting, min(self.at_most, self.size - self.at_most)
+        sets = [
+            self.filled(value << start)
+            for value, start in (((1 << self.at_most) - 1, 0), (0, 0), ((1 << further) - 1, self.at_most))
+        ]
+
+        def avoiding(marked: Pattern) -> int:
+            taken = 0
+            for each, mark in zip(sets, marked, strict=True):
+                taken |= each * mark
+            return math.comb(self.places - taken.bit_count(), self.chosen)
+
+        chance = Fraction(self.meets_weight, TOTAL)
+        inside, outside = chance * every / meeting, (1 - chance) * every / missing
+        return ((two_level(of_counts(every, avoiding), inside, outside, third=further > 0, slack=_SLACK - 1),),)
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
         """A subset that meets the set or not; of one set, ranks have the same law at both levels."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from pldp.epsilon import Micro, exp_micro, micro_epsilon_of_ratio, share_rounded_up
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, PureChannel
+from pldp.mechanisms.contrast import Contrast, Pattern, two_level
 from pldp.mechanisms.output import TOTAL, Integers, Output, RandomBytes, as_int
 from pldp.mechanisms.subset.channel import best_chosen, spread
 
@@ -234,6 +235,18 @@ class BlockChannel(PureChannel):
         number, scale = self.number_of(block, value), 2**INDEX_BITS
         numbers = -(-(number + 1) * scale // among) + (-number * scale // among)
         return Fraction(numbers, scale) * (self.truth_support if inside else 1 - self.truth_support)
+
+    @abstractmethod
+    def measure(self) -> Mapping[Pattern, Fraction]:
+        """Return how many of the blocks contain each of three values and not the others."""
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Any two values; which block is picked is uniform to within 2⁻¹²⁸ times the blocks."""
+        design = self.design
+        share = Fraction(design.own, design.blocks)
+        inside, outside = self.truth_support / share, (1 - self.truth_support) / (1 - share)
+        allowed = Fraction(design.blocks, 2**INDEX_BITS)
+        return ((two_level(self.measure(), inside, outside, third=self.size > 2, slack=allowed),),)
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """For one value, a block has the same number in both; for two, the likeliest stands against the least."""

@@ -2,7 +2,10 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
 
+from pldp.mechanisms.contrast import Pattern, of_counts
 from pldp.mechanisms.output import Output, as_int
 from pldp.mechanisms.projective.blocks import BlockChannel, Design, points, product, vector_of
 
@@ -87,6 +90,15 @@ class ProjectiveResponse(BlockChannel):
         number = before + power * later
         result = (missing + self._product(later, digits)) % order
         return power + number * (order - 1) + result - 1 if result else start + number
+
+    def measure(self) -> dict[Pattern, Fraction]:
+        """Hyperplanes through none, one, two and three points that are not on one line."""
+        through = [points(self.order, self.length - count) if self.length >= count else 0 for count in range(4)]
+
+        def avoiding(marked: Pattern) -> int:
+            return sum((-1) ** met * comb(sum(marked), met) * through[met] for met in range(sum(marked) + 1))
+
+        return of_counts(self.design.blocks, avoiding)
 
     def supports(self, output: Output, value: int) -> bool:
         """All values in the hyperplane are supported."""

@@ -1,8 +1,10 @@
 """Hashed pairs: a report names a hash function and two of the groups that it makes."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import isqrt
 
+from pldp.mechanisms.contrast import Pattern, grouped, mixed
 from pldp.mechanisms.output import Output, as_int
 from pldp.mechanisms.projective.blocks import BlockChannel, Design, points, product, vector_of
 
@@ -78,6 +80,13 @@ class HashedPairs(BlockChannel):
             return function * (order - 1) + other - (other > own)
         low, high = (group - (group > own) for group in named)
         return function * ((order - 1) * (order - 2) // 2) + _number_of_pair(low, high)
+
+    def measure(self) -> dict[Pattern, Fraction]:
+        """Groups of the values 0, 1 and q (of one coordinate: 0, 1, 2), by which of them a function puts together."""
+        every, two, three = (points(self.order, max(0, self.length - less)) for less in range(3))
+        cases = {(0, 0, 0): three, (0, 0, 1): two - three, (0, 1, 0): two - three, (0, 1, 1): two - three}
+        cases[0, 1, 2] = every - sum(cases.values())
+        return mixed((Fraction(count, every), grouped(same, self.order, 2)) for same, count in cases.items())
 
     def supports(self, output: Output, value: int) -> bool:
         """All values in the two groups are supported."""

@@ -1,5 +1,6 @@
 """k-ary randomized response: say the truth most often, any other value otherwise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -8,6 +9,8 @@ from typing import Any, Self
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, PureChannel
+from pldp.mechanisms.contrast import Contrast, of_subsets, two_level
+from pldp.mechanisms.guessing import guess_by_rank
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, draw_53_bits
 
 
@@ -75,6 +78,16 @@ class RandomizedResponse(PureChannel):
     def probability(self, output: Output, value: int) -> Fraction:
         """p if the output is the value, else q."""
         return self.truth_support if output == value else self.other_support
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Any two values."""
+        measure, size = of_subsets(self.size, 1), self.size
+        return ((two_level(measure, self.truth_support * size, self.other_support * size, third=size > 2),),)
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float:
+        """The report itself, unless another value is likelier by far."""
+        p, q, size = float(self.truth_support), float(self.other_support), self.size
+        return p if prior is None else guess_by_rank(prior, lambda _: 1 / size, p * size, q * size)
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """A report of the truth or of another value, whichever tells most."""

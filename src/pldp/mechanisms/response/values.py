@@ -14,6 +14,7 @@ from pldp.epsilon import LARGEST_EPSILON, MICRO, Micro, checked_budgets, exp_mic
 from pldp.epsilon import micro_epsilon_of_ratio as ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import CategoricalChannel, Odds, SupportChannel, largest_odds
+from pldp.mechanisms.contrast import Contrast, Hiding, hidden_among
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, as_int, draw_53_bits
 
 
@@ -157,6 +158,17 @@ class ItemResponse(_Weighted, SupportChannel):
         """p of the output if it is the value, else q of the output."""
         reported = as_int(output)
         return Fraction(self.other_weights[reported] + self.kept_weight * (reported == value), TOTAL)
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """The two values that are least often said by chance, in both orders."""
+        by_weight = sorted(range(self.size), key=self.other_weights.__getitem__)
+        named = [Hiding(1, self.other_weights[value], 1) for value in by_weight[:3]]
+        rest = Hiding(1, sum(self.other_weights) - sum(each.weight for each in named), 1)
+        third = (len(named) - 1, 0)
+        return tuple(
+            (hidden_among([*named, rest], (one, two, third if len(named) > 2 else two), self.kept_weight, TOTAL),)
+            for one, two in (((0, 0), (1, 0)), ((1, 0), (0, 0)))
+        )
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """A report of the truth or of another value; without limit where a value is open at one level only.

@@ -11,6 +11,8 @@ from typing import NamedTuple, Self
 from pldp.epsilon import Micro, checked_budgets, micro_epsilon_of_powers, micro_epsilon_of_ratio, noise_weights
 from pldp.errors import AnswerError, EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, largest_odds, too_small
+from pldp.mechanisms.contrast import Contrast
+from pldp.mechanisms.guessing import guess_bits
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.set_channel import SetChannel
 
@@ -195,6 +197,25 @@ class ItemSet(SetChannel):
         weights = [raised ^ differ & value for raised, differ in self._digits]
         below = draw_bits(random(BITS * length), length, weights)
         return (below & (1 << self.size) - 1 | self._always_kept & value).to_bytes(length, "little")
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float:
+        """Item by item."""
+        chances = [self.item_chances(item) for item in range(self.size)]
+        one, zero = ([float(pair[side]) for pair in chances] for side in (0, 1))
+        return guess_bits(one, zero, [0.5] * self.size if prior is None else prior)
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """All items against none, item by item, in both orders where that matters; others have every second one."""
+        bits = [tuple((chance, 1 - chance) for chance in self.item_chances(item)) for item in range(self.size)]
+        alike = all(present == absent[::-1] for present, absent in bits)
+        orders = (bits,) if alike else (bits, [pair[::-1] for pair in bits])
+        return tuple(
+            tuple(
+                Contrast(one, two, (one, two)[item % 2], tuple(map(min, one, two)), common=False, loose=not alike)
+                for item, (one, two) in enumerate(order)
+            )
+            for order in orders
+        )
 
     def level_odds(self, other: Channel, *, same_value: bool) -> Odds:
         """Multiply over items: each bit, of a present item or an absent one, speaks as much as it can."""

@@ -10,6 +10,8 @@ from typing import Any, Self
 from pldp.epsilon import MICRO, Micro, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Channel, Odds, PureChannel, too_small
+from pldp.mechanisms.contrast import Contrast, of_subsets, two_level
+from pldp.mechanisms.guessing import firsts, guess_by_rank
 from pldp.mechanisms.output import BLOCK_BYTES, TOTAL, Bits, Output, Places, RandomBytes
 
 NOISE_BYTES = 7
@@ -139,6 +141,23 @@ class SubsetSelection(PureChannel):
     def supports(self, output: Output, value: int) -> bool:
         """Tell whether the value is in the set."""
         return bool(self.form.unpack(output) >> value & 1)
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Any two values."""
+        share = Fraction(self.chosen, self.size)
+        inside, outside = self.truth_support / share, (1 - self.truth_support) / (1 - share)
+        allowed = slack(self.size, self.chosen) - 1
+        measure = of_subsets(self.size, self.chosen)
+        return ((two_level(measure, inside, outside, third=self.size > 2, slack=allowed),),)
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float:
+        """The likeliest value of the set, unless another one is likelier by far."""
+        if prior is None:
+            return float(self.truth_support / self.chosen)
+        share = self.chosen / self.size
+        truth = float(self.truth_support)
+        chances = firsts(self.size, self.chosen)
+        return guess_by_rank(prior, chances.__getitem__, truth / share, (1 - truth) / (1 - share))
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """A set that contains the value or not, whichever tells most; sets of other sizes have another form."""

@@ -8,15 +8,19 @@ from fractions import Fraction
 from functools import cached_property
 from heapq import nsmallest
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, exp_micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import CategoricalChannel, Channel, Odds, largest_odds
+from pldp.mechanisms.contrast import Contrast, Hiding, hidden_among
 from pldp.mechanisms.output import TOTAL, Output, RandomBytes, TieredBits, as_int
 from pldp.mechanisms.response.values import ItemResponse
 from pldp.mechanisms.subset.channel import LARGEST_SIZE, NOISE_BYTES, slack
 from pldp.mechanisms.subset.sizes import best_designs
+
+MOST_TIERS: Final = 6
+"""Tiers that are compared two by two."""
 
 
 class Tier(NamedTuple):
@@ -217,6 +221,30 @@ class ItemSubset(CategoricalChannel):
         own = self._homes[_first(output)][0]
         weight = own.chosen * own.other_weight + self.named.kept_weight * self.supports(output, value)
         return Fraction(weight, TOTAL * math.comb(len(own.places) - 1, own.chosen - 1))
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Two values of each two tiers, and of each tier, where these are few."""
+        if len(self.tiers) > MOST_TIERS:
+            return ()
+        tiers = [Hiding(own.chosen, own.other_weight, len(own.places)) for own in self.tiers]
+        places = [(tier, rank) for tier, own in enumerate(tiers) for rank in range(min(3, own.size))]
+        firsts = [(tier, rank) for tier, rank in places if rank < 2]
+        allowed = max(slack(own.size, own.chosen - 1) for own in tiers) - 1
+        return tuple(
+            (
+                hidden_among(
+                    tiers,
+                    (one, two, next((each for each in places if each not in {one, two}), two)),
+                    self.named.kept_weight,
+                    TOTAL,
+                    slack=allowed,
+                ),
+            )
+            for one in firsts
+            if not one[1]
+            for two in firsts
+            if two != one and two[1] == (two[0] == one[0])
+        )
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """A set with the value or without it, as for IPRR; channels of one form draw their sets in the same way.

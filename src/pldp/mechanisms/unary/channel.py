@@ -1,5 +1,6 @@
 """Unary encoding: one bit per value, each bit flipped on its own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -8,6 +9,8 @@ from typing import Any, Self
 from pldp.epsilon import Micro, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, PureChannel
+from pldp.mechanisms.contrast import Contrast, independent, two_level
+from pldp.mechanisms.guessing import largest_mean
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int
 
 
@@ -76,6 +79,20 @@ class UnaryEncoding(PureChannel):
         p, q = self.truth_support, self.other_support
         others = q ** (ones - true_one) * (1 - q) ** (self.size - 1 - ones + true_one)
         return others * (p if true_one else 1 - p)
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Bits of any two values; those of others are as likely for both."""
+        p, q = self.truth_support, self.other_support
+        third = self.size > 2
+        return ((two_level(independent(q), p / q, (1 - p) / (1 - q), third=third, common=False),),)
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float:
+        """The likeliest value whose bit is 1, or that of all if none is."""
+        p, q, size = float(self.truth_support), float(self.other_support), self.size
+        shares = [1 / size] * size if prior is None else list(prior)
+        return largest_mean(
+            [q] * size, [p / q * each for each in shares], [(1 - p) / (1 - q) * each for each in shares]
+        )
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """Every bit tells as much as it can: those of the two values, and those of all others."""

@@ -8,14 +8,19 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import groupby, islice, product
 from math import ceil, floor
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pldp.epsilon import MICRO, Micro, checked_budgets, epsilon_text, micro_epsilon_of_ratio
 from pldp.errors import EpsilonError
 from pldp.mechanisms.channel import Odds, SupportChannel, micro_epsilon_between
+from pldp.mechanisms.contrast import Contrast
+from pldp.mechanisms.guessing import largest_mean
 from pldp.mechanisms.output import BIT_TOTAL, BITS, Output, RandomBytes, as_int, digit_masks, draw_bits
 from pldp.mechanisms.unary.channel import bit_odds
 from pldp.mechanisms.unary.optimum import Model, idue_optimum
+
+MOST_EXTREMES: Final = 8
+"""Values that are compared two by two."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -121,6 +126,49 @@ class ItemUnaryEncoding(SupportChannel):
             support = other / BIT_TOTAL + contrast / self.size
             total += support * (1 - support) / contrast**2
         return total / self.size
+
+    def contrasts(self) -> tuple[tuple[Contrast, ...], ...]:
+        """Two values of each two pairs of weights, where these are few."""
+        extremes = self._extremes
+        if len(extremes) > MOST_EXTREMES:
+            return ()
+        least = min(Fraction(BIT_TOTAL - a, BIT_TOTAL - b) for a, b in set(self._bits))
+        return tuple(
+            (
+                self._contrast(
+                    (one, two, next((each for each in range(self.size) if each not in {one, two}), two)), least
+                ),
+            )
+            for one in extremes
+            for two in extremes
+            if one != two
+        )
+
+    def _contrast(self, values: tuple[int, int, int], least: Fraction) -> Contrast:
+        """Bits of three values; `least` is how much less likely any bits are for some value than by chance."""
+        named = tuple(dict.fromkeys(values))
+        columns: list[list[Fraction]] = [[], [], [], []]
+        for ones in product((0, 1), repeat=len(named)):
+            chance = [
+                self.other_supports[value] if one else 1 - self.other_supports[value]
+                for value, one in zip(named, ones, strict=True)
+            ]
+            base = math.prod(chance, start=Fraction(1))
+            odds = {
+                value: (self.truth_supports[value] if one else 1 - self.truth_supports[value]) / own
+                for value, one, own in zip(named, ones, chance, strict=True)
+            }
+            for column, factor in zip(columns, [*(odds[value] for value in values), least], strict=True):
+                column.append(base * factor)
+        one, two, third, blanket = map(tuple, columns)
+        return Contrast(one, two, third, blanket, common=False)
+
+    def best_guess(self, prior: Sequence[float] | None = None) -> float:
+        """The value whose bit speaks for it most, in view of its share."""
+        shares = [1 / self.size] * self.size if prior is None else list(prior)
+        pairs = list(zip(map(float, self.truth_supports), map(float, self.other_supports), shares, strict=True))
+        high, low = [a / b * each for a, b, each in pairs], [(1 - a) / (1 - b) * each for a, b, each in pairs]
+        return largest_mean([b for _, b, _ in pairs], high, low)
 
     def family_odds(self, other: Any, *, same_value: bool) -> Odds:
         """Every bit tells as much as it can: those of the two values, and those of all others."""
