@@ -38,7 +38,7 @@ def test_intervals_cover_in_a_few_cells(cell: Cell) -> None:
 @pytest.mark.skipif(LONG, reason="the long form has these cells")
 @pytest.mark.parametrize("cell", SHORT_FUSED, ids=str)
 def test_intervals_of_several_services_cover_in_a_few_cells(cell: Cell) -> None:
-    runs = 2 if "mean" in cell.case.name else 10  # every run fits a density
+    runs = 2 if "mean" in cell.case.name else 5  # every run fits a density
     assert list(wrong(judge_runs(cell, runs), TESTS)) == []
 
 

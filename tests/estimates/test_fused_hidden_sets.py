@@ -59,7 +59,7 @@ def services(
 
 
 @cache
-def scores(hide: tuple[bool, ...], runs: int = 30) -> dict[str, Any]:
+def scores(hide: tuple[bool, ...], runs: int = 20) -> dict[str, Any]:
     """Return standardised errors of many collections, by kind of result."""
     found: dict[str, list[Any]] = {"together": [], "free": []}
     for seed in range(runs):

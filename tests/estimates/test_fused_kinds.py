@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import pytest
 
 from helpers.claims import Z
 from pldp.errors import EstimateError
-from pldp.estimates import Result, estimate_fused
+from pldp.estimates import Result, estimate_fused, mean
 from pldp.estimates.fused.numbers import one_report_each
+from pldp.estimates.numbers.means import _Tables
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
 from pldp.tallies import ABSENT, Asked, Fused, Service, fuse
@@ -143,3 +145,29 @@ def test_noise_beyond_the_bounds_makes_averages_worse_and_fits_alike() -> None:
     patterns = [{tuple(row) for row in np.round(table / table.max(axis=1, keepdims=True), 6)} for table in tables]
     assert patterns[1] >= {row for row in patterns[0] if 1.0 not in {row[0], row[-1]}}
     assert rank[0] == rank[1] == 8
+
+
+def test_the_error_of_a_mean_by_size_is_that_of_people_though_their_levels_go_together() -> None:
+    """By size the mean is that of people's numbers, so its variance is theirs over their number.
+
+    One service shows the level that people hide at the other; with the noise of all people in every subset it was a
+    quarter too small.
+    """
+    generator, names = np.random.default_rng(8), ("strict", "open")
+    values = (generator.beta(2, 5, 20_000) * BUCKETS).astype(int)
+    level = (generator.random(20_000) < 0.4).astype(np.uint8)
+    channels, label = tuple(build("laplace", BUCKETS, own) for own in (500_000, 4_000_000)), build("krr", 2, 2_000_000)
+    made = []
+    for name in ("shows", "hides"):
+        outputs = np.where(level == 0, *(arrays(each).draw_many(values, generator) for each in channels))
+        shown = level if name == "shows" else arrays(label).draw_many(level, generator)
+        about: dict[str, Any] = {"bounds": (-1.0, 1.0), "asked": Asked("hours", limits=(-1.0, 1.0)), "levels": names}
+        about |= {"level": np.array(names)[shown], "label_channel": None if name == "shows" else label}
+        made.append(Service(name, channels[0], np.arange(20_000), outputs, channels=channels, **about))
+    fused = replace(fuse(made), mean_only=True)
+    tables = _Tables(fused, None)
+    numbers = tables.per_tuple(1 / tables.variances)
+    spread = fused.counts @ (numbers - fused.counts @ numbers / 20_000) ** 2 / 20_000
+    by_size = mean(fused).by_size
+    assert by_size is not None
+    assert by_size.standard_error**2 == pytest.approx(spread / 20_000, rel=0.02)

@@ -44,7 +44,7 @@ def collected(seed: int, people: int = 3000, pair: tuple[str, ...] = PLACES) -> 
 def squares(mix: tuple[tuple[str, Any], ...]) -> np.ndarray:
     """Return the mean squared standardised error of the cells of many tables."""
     found, truth = [], np.outer([0.3, 0.7], [0.5, 0.3, 0.2])
-    for seed in range(runs(40, 1000)):
+    for seed in range(runs(25, 1000)):
         table = pldp.two_way(collected(seed, 6000, ("late", "way")), "late", "way", mix=dict(mix))
         found.append((((table.shares - truth) / table.standard_error) ** 2).mean())
     return np.array(found)

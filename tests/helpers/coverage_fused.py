@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import pldp
-from helpers.coverage import CASES, CONFIDENCE, AnyCase, Case, Cell, family, make_choice, make_number, make_sets
+from helpers.coverage import CASES, CONFIDENCE, SHAPES, AnyCase, Case, Cell, family, make_choice, make_number, make_sets
 from pldp.estimates import Row, estimate_fused
 from pldp.mechanisms.arrays import arrays
 from pldp.tallies import Asked, Fused, Service, fuse
@@ -37,7 +37,8 @@ class FusedCase(AnyCase):
 
     def draw(self, cell: Cell, seed: int) -> Fused:
         """Return the fused tally of one collection."""
-        generator = np.random.default_rng([seed, 11])
+        # Runs are pooled over shapes, so those of different shapes are independent.
+        generator = np.random.default_rng([seed, 11, list(SHAPES).index(cell.shape)])
         first = self.services[0]
         shares = first.shares(cell.shape)
         if first.question.get("kind") == "choices":

@@ -48,6 +48,9 @@ _POPULATION_TUPLES: Final = 50_000
 """Tuples that the population behind the weights is estimated from."""
 _TUPLES_AT_ONCE: Final = 1 << 18
 _FEW_PATTERNS: Final = 3
+_OWN_NOISE: Final = 100
+"""Reports of a subset from which on their own noise is believed, where levels are hidden."""
+
 _TELLING: Final = 1e-9
 """Curvature of E(z²|x) below which the squares of a service's numbers say nothing about those of people."""
 _SPLINES: Final = 24
@@ -266,6 +269,12 @@ def _combined(tables: _Tables, method: str, target: str, pool: str) -> tuple[flo
     by_precision = precision / precision.sum()
     share = by_precision if method == "weights" and pool == "precision" else sizes / people
     value = float(share @ (sums / sizes))
+    if any(source.hidden is not None for source in tables.fused.sources):
+        # Who shows a strict level at one service may hide one at another: a subset has noise of its own.
+        squares = np.bincount(subset, weights=counts * numbers**2) / sizes - (sums / sizes) ** 2
+        noise = np.where(sizes >= _OWN_NOISE, np.maximum(squares - tables.spread, 0.0), noise)
+        precision = sizes / (noise + tables.spread)
+        by_precision = precision / precision.sum()
     # A share that is not a subset's size leaves part of the spread between people in the error.
     variance = share**2 @ (noise / sizes) + ((share / sizes - 1 / people) ** 2 * sizes).sum() * tables.spread + sampling
     if len(sizes) < 2:
