@@ -163,9 +163,10 @@ def test_rates_of_single_items_are_those_of_normal_errors() -> None:
     support = bits.mean(axis=0)
     kept = np.array([1.0, *(one for _, one in TABLE_2.values())])[ITEM_LEVELS]
     raised = np.array([0.0, *(1 - zero for zero, _ in TABLE_2.values())])[ITEM_LEVELS]
-    variance = (support * kept * (1 - kept) + (1 - support) * raised * (1 - raised)) / (kept - raised) ** 2 / len(bits)
 
-    def expected(least: float) -> tuple[float, float]:
+    def expected(least: float, kept: np.ndarray = kept, raised: np.ndarray = raised) -> tuple[float, float]:
+        noise = support * kept * (1 - kept) + (1 - support) * raised * (1 - raised)
+        variance = noise / (kept - raised) ** 2 / len(bits)
         above = np.where(variance > 0, norm.sf(least, support, np.sqrt(np.maximum(variance, 1e-300))), support >= least)
         true = support >= least
         return 100 * above[~true].sum() / true.sum(), 100 * (1 - above[true]).sum() / true.sum()
@@ -185,6 +186,11 @@ def test_rates_of_single_items_are_those_of_normal_errors() -> None:
             assert abs(np.mean(rates) - rate) <= reach + 1  # a point for the normal approximation
     assert expected(0.2)[0] > expected(0.05)[0] + 5  # θ⁺ of single items does not fall
     assert expected(0.3)[1] > expected(0.05)[1] + 5  # nor does θ⁻
+    mask = np.full(11, 0.84)
+    own, other = (
+        np.mean([expected(least, *pair)[0] for least in SUPPORTS]) for pair in ((kept, raised), (mask, 1 - mask))
+    )
+    assert own > other + 0.5  # and MASK overestimates less
 
 
 def test_overestimates_of_sets_rise_between_two_supports() -> None:
@@ -197,9 +203,11 @@ def test_overestimates_of_sets_rise_between_two_supports() -> None:
     ]
     assert all(matrix.sum(axis=0) == pytest.approx([1, 1]) for matrix in singles)
     sets = [chosen for size in (1, 2, 3) for chosen in combinations(range(11), size)]
+    flip = np.array([[0.84, 0.16], [0.16, 0.84]])
     inverses = [reduce(np.kron, [np.linalg.inv(singles[item]) for item in chosen])[-1] for chosen in sets]
+    of_mask = [reduce(np.kron, [np.linalg.inv(flip)] * len(chosen))[-1] for chosen in sets]
 
-    def supports_of(packed: np.ndarray, *, exact: bool) -> np.ndarray:
+    def supports_of(packed: np.ndarray, *, exact: bool = False, inverses: list[np.ndarray] = inverses) -> np.ndarray:
         bits = np.unpackbits(packed, axis=1, bitorder="little")[:, :11].astype(np.intp)
         found = []
         for chosen, inverse in zip(sets, inverses, strict=True):
@@ -217,14 +225,21 @@ def test_overestimates_of_sets_rise_between_two_supports() -> None:
         return kept
 
     truth, generator = supports_of(rows, exact=True), np.random.default_rng(2)
-    excess: dict[float, list[float]] = {0.15: [], 0.2: []}
-    for _ in range(runs(40, 400)):
-        support = supports_of(perturb_item_sets(channel, rows, generator), exact=False)
-        for least, each in excess.items():
-            true = frequent(truth, least)
-            each.append(100 * len(frequent(support, least) - true) / len(true))
-    rise = np.array(excess[0.2]) - np.array(excess[0.15])
+    excess: dict[str, list[list[float]]] = {"aprr": [], "mask": []}
+    for _ in range(runs(40, 600)):
+        found = {
+            "aprr": supports_of(perturb_item_sets(channel, rows, generator)),
+            "mask": supports_of(perturb_item_sets(aprr.mask(11, 0.84), rows, generator), inverses=of_mask),
+        }
+        for method, support in found.items():
+            true = [frequent(truth, least) for least in SUPPORTS]
+            mined = [frequent(support, least) for least in SUPPORTS]
+            excess[method].append([100 * len(one - other) / len(other) for one, other in zip(mined, true, strict=True)])
+    rates = np.array(excess["aprr"])
+    rise = rates[:, SUPPORTS.index(0.2)] - rates[:, SUPPORTS.index(0.15)]
     assert rise.mean() > Z * rise.std(ddof=1) / np.sqrt(len(rise))
+    more = (rates - np.array(excess["mask"])).mean(axis=1)  # on average over the supports, than MASK's
+    assert more.mean() > runs(1, 5) * more.std(ddof=1) / np.sqrt(len(more))
 
 
 @pytest.mark.parametrize("with_data", [True, False])
