@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pldp import papers as papers
     from pldp import planning as planning
     from pldp import reports as reports
+    from pldp import shuffling as shuffling
     from pldp import simulate as simulate
     from pldp import survey as survey
     from pldp import tallies as tallies
@@ -54,6 +55,7 @@ _ELSEWHERE = {
     "mechanisms": ("Channel", "build", "names"),
     "papers": ("PAPERS", "reproduce"),
     "reports": ("Answer", "Rejection", "read_report"),
+    "shuffling": ("Shuffled", "guess", "shuffle"),
     "simulate": ("Population", "perturb", "simulate_reports"),
     "survey": ("Choice", "Choices", "Number", "Question", "sign", "verify"),
     "tallies": ("Fused",),

@@ -179,7 +179,9 @@ def test_manipulation_is_that_of_the_estimate(commute: Survey) -> None:
 def test_the_plan_as_plain_data_and_as_a_picture(commute: Survey, tmp_path) -> None:
     planned = plan(commute, 5000)
     content = planned.to_mapping()
-    assert {"people", "confidence", "questions", "designs", "no_designs", "repeat"} == content.keys()
+    assert {
+        *["people", "confidence", "questions", "designs", "no_designs", "repeat", "guessing", "shuffle"]
+    } == content.keys()
     row = content["questions"][0]["rows"][0]
     assert row["interval_width"] == pytest.approx(2 * 1.959964 * row["standard_error"], rel=1e-6)
     figure = planned.plot()

@@ -6,7 +6,7 @@ from pldp.cli.arguments import check_plot, read_level_mix
 from pldp.cli.output import add_json_option, emit, progress_bar
 from pldp.cli.worth import show_shuffled
 from pldp.errors import UsageError
-from pldp.shuffling import DELTA, STEP, shuffle
+from pldp.shuffling import DELTA, STEP, plot_shuffled, shuffle
 from pldp.survey import load
 
 
@@ -39,7 +39,5 @@ def _run(args: argparse.Namespace) -> None:
     with progress_bar("bounding") as bar:
         found = shuffle(survey, people, delta=args.delta, level_mix=mix, step=args.step, progress=bar.reach)
         if args.plot:
-            from pldp.shuffling.plot import plot_shuffled  # noqa: PLC0415 - only a picture needs it
-
             plot_shuffled(survey, found, level_mix=mix).savefig(args.plot, dpi=150)
     emit(args, found.to_mapping(), lambda console: show_shuffled(console, found))

@@ -14,7 +14,7 @@ from pldp.errors import ShuffleError
 from pldp.mechanisms import Channel
 from pldp.shuffling.accounting import epsilon_above
 from pldp.shuffling.binary import Pair, epsilon_between
-from pldp.shuffling.crowd import Crowd, Others, crowd_of
+from pldp.shuffling.crowd import Crowd, Others, crowd_of, fewest
 from pldp.shuffling.events import View, epsilon_below
 from pldp.shuffling.laws import Law, by_epsilon, dominated_law, law_in_report, laws_of, matrix_of, product
 from pldp.shuffling.views import joined_view, labelled, views_of
@@ -74,15 +74,22 @@ def _two_outputs(own: Group) -> bool:
 
 
 def _exact(channel: Channel, others: int, delta: float, most: float, asked: float) -> Bounds:
-    if asked < 1:
-        crowd = crowd_of([Others(others, asked), Others(1, asked / 2)], delta * CUT)
-        others, delta = int(crowd.scale) - 1, delta * (1 - CUT)
-    outputs = list(channel.outputs())
-    chances = [float(channel.probability(outputs[0], value)) for value in (0, 1)]
-    found = [epsilon_between(Pair(*pair), others, delta, most) for pair in (chances, chances[::-1])]
-    if others == 0:
-        return Bounds(most, most)
-    return Bounds(max(each.high for each in found), max(each.low for each in found))
+    """The truth about two values and two outputs; among as many as are asked almost surely, and on average."""
+    least, mean = (
+        (others, others) if asked == 1 else (fewest([Others(others, asked)], delta * CUT), round(others * asked))
+    )
+    allowed = delta if asked == 1 else delta * (1 - CUT)
+    output = next(iter(channel.outputs()))
+    one, two = (float(channel.probability(output, value)) for value in (0, 1))
+
+    def bounds(people: int, at: float) -> Bounds:
+        if people < 1:
+            return Bounds(most, most)
+        found = [epsilon_between(pair, people, at, most) for pair in (Pair(one, two), Pair(two, one))]
+        return Bounds(max(each.high for each in found), max(each.low for each in found))
+
+    high = bounds(least, allowed)
+    return high if least == mean else Bounds(high.high, min(high.high, bounds(mean, delta).low))
 
 
 def _above(own: Group, others: Sequence[Group], delta: float, most: float, asked: float) -> float:

@@ -137,25 +137,34 @@ Crowd = Alike | Counted
 
 
 def crowd_of(others: Sequence[Others], allowed: float) -> Crowd:
-    """Return the others as a crowd; numbers below what comes but with probability `allowed` are cut off.
-
-    By Bernstein's inequality a sum of independent trials of variance v is t below its mean with probability at most
-    exp(−t²/(2v + 2t/3)).
-    """
+    """Return the others as a crowd; numbers below what comes but with probability `allowed` are cut off."""
     counted = [each for each in others if each.people > 0 and each.chance > 0]
     if len({each.chance for each in counted}) == 1:
         return Alike(sum(each.people for each in counted) + 1, counted[0].chance)
-    mean = sum(each.people * each.chance for each in counted)
-    variance = sum(each.people * each.chance * (1 - each.chance) for each in counted)
-    rare = -math.log(max(allowed, LEAST_CUT))
-    reach = rare / 3 + math.sqrt((rare / 3) ** 2 + 2 * variance * rare)
-    low = max(0, math.floor(mean - reach))
-    high = min(sum(each.people for each in counted), math.ceil(mean + reach))
+    low, high = _reach(counted, allowed)
     pmf = _pmf(counted, low, high)
     pmf[-1] += max(0.0, 1 - pmf.sum())  # what lies above counts as little as the largest number
     step = max(1, int(low * STEP)) if pmf.size > FEW else 1
     weight = np.add.reduceat(pmf, np.arange(0, pmf.size, step))
     return Counted(low, step, weight, allowed if low else 0.0)
+
+
+def fewest(others: Sequence[Others], allowed: float) -> int:
+    """Return how many come at least, but for a probability of `allowed`."""
+    return _reach(others, allowed)[0]
+
+
+def _reach(others: Sequence[Others], allowed: float) -> tuple[int, int]:
+    """Return between which numbers a sum of trials lies, but for a probability of `allowed` on either side.
+
+    By Bernstein's inequality a sum of independent trials of variance v is t below its mean with probability at most
+    exp(−t²/(2v + 2t/3)).
+    """
+    mean = sum(each.people * each.chance for each in others)
+    variance = sum(each.people * each.chance * (1 - each.chance) for each in others)
+    rare = -math.log(max(allowed, LEAST_CUT))
+    reach = rare / 3 + math.sqrt((rare / 3) ** 2 + 2 * variance * rare)
+    return max(0, math.floor(mean - reach)), min(sum(each.people for each in others), math.ceil(mean + reach))
 
 
 def _pmf(others: Sequence[Others], low: int, high: int) -> FloatArray:

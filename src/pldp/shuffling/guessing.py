@@ -47,8 +47,9 @@ def guess(channel: Channel, prior: Sequence[float] | None = None) -> Guess:
     Without a prior all are equally likely. Of sets, the prior is the share of each item, on its own.
 
     >>> from pldp.mechanisms import build
-    >>> guess(build("krr", 4, 1_000_000))
-    Guess(chance=0.4753668864186717, blind=0.25, exact=True)
+    >>> found = guess(build("krr", 4, 1_000_000))
+    >>> round(found.chance, 4), found.blind, found.exact
+    (0.4754, 0.25, True)
     """
     blind = _blind(channel, prior)
     found = channel.best_guess(prior)
