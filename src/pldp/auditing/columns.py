@@ -161,6 +161,8 @@ def _columns(path: str, contents: list[Any]) -> Iterator[Column]:
     known = _number(contents)
     if known is not None and longest and len(known[1]) > max(_FEW, len(contents) // 2):
         known = None  # random text: nearly all different, whatever their number
+    if known is not None and kinds == {int} and len(known[1]) > max(BINS, len(contents) // 8):
+        known = None  # numbers that hardly ever come twice are known by where they lie
     if known is not None and not (family == BYTES and kinds == {str} and longest > _LONGEST_WORD):
         codes, words = known
         yield held(path, family, codes, lambda code: words[code])

@@ -68,7 +68,9 @@ def sample_people(
         progress = run.progress(count * len(people)) if times == 1 else None
         if device == "javascript":
             return run.javascript.call(survey, people, count, progress)
-        sent = call(partial(send, run.settings.device, survey), people, count, progress=progress)
+        settings = run.settings
+        sender = partial(send, settings.device, survey)
+        sent = call(sender, people, count, timeout=settings.timeout, clock=settings.clock, progress=progress)
         return replace(sent, outputs=tuple(map(observe_body, sent.outputs)))
 
     refused: tuple[str, ...] = ()

@@ -335,8 +335,11 @@ def _words(samples: _Samples, event: _Event) -> str:
         return f"{', '.join(names[:_NAMED])} and {len(names)} parts in all, weighed"
     (group,), (table,) = groups, event.tables
     cells = np.flatnonzero(table >= event.threshold - 1e-9)
-    if not 0 < len(cells) <= _LISTED:
+    if not len(cells):
         return names[0]
+    if len(cells) > _LISTED:
+        example = _cell_words(samples, group, int(cells[table[cells].argmax()]))
+        return f"{len(cells)} of {len(table)} contents of {names[0]}, such as {example}"
     return " or ".join(_cell_words(samples, group, int(cell)) for cell in cells)
 
 
