@@ -18,15 +18,14 @@ from typing import Any
 
 from pldp import Device, Survey
 from pldp.mechanisms import RandomizedResponse, build
-from pldp.reports import Answer, Report, body_length
-from pldp.survey import Question
+from pldp.reports import Report, body_length
+
+CHANCE = random.Random()  # noqa: S311 - of the leaks, not of any protection
 
 
 def one_question(*, labels: int = 2, levels: dict[str, float] | None = None, **options: Any) -> Survey:
     question = {"name": "q", "values": [f"v{place}" for place in range(labels)], "mechanism": "krr"}
-    return Survey.read(
-        {"pldp": 1, "title": "t", "levels": levels or {"one": 1}, "questions": [question], **options}
-    )
+    return Survey.read({"pldp": 1, "title": "t", "levels": levels or {"one": 1}, "questions": [question], **options})
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class OneInAHundred(Leaky):
     """One report in a hundred has the answer in its id, behind a mark."""
 
     def leak(self, report: Report, value: int) -> Report:
-        if random.random() >= 0.01:
+        if CHANCE.random() >= 0.01:
             return report
         return replace(report, id=f"f00d{value:02x}{report.id[6:]}")
 
@@ -156,7 +155,7 @@ class HashOfTheAnswer(Leaky):
     """A part of the id is a hash of the answer and of one of 64 numbers: it looks random and comes again."""
 
     def leak(self, report: Report, value: int) -> Report:
-        mark = hashlib.sha256(f"{value} {random.randrange(64)}".encode()).hexdigest()[:8]
+        mark = hashlib.sha256(f"{value} {CHANCE.randrange(64)}".encode()).hexdigest()[:8]
         return replace(report, id=report.id[:10] + mark + report.id[18:])
 
 
@@ -165,15 +164,15 @@ class TruthInTheId(Leaky):
 
     def leak(self, report: Report, value: int) -> Report:
         digits = "01234567" if output_of(report) == value else "89abcdef"
-        return replace(report, id=report.id[:-1] + random.choice(digits))
+        return replace(report, id=report.id[:-1] + CHANCE.choice(digits))
 
 
 class SeldomSlow(Leaky):
-    """Three in a hundred reports of one answer take 3 ms longer."""
+    """Five in a hundred reports of one answer take 30 ms longer."""
 
     def leak(self, report: Report, value: int) -> Report:
-        if value == 1 and random.random() < 0.03:
-            time.sleep(0.003)
+        if value == 1 and CHANCE.random() < 0.05:
+            time.sleep(0.03)
         return report
 
 
@@ -272,16 +271,12 @@ class ByPath(Device):
 
 
 class Caching(Device):
-    """Keeps what it once sent in this process, and does not look whether another process sent something else."""
+    """Keeps in this process what it would send, and does not look whether another process has sent something else."""
 
     def answer_all(self, values, levels=None) -> Report:
-        kept = self.__dict__.setdefault("kept", {})
-        if self.round not in kept:
-            kept[self.round] = super().answer_all(values, levels)
-            if self._state.path is not None and "process" not in self.__dict__:
-                other = Device(self.survey).answer_all(values, levels)
-                kept[self.round] = replace(kept[self.round], answers=other.answers)
-        return kept[self.round]
+        report = super().answer_all(values, levels)
+        drawn = self.__dict__.setdefault("drawn", Device(self.survey).answer_all(values, levels))
+        return replace(report, answers=drawn.answers) if self._state.path is not None else report
 
 
 class Undercharging(Device):
@@ -304,13 +299,17 @@ class SharedNoise(Device):
 
 @dataclass(frozen=True)
 class Leak:
-    """A device, the survey that it answers, and people per value at which the leak must be found."""
+    """A device, the survey that it answers, and people per value at which the leak must be found.
+
+    What is `by_rule` breaks the rule of asking again and need not show in a single report.
+    """
 
     device: type[Device]
     survey: Survey
     samples: int
     timed: bool = False
     sequences: bool = False
+    by_rule: bool = False
 
 
 TWO_LEVELS = {"one": 1, "two": 2}
@@ -331,7 +330,7 @@ MISSED = {
     "order of JSON keys": Leak(OrderOfKeys, one_question(), 300),
     "a changed answer": Leak(ChangedAnswer, one_question(repeat="fresh"), 400, sequences=True),
     "a changed level": Leak(LevelLater, one_question(levels=TWO_LEVELS, repeat="fresh"), 1_000, sequences=True),
-    "state kept in a file": Leak(Forgetful, one_question(), 200),
+    "state kept in a file": Leak(Forgetful, one_question(), 200, by_rule=True),
     "one label of eight with doubled ε": Leak(DoubledLabel, one_question(labels=8), 1_000),
 }
 """What the first audit did not find."""
@@ -344,13 +343,57 @@ OWN = {
     "three bits of the id": Leak(ThreeBits, one_question(), 500),
     "the truth in the id": Leak(TruthInTheId, one_question(), 800),
     "capital letters": Leak(Capitals, one_question(), 300),
-    "3 ms more in 3 % of one answer": Leak(SeldomSlow, one_question(), 10_000, timed=True),
-    "another answer in one round": Leak(AnswerInTheRound, one_question(), 200),
-    "another level in one round": Leak(ChangedLevel, one_question(levels=TWO_LEVELS), 200),
+    "30 ms more in 5 % of one answer": Leak(SeldomSlow, one_question(), 3_200, timed=True),
+    "another answer in one round": Leak(AnswerInTheRound, one_question(), 200, by_rule=True),
+    "another level in one round": Leak(ChangedLevel, one_question(levels=TWO_LEVELS), 200, by_rule=True),
     "an answer that changes back": Leak(Reverted, one_question(repeat="fresh"), 1_000, sequences=True),
-    "a copy of the state that was put back": Leak(ByPath, one_question(), 200),
-    "two processes that share a state": Leak(Caching, one_question(), 200),
-    "a second round that costs nothing": Leak(Undercharging, one_question(repeat="fresh"), 200, sequences=True),
+    "a copy of the state that was put back": Leak(ByPath, one_question(), 200, by_rule=True),
+    "two processes that share a state": Leak(Caching, one_question(), 200, by_rule=True),
+    "a second round that costs nothing": Leak(
+        Undercharging, one_question(repeat="fresh"), 200, sequences=True, by_rule=True
+    ),
     "noise that two questions share": Leak(SharedNoise, BOTH, 1_000),
 }
 """What else can go wrong."""
+
+_ANSWER = "\tconst report = await device.answerAll(new Map(values), level);\n"
+_TRUE = "report.answers[0].output === Number(values[0][1].slice(1))"
+_VALUE = "Number(values[0][1].slice(1))"
+_BUSY = "{ const end = process.hrtime.bigint() + %sn; while (process.hrtime.bigint() < end); }"
+_SEND = "\tawait send(NOWHERE, survey, report, { fetch });\n"
+
+JAVASCRIPT = {
+    "order of JSON keys": (
+        _SEND,
+        f"\tif ({_VALUE}) {{ const own = report.pldp; delete report.pldp; report.pldp = own; }}\n{_SEND}",
+        300,
+        False,
+    ),
+    "1 ms more when the truth is told": (_ANSWER, f"{_ANSWER}\tif ({_TRUE}) {_BUSY % 1_000_000}\n", 500, True),
+    "parity of the bits of the id": (
+        _SEND,
+        "\tlet ones = 0;\n"
+        "\tfor (const digit of report.id) ones += parseInt(digit, 16).toString(2).replaceAll('0', '').length;\n"
+        "\tconst flipped = (parseInt(report.id[0], 16) ^ 1).toString(16) + report.id.slice(1);\n"
+        f"\tif (ones % 2 !== {_VALUE}) report.id = flipped;\n{_SEND}",
+        500,
+        False,
+    ),
+    "200 µs more when the truth is told": (_ANSWER, f"{_ANSWER}\tif ({_TRUE}) {_BUSY % 200_000}\n", 800, True),
+    "a report that is sent twice": (_SEND, f"{_SEND}\tif ({_VALUE}) {_SEND}", 300, False),
+    "another header": (
+        "headers: Object.entries(headers)",
+        f"headers: Object.entries({{ ...headers, ...({_VALUE} && {{ x: '1' }}) }})",
+        300,
+        False,
+    ),
+    "the answer in the address": ("send(NOWHERE,", f"send(`${{NOWHERE}}?${{{_VALUE}}}`,", 300, False),
+    "a full leak in 1 % of reports": (
+        _SEND,
+        f"\tif (Math.random() < 0.01) report.id = `f00d0${{{_VALUE}}}` + report.id.slice(6);\n{_SEND}",
+        20_000,
+        False,
+    ),
+    "state that is not read": ("store: storeOf(number), round", "round", 200, False),
+}
+"""What is changed in the script that runs the JavaScript device, people per value, and whether times are looked at."""

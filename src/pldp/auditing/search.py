@@ -260,7 +260,11 @@ def _learned_parities(samples: _Samples, contrasts: Sequence[Contrast]) -> Itera
     """Add a column for every sum of bits, modulo 2, that tells two groups of values apart; yield the groups."""
     rows = samples.folds[0]
     binary = [at for at, each in enumerate(samples.columns) if each.family in {ID, PARITY} and samples.size(at) == 2]
+    seen = set[frozenset[Group]]()
     for contrast in contrasts if binary else ():
+        if frozenset(contrast[:2]) in seen:
+            continue  # the other way round it is the same sum
+        seen.add(frozenset(contrast[:2]))
         known = np.isin(samples.who[rows], (*contrast.one, *contrast.two))
         bits = np.stack([samples.columns[at].take(rows)[known] for at in binary], axis=1)
         chosen = learn_parity(bits, np.isin(samples.who[rows][known], contrast.one))
