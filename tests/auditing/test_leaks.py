@@ -22,12 +22,12 @@ POWER = 0.95
 
 
 def look(leak: Leak, *, planted: bool = True) -> list[Row]:
-    settings = AuditSettings(device=leak.device if planted else Device, timed=leak.timed)
+    settings = AuditSettings(device=leak.device if planted else Device, timed=leak.timed, only=leak.only)
     return list(audit_survey(leak.survey, leak.samples, settings, sequences=leak.sequences))
 
 
 def found(leak: Leak) -> bool:
-    """Tell whether the leak is found by what is meant to find it: an event of the samples, or the rule of asking again."""
+    """Tell whether what is meant to find the leak does: an event of the samples, or the rule of asking again."""
     rows = look(leak)
     if leak.by_rule:
         return any(row.refuted for row in rows)

@@ -10,6 +10,7 @@ needs no approximation for rare events, and other programs that slow the machine
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import permutations
 from statistics import NormalDist
 from typing import Final, NamedTuple
@@ -17,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
-from scipy.special import xlogy
+from scipy.special import betainc, xlogy
 
 from pldp.records import Brief
 
@@ -27,6 +28,7 @@ LEAST_SAMPLES: Final = 100  # per value; below that nothing can be said
 SHARES: Final = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 """How likely an event is from the value that makes it likely: points of the curve."""
 _LARGEST: Final = 50.0
+_RARE: Final = 40  # times up to which an event is rare: all counts are gone through
 _FEW_VALUES: Final = 4  # up to so many, every two are compared; beyond, each with all others, and some pairs
 
 Floats = npt.NDArray[np.float64]
@@ -174,7 +176,12 @@ def smallest_detectable(share: float, samples: int, claimed: float, error: float
     """
 
     def refuted(epsilon: float) -> bool:
-        return ratio_bound(*_unlucky(share, epsilon, samples, claimed), error) > claimed
+        other = share * math.exp(-epsilon)
+        if samples * other > _RARE:
+            return ratio_bound(*_unlucky(share, epsilon, samples, claimed), error) > claimed
+        seldom, needed = np.arange(3 * _RARE), _needed(claimed, error)
+        chances = stats.binom.pmf(seldom, samples, other) * stats.binom.sf(needed - 1, samples, share)
+        return float(chances.sum()) >= POWER
 
     low, high = claimed, _LARGEST
     if not refuted(high):
@@ -183,6 +190,18 @@ def smallest_detectable(share: float, samples: int, claimed: float, error: float
         middle = (low + high) / 2
         low, high = (low, middle) if refuted(middle) else (middle, high)
     return high
+
+
+@lru_cache(maxsize=256)
+def _needed(claimed: float, error: float) -> npt.NDArray[np.int64]:
+    """How often an event must be seen from the one value to refute, where it is seen 0, 1, 2, … times from the other."""
+    most, seldom = 1 / (1 + math.exp(-claimed)), np.arange(3 * _RARE)
+    low, high = np.zeros(len(seldom)), np.full(len(seldom), 1e9)
+    while (high - low > 1).any():
+        middle = np.floor((low + high) / 2)
+        enough = betainc(middle, seldom + 1, most) <= error
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high.astype(np.int64)
 
 
 def _unlucky(share: float, epsilon: float, samples: int, claimed: float) -> tuple[int, int]:
