@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pldp.auditing.calls import Called, call
 from pldp.auditing.devices import only
-from pldp.auditing.judging import DRAWS, judge, to_matrix
+from pldp.auditing.judging import DRAWS, Promise, judge, to_matrix
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import claims_between
 from pldp.auditing.result import Row, text_of
@@ -47,10 +47,12 @@ def sequence_rows(run: Run, question: Question, level: int, levels: tuple[str, .
     for device, found in _sampled_stories(run, question, levels):
         against = with_words(found, words if constant else [])
         against["notes"] = (*notes, *found.get("notes", ()))
-        numbers = (stated / MICRO, exact) if constant else (_most_claimed(run, question, levels), None)
-        if constant or "sampled" in found:
-            shown = own.name if constant else ", ".join(levels)
-            yield Row(mechanism, question.name, shown, device, *numbers, details=details, rounds=ROUNDS, **against)
+        against |= {"details": details, "rounds": ROUNDS}
+        if constant:
+            yield Row(mechanism, question.name, own.name, device, stated / MICRO, exact, **against)
+        elif "sampled" in found:
+            claimed = max(map(max, _claims(run, question, levels)))
+            yield Row(mechanism, question.name, ", ".join(levels), device, claimed, **against)
 
 
 def _claims(run: Run, question: Question, levels: tuple[str, ...]) -> list[list[float]]:
@@ -68,10 +70,6 @@ def _claims(run: Run, question: Question, levels: tuple[str, ...]) -> list[list[
         return total
 
     return claims_between(len(STORIES), between)
-
-
-def _most_claimed(run: Run, question: Question, levels: tuple[str, ...]) -> float:
-    return max(map(max, _claims(run, question, levels)))
 
 
 def _sampled_stories(run: Run, question: Question, levels: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -104,7 +102,7 @@ def _sampled_stories(run: Run, question: Question, levels: tuple[str, ...]) -> I
             if device == "python":
                 raise
             continue  # its row of one report says why
-        found = judge(called, claims, [], run.settings, name="sent", error=run.error, more=partial(take, device))
+        found = judge(called, Promise(claims), run.settings, error=run.error, more=partial(take, device))
         again = (
             repeated_draw(called, 0, run.error * DRAWS) if run.survey.repeat == FRESH and len({*levels}) == 1 else None
         )

@@ -11,7 +11,7 @@ import numpy as np
 from pldp.auditing.calls import Called, call
 from pldp.auditing.columns import columns_of_arrays
 from pldp.auditing.devices import observe_requests
-from pldp.auditing.judging import AuditSettings, judge, to_matrix
+from pldp.auditing.judging import AuditSettings, Promise, judge, to_matrix
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.result import HIDDEN, Audit, Row
 from pldp.auditing.sampled import LEAST_SAMPLES, tightest
@@ -69,8 +69,8 @@ def audit(
     epsilon
         For a function: the claimed ε.
     samples
-        Calls per value, or people per value on the Python device, on average: each draws its value at random. 0 audits a
-        survey exactly and samples nothing.
+        Calls per value, or people per value on the Python device, on average: each draws a value at random.
+        0 audits a survey exactly and samples nothing.
     rounds
         With more than 1, `mechanism()` makes a person, and that person's answers to `rounds` times the same value are
         the output: what many rounds tell together is held against the same ε.
@@ -109,8 +109,9 @@ def audit(
         found = _vectorised(target, count, claims, settings.false_alarm)
     else:
         take = partial(_take, target if rounds == 1 else _person(target, rounds), values, count, settings)
-        options = {"name": "output", "error": settings.false_alarm, "more": take}
-        found = judge(take(), claims, range(len(values)), settings, **options)
+        every = range(len(values))
+        promise = Promise(claims, every, "output")
+        found = judge(take(), promise, settings, error=settings.false_alarm, more=take)
     return Audit(name, "", (Row(name, "", "", "callable", float(epsilon), **found),))
 
 
@@ -132,8 +133,8 @@ def audit_observed(
 ) -> Audit:
     """Try to refute ε by requests that were recorded elsewhere: on a page in a browser, on a phone, at a proxy.
 
-    `who` is the place of the value behind each person's requests; which value a person gets must be drawn at random, each
-    with the same chance (`draw_values`). Each request is a table of `url`, `headers` (a list of pairs) and `body` (text);
+    `who` is the place of the value behind each person's requests; it must be drawn at random for each, all values with
+    the same chance (`draw_values`). Each request is a table of `url`, `headers` (a list of pairs) and `body` (text);
     `times` are nanoseconds, where they were taken.
 
     >>> import random
@@ -149,7 +150,8 @@ def audit_observed(
         raise AuditError(f"who must name at least 2 values and {LEAST_SAMPLES} people of each, not {len(who):,} people")
     called = Called(tuple(who), tuple(map(observe_requests, requests)), tuple(times or (0,) * len(who)))
     timed = range(values) if times is not None else ()
-    found = judge(called, to_matrix(float(epsilon), values), timed, settings, name="sent", error=settings.false_alarm)
+    promise = Promise(to_matrix(float(epsilon), values), timed)
+    found = judge(called, promise, settings, error=settings.false_alarm)
     return Audit("recorded requests", "", (Row("requests", "", "", "observed", float(epsilon), **found),))
 
 

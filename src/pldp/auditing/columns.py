@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -165,7 +166,7 @@ def _columns(path: str, contents: list[Any]) -> Iterator[Column]:
         known = None  # numbers that hardly ever come twice are known by where they lie
     if known is not None and not (family == BYTES and kinds == {str} and longest > _LONGEST_WORD):
         codes, words = known
-        yield held(path, family, codes, lambda code: words[code])
+        yield held(path, family, codes, words.__getitem__)
     elif kinds == {int}:
         yield _cut(path, np.array([float(content) for content in contents]))
         yield held(f"last digit of {path}", family, np.array([content & 1 for content in contents], np.int64))
@@ -185,13 +186,17 @@ def _characters(path: str, texts: list[str], family: str, *, random: bool) -> It
         column = characters[:, place].astype(np.int64)
         least = int(column.min())
         if int(column.max()) < MOST_KINDS and int(column.max()) > least:
-            yield held(f"{path}[{place}]", own, column - least, lambda code, least=least: repr(chr(code + least)))
+            yield held(f"{path}[{place}]", own, column - least, partial(_character, least))
     hexadecimal = is_random_hex(characters)
     found: Iterator[Found] = hex_columns(characters) if hexadecimal and random else iter(())
     for name, codes, kind in found:
         yield held(f"{name} of {path}", PARITY if kind == "parity" else own, codes)
     for name, codes, words in repeated_pieces(characters):
-        yield held(f"{name} of {path}", own, codes, lambda code, words=words: words[code])
+        yield held(f"{name} of {path}", own, codes, words.__getitem__)
+
+
+def _character(least: int, code: int) -> str:
+    return repr(chr(code + least))
 
 
 def _bits(path: str, packed: list[bytes]) -> Iterator[Column]:
@@ -206,7 +211,7 @@ def _bits(path: str, packed: list[bytes]) -> Iterator[Column]:
 
 def _number(contents: Sequence[object]) -> tuple[Codes, list[str]] | None:
     """Number the different contents in the order of their coming; nothing if there are too many."""
-    known: dict[object, int] = {}
+    known: dict[tuple[type, object], int] = {}
     codes = np.empty(len(contents), np.int64)
     for row, content in enumerate(contents):
         # 1, 1.0 and True are different things to give out.
@@ -214,7 +219,7 @@ def _number(contents: Sequence[object]) -> tuple[Codes, list[str]] | None:
         if code >= MOST_KINDS:
             return None
         codes[row] = code
-    return codes, [repr(content)[:_LONGEST_WORD] for _, content in known]  # type: ignore[misc]
+    return codes, [repr(each[1])[:_LONGEST_WORD] for each in known]
 
 
 def _edges(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -47,8 +47,8 @@ def send(make: MakeDevice, survey: Survey, person: tuple[dict[str, Any], str]) -
 def observe_body(body: str | bytes | None, **request: Any) -> dict[str, Any]:
     """Return everything that can be seen of one upload: the text as it is, what it says, and the request around it.
 
-    The random id stands by itself in what the text says; in the text itself it is blanked, so that what is odd about its
-    place shows and its digits are not looked at twice.
+    The random id stands by itself in what the text says; in the text itself it is blanked, so that what is odd about
+    its place shows and its digits are not looked at twice.
 
     >>> sorted(observe_body(b'{"id": "0123456789abcdef", "n": 1}  '))
     ['body', 'report']

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,9 +31,9 @@ class AuditSettings:
 
     An audit of sound mechanisms refutes any of them with a chance of at most `false_alarm`, however many promises it
     looks at; times may be held against one if it is `timed`, by a `clock` of nanoseconds. One call of a function may
-    take `timeout` seconds. `device` makes the device of a new person, `javascript` is the client whose device is audited
-    too (`JavaScript.find`); `only` keeps the rows of a question, level and device, as far as they are named; `progress`
-    is called with (done, total) people while the audit runs.
+    take `timeout` seconds. `device` makes the device of a new person, `javascript` is the client whose device is
+    audited too (`JavaScript.find`); `only` keeps the rows of a question, level and device, as far as they are named;
+    `progress` is called with (done, total) people while the audit runs.
     """
 
     false_alarm: float = FALSE_ALARM
@@ -61,22 +61,29 @@ def to_matrix(claims: Claims, values: int) -> npt.NDArray[np.float64]:
     return np.broadcast_to(np.asarray(claims, np.float64), (values, values))
 
 
+class Promise(NamedTuple):
+    """ε between any two values; which of them should take the same time, but for what is `allowed` (nanoseconds)."""
+
+    claims: npt.NDArray[np.float64]
+    timed: Sequence[int] = ()
+    name: str = "sent"
+    allowed: float = 0.0
+
+
 def judge(
     called: Called,
-    claims: npt.NDArray[np.float64],
-    timed: Sequence[int],
+    promise: Promise,
     settings: AuditSettings,
     *,
-    name: str,
     error: float,
-    allowed: float = 0.0,
     more: Callable[[int], Called] | None = None,
 ) -> dict[str, Any]:
-    """Return what the calls say against the claims, as fields of a row; `timed` values should take the same time.
+    """Return what the calls say against the promise, as fields of a row.
 
     Where an event is unlikely enough to be a hint and not enough to refute, `more` is asked for several times as many
     calls: all those before choose the event, and the new ones alone test it, with an error of their own.
     """
+    claims, timed, name, allowed = promise
     with_times = settings.timed and len(timed) == len(claims)
     timing = None
     if settings.timed and len(timed) > 1:

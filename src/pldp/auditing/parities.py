@@ -13,8 +13,8 @@ AGREE: Final = 0.9
 def learn_parity(bits: npt.NDArray[Any], one: npt.NDArray[np.bool_]) -> list[int] | None:
     """Return the places of bits whose sum modulo 2 is the same for all rows of the one group and not for the other.
 
-    Nothing if there are none, or too few rows to tell. A sum that is right only now and then is not found: finding it is
-    a hard problem (learning parity with noise).
+    Nothing if there are none, or too few rows to tell. A sum that is right only now and then is not found: to find
+    it is a hard problem (learning parity with noise).
 
     >>> generator = np.random.default_rng(1)
     >>> bits = generator.integers(0, 2, (500, 100))

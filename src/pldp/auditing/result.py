@@ -13,7 +13,7 @@ from pldp.epsilon import MICRO, Micro
 from pldp.show import Table, panel
 
 EXACT, NOT_REFUTED, REFUTED = "exact", "not refuted", "refuted"
-"""The three verdicts: computed from published integers that the sampler keeps; samples saw nothing; shown to be false."""
+"""The verdicts: computed from published integers that the sampler keeps; samples saw nothing; shown to be false."""
 HIDDEN: Final = "hidden"  # stands for the level in a row about the level
 _SHOWN: Final = 3  # refuted promises in the short form of an audit
 _TIED: Final = {"python", "document"}  # where the published integers are tied to what is judged
@@ -32,11 +32,11 @@ class Row:
 
     The device is `python`, `javascript`, `callable`, `observed` or `document`. `exact` is ε by enumeration of the
     published weights, `None` where there is nothing to enumerate. `bounds` are the tested events, one of each family of
-    things that were looked at, and `sampled` the one that says most; `timing` compares the times by themselves; all that
-    where `people` were sampled. `refutations` say what was found against the promise, `notes` what was not looked at and
-    why; `details` are exact numbers beside the claimed one (of each output and value, say). With `rounds` above 1 the
-    promise is that of a sequence of reports, by the survey's rule of asking again. A sound mechanism is refuted by this
-    row with a chance of at most `false_alarm`.
+    things that were looked at, and `sampled` the one that says most; `timing` compares the times by themselves; all
+    that where `people` were sampled. `refutations` say what was found against the promise, `notes` what was not looked
+    at and why; `details` are exact numbers beside the claimed one (of each output and value, say). With `rounds` above 1
+    the promise is that of a sequence of reports, by the survey's rule of asking again. A sound mechanism is refuted by
+    this row with a chance of at most `false_alarm`.
     """
 
     mechanism: str
@@ -135,8 +135,8 @@ def _tested(bound: Bound) -> dict[str, Any]:
 class Audit:
     """The rows of one audit, with what was audited by what.
 
-    `target` is the survey's title, or the mechanism's name; `survey_hash` is empty where there is no survey. `source` is
-    what a command line calls it.
+    `target` is the survey's title, or the mechanism's name; `survey_hash` is empty where there is no survey. `source`
+    is what a command line calls it.
     """
 
     target: str

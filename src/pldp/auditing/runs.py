@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pldp.auditing.calls import Called, Progress, call
 from pldp.auditing.devices import JavaScript, People, observe_body, send
-from pldp.auditing.judging import AuditSettings, Claims, judge, to_matrix
+from pldp.auditing.judging import AuditSettings, Claims, Promise, judge, to_matrix
 from pldp.auditing.times import WHOLE_ANSWER
 from pldp.errors import AuditError
 from pldp.survey import Survey
@@ -83,8 +83,9 @@ def sample_people(
                 raise
             refused = (str(error),)
             continue
-        options = {"name": "sent", "error": run.error, "allowed": WHOLE_ANSWER, "more": partial(take, device)}
-        results.append((device, judge(called, matrix, timed, run.settings, **options)))
+        promise = Promise(matrix, timed, allowed=WHOLE_ANSWER)
+        found = judge(called, promise, run.settings, error=run.error, more=partial(take, device))
+        results.append((device, found))
     for device, found in results:
         yield device, {**found, "notes": refused if device == "python" else ()}
 

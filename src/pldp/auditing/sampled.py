@@ -97,9 +97,9 @@ def _rests(claims: Floats) -> Iterator[Contrast]:
 class Bound(Brief):
     """What samples say about ε: it is at least `epsilon`, but for a chance of `error` that they are odd.
 
-    The event, of one `family` of things that can be looked at, was `seen` so often from each group of the `contrast`, in
-    `samples` tested people per value. `detectable` is the smallest ε that would have been refuted with probability 0.9
-    by an event as frequent as this; `curve` gives it for events of other frequencies, and `rarest` is the frequency
+    The event, of one `family` of things that can be looked at, was `seen` so often from each group of the `contrast`,
+    in `samples` tested people per value. `detectable` is the smallest ε that would have been refuted with probability
+    0.9 by an event as frequent as this; `curve` gives it for events of other frequencies, and `rarest` is the frequency
     below which nothing would have been, even if the event never came from the other values. `chance` is how likely
     counts like these, or clearer ones, are at most, if the promise is kept.
     """
@@ -168,8 +168,8 @@ def ratio_bound(often: int, seldom: int, error: float, *, prior: float = 1.0) ->
 def smallest_detectable(share: float, samples: int, claimed: float, error: float = FALSE_ALARM) -> float:
     """Return the smallest ε above a claim that would be refuted with probability 0.9; infinite with too few samples.
 
-    The event is taken to come from one value with this share and from the other e^ε times less often, and to be one that
-    the search finds; `samples` people of each value test it.
+    The event is taken to come from one value with this share and from the other e^ε times less often, and to be one
+    that the search finds; `samples` people of each value test it.
 
     >>> round(smallest_detectable(0.5, 10_000, 1.0), 2), smallest_detectable(0.5, 50, 1.0)
     (1.15, inf)
@@ -194,7 +194,7 @@ def smallest_detectable(share: float, samples: int, claimed: float, error: float
 
 @lru_cache(maxsize=256)
 def _needed(claimed: float, error: float) -> npt.NDArray[np.int64]:
-    """How often an event must be seen from the one value to refute, where it is seen 0, 1, 2, … times from the other."""
+    """How often an event must be seen from one value to refute, if it is seen 0, 1, 2, … times from the other."""
     most, seldom = 1 / (1 + math.exp(-claimed)), np.arange(3 * _RARE)
     low, high = np.zeros(len(seldom)), np.full(len(seldom), 1e9)
     while (high - low > 1).any():
@@ -251,7 +251,8 @@ def evidence(often: npt.ArrayLike, seldom: npt.ArrayLike, most: npt.ArrayLike) -
     total = np.maximum(first + second, 1e-300)
     share, limit = first / total, np.asarray(most, np.float64)
     nats = xlogy(first, share / limit) + xlogy(second, (1 - share) / (1 - limit))
-    return np.where(share >= limit, nats, -nats)
+    found: Floats = np.where(share >= limit, nats, -nats)
+    return found
 
 
 def tightest(bounds: Sequence[Bound]) -> Bound:

@@ -1,4 +1,4 @@
-"""Find, in the first part of the samples, the event of each family that speaks most against a claim; test it on the rest.
+"""Find in the first part of the samples the event of each family that speaks most against a claim; test it on the rest.
 
 A look scores an observation by a sum of tables over (joined) columns: how much more often a cell came from one group of
 values than from the other. Tables are learned on one half of the first part and judged on its other half, and the other
@@ -107,8 +107,8 @@ def search(
     """Return one tested bound per family of columns, and one for columns of several families together.
 
     `who` gives the place of the value behind each row, drawn at random for each; `claims` are ε between any two values
-    (values × values), infinite where none is. The first `learned` rows (half of them) choose, the others test. All tests
-    together refute claims that are kept with a chance of at most `error`.
+    (values × values), infinite where none is. The first `learned` rows (half of them) choose, the others test. All
+    tests together refute claims that are kept with a chance of at most `error`.
 
     >>> from pldp.auditing.columns import columns_of_arrays
     >>> from pldp.mechanisms import build
@@ -137,7 +137,9 @@ def search(
     if len(columns) > len(families[ANSWER]):
         looks[TOGETHER] = [*_across(samples, ranks, families), *_sums(ranks, range(len(columns)))]
     own_error = error / sum(map(bool, looks.values()))
-    events = {family: max((_fit(samples, look, own_error) for look in own), key=_gain) for family, own in looks.items() if own}
+    events = {
+        family: max((_fit(samples, look, own_error) for look in own), key=_gain) for family, own in looks.items() if own
+    }
     return tuple(_test(samples, family, event, own_error) for family, event in events.items())
 
 
@@ -178,10 +180,12 @@ def _judge_crosswise(samples: _Samples, group: Group, sides: list[Floats], limit
     totals = [np.zeros(len(sides[0])) for _ in limits]
     for own, other in (counts, counts[::-1]):
         order = np.argsort(np.log(own[1] + 0.5) - np.log(own[0] + 0.5), axis=1, kind="stable")
-        first, second = ([np.take_along_axis(side, order, 1).cumsum(axis=1) for side in fold] for fold in (own, other))
+        often, seldom = (np.take_along_axis(side, order, 1).cumsum(axis=1) for side in own)
+        again, against = (np.take_along_axis(side, order, 1).cumsum(axis=1) for side in other)
         for at, limit in enumerate(limits):
-            place = evidence(*first, limit).argmax(axis=1)[:, None]
-            totals[at] += evidence(*(np.take_along_axis(side, place, 1) for side in second), limit)[:, 0]
+            place = evidence(often, seldom, limit).argmax(axis=1)[:, None]
+            judged = (np.take_along_axis(side, place, 1) for side in (again, against))
+            totals[at] += evidence(next(judged), next(judged), limit)[:, 0]
     return totals
 
 

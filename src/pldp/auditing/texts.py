@@ -28,8 +28,7 @@ def to_bits(characters: Characters) -> Bits:
     """Return four bits per hexadecimal digit, the highest first."""
     digits = np.where(characters >= ord("a"), characters - ord("a") + 10, characters - ord("0")).astype(np.uint8)
     shifts = np.arange(3, -1, -1, dtype=np.uint8)
-    bits: Bits = (digits[:, :, None] >> shifts & 1).reshape(len(digits), -1)
-    return bits
+    return (digits[:, :, None] >> shifts & 1).reshape(len(digits), -1).astype(np.uint8)
 
 
 def hex_columns(characters: Characters) -> Iterator[Found]:

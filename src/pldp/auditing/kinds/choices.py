@@ -8,7 +8,6 @@ from pldp.epsilon import MICRO
 from pldp.mechanisms import Domain, family
 from pldp.survey import Choices
 
-
 MOST_SINGLES: Final = 8  # sets of one label that are compared
 
 
