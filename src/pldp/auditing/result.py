@@ -35,7 +35,7 @@ class Row:
     things that were looked at, and `sampled` the one that says most; `timing` compares the times by themselves; all
     that where `people` were sampled. `refutations` say what was found against the promise, `notes` what was not looked
     at and why; `details` are exact numbers beside the claimed one (of each output and value, say). With `rounds` above 1
-    the promise is that of a sequence of reports, by the survey's rule of asking again. A sound mechanism is refuted by
+    the promise is that of a sequence of reports, by the rule of asking again. A sound mechanism is refuted by
     this row with a chance of at most `false_alarm`.
     """
 
