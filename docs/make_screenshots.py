@@ -70,7 +70,7 @@ def take_phone(person: Visit, url: str) -> None:
     page.goto(url)
     page.get_by_role("button", name="Show the questions").click()
     page.get_by_label("train").check()
-    page.locator("summary").first.click()
+    page.locator("#answering summary").first.click()
     page.locator("#answering").evaluate("(form) => form.scrollIntoView()")
     keep(page.screenshot(), "survey-phone")
 

@@ -67,6 +67,7 @@ def epsilon_text(micro: Micro) -> str:
     return f"{_EXACT.normalize(_EXACT.divide(Decimal(micro), Decimal(MICRO))):f}"
 
 
+@lru_cache(maxsize=4096)
 def exp_micro(micro: Micro, parts: int = 1) -> Decimal:
     """Return e^(ε/parts) to 60 digits."""
     return _EXACT.exp(_EXACT.divide(Decimal(micro), Decimal(MICRO * parts)))

@@ -250,7 +250,7 @@ def test_64_requests_at_once_get_exactly_what_is_allowed(store: Store, tokens: T
     assert [answer.status for answer in answers].count(200) == 10
     assert {answer.code for answer in answers if answer.status != 200} == {"over_budget"}
     assert store.tally().reports == 10
-    assert call(app, "GET", "/v1/ledger", token=ana).json == {"budget": "40", "spent": "40"}
+    assert call(app, "GET", "/v1/ledger", token=ana).json == {"budget": "40", "spent": "40", "price": "4"}
 
 
 def test_only_who_may_upload_does(store: Store, tokens: Tokens, commute: Survey) -> None:

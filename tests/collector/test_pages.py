@@ -76,7 +76,7 @@ def test_pages_load_only_what_the_collector_serves() -> None:
             assert not re.search(r"\son\w+=|\sstyle=|<style|<script(?![^>]*\ssrc=)", text), path
             loaded = re.findall(r'(?:src|href)="([^"#]+)"', text)
             assert loaded, path
-            assert {f"/{name}" for name in loaded} <= served.keys(), path
+            assert {f"/{name}".removesuffix("./") for name in loaded} <= served.keys(), path
         if asset.kind.startswith("text/javascript"):
             loaded = re.findall(r'(?:from |import\()"(\.[^"]+)"', text)
             assert {normpath(f"{path}/../{name}") for name in loaded} <= served.keys(), path

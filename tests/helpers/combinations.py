@@ -87,13 +87,18 @@ class Way:
 
     @property
     def survey(self) -> pldp.Survey:
-        """The survey."""
-        return pldp.Survey.read(self.document)
+        """The survey, read once."""
+        return _read_once(self)
 
     @property
     def answers(self) -> dict[str, Any]:
         """An answer to every question."""
         return {"asked": QUESTIONS[self.question][1], "beside": "yes", "third": "no"}
+
+
+@cache
+def _read_once(way: Way) -> pldp.Survey:
+    return pldp.Survey.read(way.document)
 
 
 def ways() -> Iterator[Way]:

@@ -43,13 +43,15 @@ def unary_cost(size: int) -> Cost:
     return lambda epsilon: size * math.exp(epsilon / 2) / math.expm1(epsilon / 2) ** 2
 
 
+@lru_cache(maxsize=64)
 def variance_cost(mechanism: str, size: int) -> Cost:
     """Return the summed variance of k equal shares under a mechanism (`auto`: the better of k-RR and OUE or LH).
 
     The formulas are those of the channels before their weights are rounded, so that slopes are smooth.
+    What is computed is kept: questions with as many labels ask for the same few ε, and so do surveys read again.
     """
     families = suitable(size) if mechanism == AUTO else [family(mechanism, "labels", per_value=False)]
-    return lambda epsilon: min(each.ideal_variance(size, epsilon) for each in families)
+    return lru_cache(maxsize=1024)(lambda epsilon: min(each.ideal_variance(size, epsilon) for each in families))
 
 
 def tabulate(cost: Cost) -> Cost:

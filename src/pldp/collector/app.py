@@ -27,11 +27,11 @@ from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
 from pldp.errors import EstimateError, StoreError, TallyError, UsageError
 from pldp.reports import Rejection, ReportRejected
-from pldp.survey import Survey
+from pldp.survey import Survey, dearest_report
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
-LEDGER_BYTES: Final = 64  # of every account: the length of a number would tell what a report cost, and so its level
+LEDGER_BYTES: Final = 96  # of every account: the length of a number would tell what a report cost, and so its level
 RECEIPT_BYTES: Final = 1024  # largest body of a withdrawal
 SMALL: Final = 1 << 14
 """Bytes of a report that need not be counted while they are held: connections are, and each holds one."""
@@ -108,7 +108,12 @@ class Collector:
         round_query = "?round=N for another round than the latest"
         return (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
-            Route("GET", "/v1/round", "Number of the latest round, and whether it is open", self._get_round),
+            Route(
+                "GET",
+                "/v1/round",
+                "Number of the latest round, whether it is open, and whether answering needs an invitation",
+                self._get_round,
+            ),
             Route(
                 "POST",
                 "/v1/reports",
@@ -134,7 +139,7 @@ class Collector:
             Route(
                 "GET",
                 "/v1/ledger",
-                "What the enrolled person who has this token has spent",
+                "What the enrolled person who has this token has spent, and what a report costs",
                 self._get_ledger,
                 scope="upload",
                 problems=(Problem.NOT_FOUND,),
@@ -199,6 +204,8 @@ class Collector:
         problem.forget()
         if problem.problem is not Problem.REJECTED:  # those are counted in steps
             self._problems[problem.code] += 1
+        if problem.problem is Problem.NOT_FOUND and _reads_pages(request):
+            return self._assets["/missing"].as_problem(problem, request.path)
         return problem.response()
 
     async def close(self) -> None:
@@ -299,7 +306,8 @@ class Collector:
         account = await asyncio.to_thread(self._tokens.account, request.token())
         if account is None:
             raise ProblemError(Problem.NOT_FOUND, "nobody is enrolled with this token")
-        answer = json_response({"budget": epsilon_text(account.budget), "spent": epsilon_text(account.spent)})
+        amounts = {"budget": account.budget, "spent": account.spent, "price": dearest_report(self._survey)}
+        answer = json_response({name: epsilon_text(micro) for name, micro in amounts.items()})
         return answer._replace(body=answer.body.ljust(LEDGER_BYTES))
 
     async def _get_rounds(self, _: Request) -> Response:
@@ -308,7 +316,8 @@ class Collector:
 
     async def _get_round(self, _: Request) -> Response:
         latest = (await asyncio.to_thread(self._store.rounds))[-1]
-        marked = {"preview": True} if self._preview else {}
+        facts = {"preview": self._preview, "invitation": self._settings.uploads != "open"}
+        marked = {name: True for name, holds in facts.items() if holds}
         return json_response({"round": latest.number, "open": latest.open, **marked})
 
     async def _close_round(self, request: Request) -> Response:
@@ -380,6 +389,11 @@ class Collector:
         rejections = await asyncio.to_thread(self._store.shown_rejections)
         waiting = self._uploads.waiting // self._store.step * self._store.step
         return Response(metrics(rounds, rejections, self._problems, waiting), METRICS)
+
+
+def _reads_pages(request: Request) -> bool:
+    """Tell whether somebody with a browser asks, and not a program for data."""
+    return not request.path.startswith("/v1/") and b"text/html" in request.headers.get(b"accept", b"")
 
 
 def _round_number(request: Request) -> int | None:

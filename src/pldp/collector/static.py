@@ -4,7 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from pldp.collector.http import Request, Response, with_etag
+from pldp.collector.http import ProblemError, Request, Response, with_etag
 
 KINDS: Final = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 """Media types by the ending of a file's name; other files are not served."""
@@ -27,6 +27,12 @@ class Asset(NamedTuple):
     async def get(self, request: Request) -> Response:
         """Return the file, or that the copy of the browser is still good."""
         return with_etag(request, self.tag, Response(self.body, self.kind, headers=(POLICY,)))
+
+    def as_problem(self, problem: ProblemError, path: str) -> Response:
+        """Return the page in the place of a problem document, for people who asked for this path."""
+        # Addresses are relative, so that a proxy can put the collector anywhere.
+        body = self.body.replace(b'href="', b'href="' + b"../" * (path.count("/") - 1))
+        return problem.response()._replace(body=body, kind=self.kind, headers=(POLICY,))
 
 
 def assets() -> dict[str, Asset]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -109,9 +110,16 @@ class Rare(Record):
 
     def widen(self, estimates: FloatArray, low: FloatArray, high: FloatArray, reach: float) -> None:
         """Put the ends of these numbers in the place of normal ones; the estimate is never outside."""
-        ends, own = self.ends(reach), np.ravel(estimates)[self.places]
+        if reach not in self._known_ends:
+            self._known_ends[reach] = self.ends(reach)
+        ends, own = self._known_ends[reach], np.ravel(estimates)[self.places]
         low.flat[self.places] = np.minimum(ends[0], own)
         high.flat[self.places] = np.maximum(ends[1], own)
+
+    @cached_property
+    def _known_ends(self) -> dict[float, tuple[FloatArray, FloatArray]]:
+        """Ends by reach: notes, rows and pages of one result all ask for the same ones."""
+        return {}
 
     def ends(self, reach: float) -> tuple[FloatArray, FloatArray]:
         """Return the ends of intervals whose tails are those of a normal one that reaches so many standard errors."""
@@ -167,40 +175,62 @@ class Rare(Record):
 
     def _rate(self, share: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return Λ of these shares and its slope."""
-        total, largest = (self.values * self.supports).sum(axis=0), self.values.max(axis=0)
-        steepest = _STEEPEST / np.where(largest > 0, largest, 1.0)
+        total, largest, law = (self.values * self.supports).sum(axis=0), self.values.max(axis=0), _Law(self, share)
+        steepest, least_total = _STEEPEST / np.where(largest > 0, largest, 1.0), np.maximum(total, 1e-300)
 
         def slope(s: FloatArray) -> tuple[FloatArray, FloatArray]:
-            _, first, second, _ = self._generating(s, share)
+            first, second = law.derivatives(s)
             first = np.maximum(first, 1e-300)
-            return np.log(first / np.maximum(total, 1e-300)), second / first  # nearly linear for rare supports
+            return np.log(first / least_total), second / first  # nearly linear for rare supports
 
-        expected = self._generating(np.zeros_like(total), share)[1]
+        expected = law.derivatives(np.zeros_like(total))[0]
         ratio = (total + largest / 8) / (expected + largest / 8)
         below = total > expected
         guess = np.log(np.maximum(ratio, 1e-300)) / np.maximum(largest, 1e-300)
         s = _solve(slope, np.zeros_like(total), np.where(below, steepest, -steepest), guess, below=below)
-        logarithm, _, _, by_share = self._generating(s, share)
+        logarithm, by_share = law.logarithm(s)
         return s * total - logarithm, -by_share
 
-    def _generating(self, s: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return the cumulant generating function of T, its first and second derivative, and that by the share."""
+
+class _Law:
+    """The law of T at given shares: its cumulant generating function by s, a sum over chances of a supporting report.
+
+    Every chance has a weight: that of a person who is drawn, and beside it those of respondents who have the value and
+    who have not, where part of them is given. What does not depend on s is computed once: it is asked for at many s.
+    """
+
+    def __init__(self, rare: Rare, share: FloatArray) -> None:
+        p, q, sampled = rare.present, rare.absent, rare.sampled
+        self.values, self.squares, self.contrast = rare.values, rare.values**2, p - q
+        self.parts = [(np.minimum(np.maximum(q + share * (p - q), 0.0), 1.0), sampled * rare.reports)]
+        self.given = None
+        if (sampled < 1).any():
+            inside, given = np.clip(share, 0.0, 1.0), (1 - sampled) * rare.reports
+            self.parts += [(p, inside * given), (q, (1 - inside) * given)]
+            self.given = given
+
+    def derivatives(self, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the first and the second derivative by s."""
+        grown, first, second = np.expm1(s * self.values), 0.0, 0.0
+        for chance, weight in self.parts:
+            tilted = chance * (1 + grown) / _at_least_tiny(1 + chance * grown)
+            first = first + weight * (self.values * tilted)
+            second = second + weight * (self.squares * tilted * (1 - tilted))
+        return np.asarray(first).sum(axis=0), np.asarray(second).sum(axis=0)
+
+    def logarithm(self, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the function itself, and its derivative by the share."""
         grown = np.expm1(s * self.values)
-        p, q, inside = self.present, self.absent, np.clip(share, 0.0, 1.0)
+        below = [_at_least_tiny(1 + chance * grown) for chance, _ in self.parts]
+        total = sum(weight * np.log(each) for each, (_, weight) in zip(below, self.parts, strict=True))
+        by_share = self.parts[0][1] * (self.contrast * grown / below[0])
+        if self.given is not None:
+            by_share = by_share + self.given * np.log(below[1] / below[2])
+        return np.asarray(total).sum(axis=0), by_share.sum(axis=0)
 
-        def of(chance: FloatArray) -> FloatArray:
-            below = np.maximum(1 + chance * grown, 1e-300)
-            tilted = chance * (1 + grown) / below
-            return np.stack([np.log(below), self.values * tilted, self.values**2 * tilted * (1 - tilted)])
 
-        chance = np.clip(q + share * (p - q), 0.0, 1.0)
-        found, by_share = of(chance), (p - q) * grown / np.maximum(1 + chance * grown, 1e-300)
-        if (self.sampled < 1).any():
-            having, lacking = of(p), of(q)
-            found = self.sampled * found + (1 - self.sampled) * (inside * having + (1 - inside) * lacking)
-            by_share = self.sampled * by_share + (1 - self.sampled) * (having[0] - lacking[0])
-        totals = (self.reports * np.concatenate([found, by_share[None]])).sum(axis=1)
-        return totals[0], totals[1], totals[2], totals[3]
+def _at_least_tiny(numbers: FloatArray) -> FloatArray:
+    return np.maximum(numbers, 1e-300)
 
 
 def _columns(rare: Rare) -> list[FloatArray]:

@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
 from typing import Final, TypeVar
@@ -136,11 +137,25 @@ def build(
     >>> build("auto", 3, 1_000_000).mechanism, build("auto", 10, 1_000_000).mechanism
     ('krr', 'subset')
     """
+    if type(budgets) is int and type(size) is int and size <= _KEPT_SIZE:
+        return _build_once(name, size, budgets, domain, answer_bytes)
+    return _build(name, size, budgets, domain, answer_bytes)
+
+
+def _build(name: str, size: int, budgets: Micro | Sequence[Micro], domain: Domain, answer_bytes: int) -> Channel:
+    """Build a channel whatever was built before."""
     fixed = FIXED.get(domain)
     if name != AUTO or fixed is not None:
         return family(fixed if name == AUTO and fixed else name).build(size, budgets)
     families = suitable(size, per_value=isinstance(budgets, Sequence))
     return most_accurate(((each.build(size, budgets),) for each in families), answer_bytes)[0]
+
+
+_KEPT_SIZE: Final = 4096
+"""Values up to which channels are kept: larger ones may hold much memory."""
+
+_build_once = lru_cache(maxsize=512)(_build)
+"""Questions with as many values and the same ε, of one survey or of many, share a channel: it is never changed."""
 
 
 def blocks(channels: Sequence[Channel]) -> int:

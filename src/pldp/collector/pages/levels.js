@@ -3,26 +3,47 @@ import { epsilonText } from "./device/epsilon.js";
 import { pricesOf } from "./device/repeat.js";
 import { make } from "./dom.js";
 import { KINDS } from "./kinds/registry.js";
-import { oddsOf } from "./odds.js";
+import { questionOdds, wholeOdds } from "./odds.js";
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 /** The question's level for a chosen one: the same, or else the loosest that is stricter; null if all are looser. */
-export const levelFor = (survey, question, chosen) => {
+const levelFor = (survey, question, chosen) => {
 	const rank = survey.levels.findIndex(({ name }) => name === chosen);
 	const allowed = survey.levels.slice(0, rank + 1).map(({ name }) => name);
 	return allowed.findLast((name) => question.levels.some((level) => level.name === name)) ?? null;
 };
 
-const offered = (survey, questions, chosen) =>
-	questions.flatMap((question) => {
+/** The questions that can be answered at a chosen level: those whose price alone is not more than what is left. */
+const offered = async (survey, device, questions, chosen, room) => {
+	const found = [];
+	for (const question of questions) {
 		const name = levelFor(survey, question, chosen);
-		return name === null ? [] : [{ question, level: question.levels.find((level) => level.name === name) }];
-	});
+		if (name === null) continue;
+		const price = await device.price(question.name, name);
+		if (price <= room) found.push({ question, level: question.levelOf(name), price });
+	}
+	return found;
+};
 
-/** What answering everything costs at most, by the survey's rule for repeats; a hidden level costs as the dearest does. */
+/** Every level that can be chosen, with what can be answered at it. */
+export const openLevels = async (survey, device, questions, room) => {
+	const levels = [];
+	for (const { name, text } of survey.levels) {
+		const answers = await offered(survey, device, questions, name, room);
+		if (answers.length) levels.push({ name, text, answers, left: questions.length - answers.length });
+	}
+	return levels;
+};
+
+/** What a report with these answers tells at most; it is never more than there is to spend. */
+export const toldBy = (answers) => sum(answers.map(({ level }) => (level.unprotected ? Infinity : level.charge)));
+
+/** What answering everything costs over time, by the survey's rule for repeats. */
 const costOf = ({ repeat, hiding }, answers, cap) => {
 	const paid = answers.map(({ question, level }) => (hiding ? question.levels.at(-1) : level));
 	const prices = paid.map((level) => pricesOf(repeat, level).map(([, micro]) => micro));
-	const [first, ...more] = prices[0].map((_, place) => epsilonText(prices.reduce((sum, each) => sum + each[place], 0)));
+	const [first, ...more] = prices[0].map((_, place) => epsilonText(sum(prices.map((each) => each[place]))));
 	const words = {
 		once: `ε = ${first}, however often you are asked.`,
 		fresh: `ε = ${first} in every round.`,
@@ -32,30 +53,37 @@ const costOf = ({ repeat, hiding }, answers, cap) => {
 	return `Answering everything costs at most ${words[repeat]}`;
 };
 
-const wordsOf = (survey, answers, most, cap) => {
-	const promised = new Set(["an answer", ...answers.map(({ question }) => KINDS[question.kind].protects(question))]);
-	const bare = answers.some(({ level }) => level.unprotected);
+const notesOf = (survey, { answers, left }, room, cap) => {
+	const dear = sum(answers.map(({ price }) => price)) > room;
 	return [
-		`ε = ${epsilonText(most)} for ${[...promised].join(" or ")}.`,
-		bare && "Some answers are not protected: a report can prove them. The questions say which.",
+		answers.some(({ level }) => level.unprotected) &&
+			"Some answers are not protected: a report can prove them. The questions say which.",
 		costOf(survey, answers, cap),
+		dear && `You have ε = ${epsilonText(room)} left, so you can answer some of the questions, and choose which.`,
+		left && `${left} ${left > 1 ? "questions are" : "question is"} not offered at this level, or costs more than you have left.`,
 	].filter(Boolean).join(" ");
 };
 
-const card = (survey, answers, { name, text }, place, cap) => {
-	const most = Math.max(...answers.map(({ level }) => level.micro));
+const perQuestion = (answers) =>
+	make("details", {}, make("summary", {}, "Question by question"),
+		make("ul", {}, ...answers.map(({ question, level }) => {
+			const what = KINDS[question.kind].protects(question);
+			return make("li", {}, `${question.text || question.name} ${questionOdds(level.unprotected ? Infinity : level.micro)}, ` +
+				`for ${what} (ε = ${epsilonText(level.micro)}).`);
+		})));
+
+const card = (survey, level, place, room, cap) => {
+	const { name, text, answers } = level;
 	const id = `level-${place}`;
 	const input = make("input", { type: "radio", name: "level", value: name, id, checked: place === 0 });
 	input.setAttribute("aria-describedby", `${id}-odds`);
+	// The whole report can cost no more than what is left, whatever is answered.
+	const told = Math.min(toldBy(answers.filter((answer) => !answer.level.unprotected)), room);
 	return make("div", { className: "level" },
 		make("div", { className: "head" }, input, make("label", { htmlFor: id }, make("strong", {}, name), text && ` – ${text}`)),
-		make("div", { id: `${id}-odds` }, oddsOf(most),
-			make("p", { className: "muted small" }, wordsOf(survey, answers, most, cap))));
+		make("div", { id: `${id}-odds` }, wholeOdds(told), make("p", { className: "muted small" }, notesOf(survey, level, room, cap))),
+		perQuestion(answers));
 };
 
-export const showLevels = (place, survey, questions, cap) =>
-	place.replaceChildren(
-		...survey.levels
-			.map((level) => [offered(survey, questions, level.name), level])
-			.filter(([answers]) => answers.length)
-			.map(([answers, level], index) => card(survey, answers, level, index, cap)));
+export const showLevels = (place, survey, levels, room, cap) =>
+	place.replaceChildren(...levels.map((level, index) => card(survey, level, index, room, cap)));

@@ -23,6 +23,15 @@ const receiptOf = ({ day, questions, state, receipt, code }, takeBack) => {
 		make("p", { className: "code receipt" }, receipt), make("div", { className: "buttons" }, copy, erase));
 };
 
+/** Ask whether a report is really to be erased. */
+const confirmed = () =>
+	new Promise((decide) => {
+		const dialog = byId("confirming");
+		dialog.returnValue = "no";
+		dialog.addEventListener("close", () => decide(dialog.returnValue === "yes"), { once: true });
+		dialog.showModal();
+	});
+
 /** The name of a question that the report of this receipt answers, if it still answers any. */
 const answeredBy = async (device, receipt) => {
 	for (const name of await device.answered()) {
@@ -43,6 +52,7 @@ export const openSending = async (survey, device, collector, update, restart) =>
 	};
 
 	const takeBack = async (receipt) => {
+		if (!(await confirmed())) return;
 		const entry = reports.all().find((each) => each.receipt === receipt);
 		if (entry?.state === "waiting") throw new PldpError("This report waits to be sent; withdraw it after that");
 		const name = await answeredBy(device, receipt);
@@ -59,9 +69,8 @@ export const openSending = async (survey, device, collector, update, restart) =>
 	};
 
 	const showAccount = async () => {
-		const account = await reports.account();
-		byId("account").textContent = account
-			? `The collector's own account of your invitation: ε = ${account.spent} of ${account.budget}.` : "";
+		const { words } = await reports.account();
+		byId("account").textContent = words && `The collector's own account of your invitation: ${words}.`;
 	};
 
 	/** Show what became of reports, and come back for those that wait. */
@@ -92,5 +101,5 @@ export const openSending = async (survey, device, collector, update, restart) =>
 	};
 
 	const stateOf = (report) => reports.all().find(({ id }) => id === report)?.state;
-	return { flush, send, stateOf, takeBack };
+	return { account: reports.account, flush, send, stateOf, takeBack };
 };

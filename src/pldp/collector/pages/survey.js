@@ -21,6 +21,14 @@ const fetchText = async (path, missing) => {
 /** Collectors that know no rounds have one, and it is open. */
 const fetchRound = async () => JSON.parse(await fetchText("v1/round", '{"round":1,"open":true}'));
 
+/** Why nobody can answer with the invitation that this browser has, if it needs one: before anything is asked. */
+const uninvited = (needed, { token, refused, spent }) => {
+	if (!needed) return "";
+	if (!token) return "This survey is for invited people. Please open the link of your invitation.";
+	if (refused) return "Your invitation is not valid, or no longer. Please ask the people who invited you for a new link.";
+	return spent ? "Your invitation allows no further report." : "";
+};
+
 const short = (key) => `${key.slice(0, 16)}…`;
 
 const aboutSignature = (key) => {
@@ -39,7 +47,7 @@ const introduce = (survey) => {
 };
 
 const start = async () => {
-	const [text, { round, open, preview = false }] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
+	const [text, { round, open, preview = false, invitation = false }] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
 	const device = await openDevice(survey, { store: databaseStore("pldp"), round });
 	/** Show what was spent and answered. */
@@ -52,8 +60,11 @@ const start = async () => {
 		await update();
 		const answered = await device.answered();
 		const left = device.asked.filter((name) => !answered.includes(name));
-		const none = !open || (survey.hiding && answered.length);
-		offer(none ? [] : left.map((name) => survey.question(name)));
+		const barred = uninvited(invitation, await sending.account());
+		byId("uninvited").textContent = barred;
+		show("uninvited", Boolean(barred));
+		const none = !open || barred || (survey.hiding && answered.length);
+		await offer(none ? [] : left.map((name) => survey.question(name)));
 	};
 	const sending = await openSending(survey, device, collector, update, restart);
 	const offer = openSteps(survey, device, sending, update);
@@ -61,7 +72,7 @@ const start = async () => {
 		const before = device.ledger().cap;
 		await device.changeCap(byId("cap").value.trim());
 		target.reset();
-		await update();
+		await restart();
 		announce(device.ledger().cap > before
 			? "Your limit is higher now: those who ask can learn more about you than before."
 			: "Your limit is set.");

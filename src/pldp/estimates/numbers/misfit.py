@@ -174,25 +174,42 @@ class Misfit:
         now = float(counted @ shares)
         more = share > now
         step = (share - now) / (1 - now) if more else (now - share) / now
-        slope = 2 * (shares[self._last.places] @ self._matrix(self._last.places) - self._linear)
+        blocks = self._blocks(self._last.places, None, [None] * self.count)
+        slope = self._slope(blocks, self._last.shares)
         wanted = np.where((counted > 0) == more, slope, np.inf).reshape(self.count, -1)
         shares *= 1 - step
         shares[np.arange(self.count) * self._places + wanted.argmin(axis=1)] += step
         places = np.flatnonzero(shares > 0)
         return Histogram(places, shares[places], math.inf)
 
-    def _matrix(self, places: Places) -> FloatArray:
-        """Return the rows of K of these places."""
-        for place in places.tolist():
-            if place not in self._rows:
-                which, own = divmod(place, self._places)
-                row = np.zeros((self.count, self._places))
-                for level in self._levels[which]:
-                    row[which] += level.backward(level.scale * level.column(own))
-                row[which, own] *= 1 + _RIDGE
-                row[which] -= self._taken[which] @ self._taken[which][own]
-                self._rows[place] = row.ravel()
-        return np.array([self._rows[place] for place in places.tolist()])
+    def _row(self, place: int) -> FloatArray:
+        """Return the row of K of a place, within its histogram."""
+        if place not in self._rows:
+            which, own = divmod(place, self._places)
+            row = np.zeros(self._places)
+            for level in self._levels[which]:
+                row += level.backward(level.scale * level.column(own))
+            row[own] *= 1 + _RIDGE
+            self._rows[place] = row - self._taken[which] @ self._taken[which][own]
+        return self._rows[place]
+
+    def _blocks(self, places: Places, counted: FloatArray | None, earlier: Sequence[_Block | None]) -> list[_Block]:
+        """Return the part of each histogram in the used places; those that did not change since `earlier` are kept."""
+        which, found = self._group[places], []
+        for number, old in enumerate(earlier):
+            at = np.flatnonzero(which == number)
+            own = places[at]
+            if old is not None and np.array_equal(own, old.places):
+                found.append(old._replace(at=at))
+                continue
+            rows = np.array([self._row(place) for place in own.tolist()]).reshape(len(own), -1)
+            sides = [self._linear[own], np.ones(len(own)), *([] if counted is None else [counted[own]])]
+            found.append(_Block.of(at, own, rows, own - number * self._places, np.column_stack(sides)))
+        return found
+
+    def _slope(self, blocks: Sequence[_Block], shares: FloatArray) -> FloatArray:
+        """Return the slope of X² at a histogram with these shares of the used places."""
+        return 2 * (np.concatenate([shares[block.at] @ block.rows for block in blocks]) - self._linear)
 
     def _minimise(
         self, start: Histogram, counted: FloatArray | None = None, share: float = 0.0, enough: float = math.nan
@@ -202,48 +219,25 @@ class Misfit:
         It stops as soon as X² is certain to reach down to `enough`, or not to (NaN is never enough).
         """
         places, shares, _ = start
-        rules = (self._group == np.arange(self.count)[:, None]).astype(float)
-        right = np.ones(self.count)
-        if counted is not None:
-            rules, right = np.vstack([rules, counted]), np.append(right, share)
+        right = np.ones(self.count) if counted is None else np.append(np.ones(self.count), share)
+        blocks: Sequence[_Block | None] = [None] * self.count
         for _ in range(_MOST_STEPS):
             self.steps += 1
-            rows = self._matrix(places)
-            target, multipliers = self._solve(rows[:, places], places, rules[:, places], right)
+            blocks = used = self._blocks(places, counted, blocks)
+            target, multipliers = _solve_blocks(used, right)
             if (target <= 0).any():
                 places, shares = _towards(places, shares, target)
                 continue
-            shares, slope = target, 2 * (target @ rows - self._linear)
+            shares, slope = target, self._slope(used, target)
             gap = float(slope[places] @ shares) - self._least(slope, counted, share)
             value = float(shares @ (slope[places] / 2 - self._linear[places]))
-            entering = int((slope - 2 * multipliers @ rules).argmin())
+            bound = np.repeat(multipliers[: self.count], self._places)
+            lowest = slope - 2 * (bound if counted is None else bound + multipliers[-1] * counted)
+            entering = int(lowest.argmin())
             if gap <= _GAP or value <= enough - _GAP or value - gap > enough or entering in places:
                 break
             places, shares = np.append(places, entering), np.append(shares, 0.0)
         return Histogram(places, shares, value), max(gap, 0.0)
-
-    def _solve(
-        self, matrix: FloatArray, places: Places, rules: FloatArray, right: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Minimise fᵀKf − 2bᵀf where rules·f = right; return f and the multipliers of the rules.
-
-        K has a block per histogram, and only the share binds them together: f = K⁻¹(b + rulesᵀ·multipliers), block by
-        block. Where few reports cannot tell some of these buckets apart, the whole system is solved at once.
-        """
-        linear, given = self._linear[places], np.column_stack([self._linear[places], rules.T])
-        inverted, which = np.empty_like(given), self._group[places]
-        try:
-            for number in range(self.count):
-                own = np.flatnonzero(which == number)
-                inverted[own] = cho_solve(cho_factor(matrix[np.ix_(own, own)], check_finite=False), given[own])
-            multipliers = np.asarray(
-                np.linalg.solve(rules @ inverted[:, 1:], right - rules @ inverted[:, 0]), np.float64
-            )
-        except np.linalg.LinAlgError:
-            return _solve(matrix, linear, rules, right)
-        found = np.asarray(inverted @ np.append(1.0, multipliers), np.float64)
-        exact = np.abs(rules @ found - right).max() <= _SAME
-        return (found, np.asarray(multipliers, float)) if exact else _solve(matrix, linear, rules, right)
 
     def _least(self, slope: FloatArray, counted: FloatArray | None, share: float) -> float:
         """Return the least slopeᵀf of all histograms, or of those with this share.
@@ -328,11 +322,71 @@ def _unknown(levels: Sequence[Counted], pilot: FloatArray) -> tuple[FloatArray, 
     return solve_triangular(root, outer, lower=True).T, solve_triangular(root, along, lower=True)
 
 
-def _solve(
-    matrix: FloatArray, linear: FloatArray, rules: FloatArray, right: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Minimise fᵀKf − 2bᵀf where rules·f = right; return f and the multipliers of the rules."""
-    count = len(linear)
+class _Block(NamedTuple):
+    """The used places of one histogram: K there, and K⁻¹ times the sides b, 1 and, where a share is given, counted.
+
+    `at` says where they stand among all used places. Only the share binds histograms together, so most steps of a
+    search change one block.
+    """
+
+    at: Places
+    places: Places
+    rows: FloatArray
+    square: FloatArray
+    sides: FloatArray
+    inverted: FloatArray | None  # nothing where few reports cannot tell some of these buckets apart
+
+    @staticmethod
+    def of(at: Places, places: Places, rows: FloatArray, columns: Places, sides: FloatArray) -> _Block:
+        """Return the block of these places, which are these columns of its rows."""
+        square = rows[:, columns]
+        try:
+            inverted = cho_solve(cho_factor(square, check_finite=False), sides, check_finite=False)
+        except np.linalg.LinAlgError:
+            inverted = None
+        return _Block(at, places, rows, square, sides, inverted)
+
+
+def _solve_blocks(blocks: Sequence[_Block], right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Minimise fᵀKf − 2bᵀf where every histogram has its sum, and all together the share; return f and multipliers.
+
+    f = K⁻¹(b + rulesᵀ·multipliers), block by block. Where that is not exact, the whole system is solved at once.
+    """
+    solved = [(block, block.inverted) for block in blocks if block.inverted is not None]
+    if len(solved) < len(blocks):
+        return _solve_whole(blocks, right)
+    system, wanted = np.zeros((len(right),) * 2), right.copy()
+    for number, (block, inverted) in enumerate(solved):
+        inner, rules = block.sides.T @ inverted, _rules_of(number, len(blocks), len(right))
+        system[np.ix_(rules, rules)] += inner[1:, 1:]
+        wanted[rules] -= inner[1:, 0]
+    try:
+        multipliers = np.asarray(np.linalg.solve(system, wanted), np.float64)
+    except np.linalg.LinAlgError:
+        return _solve_whole(blocks, right)
+    found, reached = np.empty(sum(len(block.at) for block in blocks)), np.zeros(len(right))
+    for number, (block, inverted) in enumerate(solved):
+        rules = _rules_of(number, len(blocks), len(right))
+        own = inverted[:, 0] + inverted[:, 1:] @ multipliers[rules]
+        found[block.at] = own
+        reached[rules] += own @ block.sides[:, 1:]
+    exact = np.abs(reached - right).max() <= _SAME
+    return (found, multipliers) if exact else _solve_whole(blocks, right)
+
+
+def _rules_of(number: int, histograms: int, rules: int) -> Places:
+    """Return which rules a histogram has a part in: its own sum, and the share where that is given."""
+    return np.array([number, *range(histograms, rules)], np.intp)
+
+
+def _solve_whole(blocks: Sequence[_Block], right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the same from one linear system."""
+    count = sum(len(block.at) for block in blocks)
+    matrix, linear, rules = np.zeros((count, count)), np.empty(count), np.zeros((len(right), count))
+    for number, block in enumerate(blocks):
+        matrix[np.ix_(block.at, block.at)] = block.square
+        linear[block.at] = block.sides[:, 0]
+        rules[np.ix_(_rules_of(number, len(blocks), len(right)), block.at)] = block.sides[:, 1:].T
     system = np.zeros((count + len(right),) * 2)
     # Multipliers are in units of K: a system of entries of one size is solved most exactly.
     unit = float(np.abs(matrix).max())

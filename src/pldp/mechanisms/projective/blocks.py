@@ -264,6 +264,7 @@ def product(powers: Sequence[int], one: int, two: int, length: int) -> int:
     return total
 
 
+@lru_cache(maxsize=4096)
 def is_prime(number: int) -> bool:
     """Tell whether a number is prime, by division."""
     return number > 1 and all(number % divisor for divisor in range(2, math.isqrt(number) + 1))
