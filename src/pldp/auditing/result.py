@@ -31,12 +31,12 @@ class Row:
     """One promise and what became of it. An audit only ever rejects.
 
     The device is `python`, `javascript`, `callable`, `observed` or `document`. `exact` is ε by enumeration of the
-    published weights, `None` where there is nothing to enumerate. `bounds` are the tested events, one of each family of
-    things that were looked at, and `sampled` the one that says most; `timing` compares the times by themselves; all
-    that where `people` were sampled. `refutations` say what was found against the promise, `notes` what was not looked
-    at and why; `details` are exact numbers beside the claimed one (of each output and value, say). With `rounds` above 1
-    the promise is that of a sequence of reports, by the rule of asking again. A sound mechanism is refuted by
-    this row with a chance of at most `false_alarm`.
+    published weights, `None` where there is nothing to enumerate. `bounds` are the tested events, one of each family
+    of things that were looked at, and `sampled` the one that says most; `timing` compares the times by themselves;
+    all that where `people` were sampled. `refutations` say what was found against the promise, `notes` what was not
+    looked at and why; `details` are exact numbers beside the claimed one (of each output and value, say). With
+    `rounds` above 1 the promise is that of a sequence of reports, by the rule of asking again. A sound mechanism is
+    refuted by this row with a chance of at most `false_alarm`.
     """
 
     mechanism: str
