@@ -177,6 +177,10 @@ def test_the_certificate_names_what_was_audited(tmp_path: Path, commute: Survey)
     assert commute.hash in html
     assert "No promise was refuted" in html
     assert "<script" not in html
+    assert "What was not looked at" in html
+    assert "no device was run" in html
+    assert content["not_looked_at"][0].startswith("no device was run")
+    assert {row["verdict"] for row in content["rows"]} == {"exact"}
     with pytest.raises(AuditError, match=r"^the certificate's file must end in \.json"):
         write_certificate(audit(commute, samples=0), tmp_path / "certificate.txt")
 
@@ -186,8 +190,38 @@ def test_the_page_escapes_names_and_says_what_is_refuted() -> None:
     html = certificate_page(Audit("<title>", "", (row,)))
     assert "<b>&lt;b&gt; / strict / python</b>: &lt;i&gt;told&lt;/i&gt;" in html
     assert "1 of 1 promises are refuted" in html
+    assert "show it: " in html
     assert "∞" in html
     assert str(Audit("x", "", (row,))) == "x: 1 of 1 promises refuted"
+
+
+def test_a_certificate_with_samples_says_what_they_would_have_found(tmp_path: Path) -> None:
+    found = audit("krr", samples=200, settings=UNTIMED)
+    path, page = write_certificate(found, tmp_path / "certificate.json")
+    (row,) = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert row["people"] == 800
+    assert row["detectable"]["curve"]
+    html = page.read_text(encoding="utf-8")
+    assert "800 people would have shown ε = " in html
+    for words in (
+        "the JavaScript device",
+        "the survey page in a browser",
+        "times",
+        "only the holder of a key can read",
+    ):
+        assert words in html
+
+
+def test_the_command_looks_at_one_promise_only(capsys) -> None:
+    words = ["audit", "examples/commute.toml", "--only", "late/strict", "--samples", "0", "--json", "-"]
+    assert main(words) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["question"], row["level"], row["rounds"]) for row in rows] == [
+        ("late", "strict", 1),
+        ("late", "strict", 3),
+    ]
+    assert main(["audit", "examples/commute.toml", "--only", "lat", "--samples", "0"]) == 2
+    assert "there is no promise of lat; the survey asks mode, late" in capsys.readouterr().err
 
 
 def test_the_command_gives_rows_for_scripts(capsys) -> None:
