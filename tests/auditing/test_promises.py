@@ -103,7 +103,7 @@ def leaking(share: float, epsilon: float, generator: np.random.Generator):
     return outputs
 
 
-@pytest.mark.parametrize("point", [0, 2, 5])
+@pytest.mark.parametrize("point", [1, 3, 6])
 def test_leaks_just_above_the_curve_are_found_and_just_below_not_always(point: int) -> None:
     generator, samples, claimed, repeats = np.random.default_rng(point), 10_000, 1.0, runs(20, 200)
     share, detectable = detectable_curve(samples // 2, claimed, PER_AUDIT)[point]
@@ -134,7 +134,7 @@ def test_the_rarest_event_is_found_and_one_half_as_frequent_is_not() -> None:
 def test_the_row_states_the_curve_that_was_tested() -> None:
     row = audit("krr", samples=1_000, settings=AuditSettings(timed=False)).rows[0]
     content = row.to_mapping()
-    assert content["detectable"]["curve"][0] == {"frequency": 0.5, "epsilon": row.sampled.curve[0][1]}
+    assert content["detectable"]["curve"][1] == {"frequency": 0.5, "epsilon": row.sampled.curve[1][1]}
     assert 0 < content["detectable"]["rarest_event"] < 0.2
     assert content["people"] == 4_000
     assert {each["family"] for each in content["tested"]} == {"answer", "id", "parity", "bytes", "together"}

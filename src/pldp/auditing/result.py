@@ -92,9 +92,9 @@ class Row:
             return ""
         if not bound.curve:
             return f"{self.people:,} people are too few to refute anything here"
-        share, epsilon = bound.curve[0]
-        rare = f"or an event of 1 in {1 / bound.rarest:,.0f} that no other answer makes" if bound.rarest < 1 else ""
-        return f"{self.people:,} people would have shown ε = {epsilon:.3g} by an event as frequent as {share:g}, {rare}"
+        share, epsilon = bound.curve[:2][-1]
+        shown = f"{self.people:,} people would have shown ε = {epsilon:.3g} by an event as frequent as {share:g}"
+        return f"{shown}, or one in {1 / bound.rarest:,.3g} reports that no other answer makes"
 
     def to_mapping(self) -> dict[str, Any]:
         """Return plain data; an infinite ε is the word."""

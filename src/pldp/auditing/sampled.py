@@ -25,7 +25,7 @@ from pldp.records import Brief
 FALSE_ALARM: Final = 1e-5  # chance, at most, that a whole audit refutes a promise that is kept
 POWER: Final = 0.9  # probability with which what is called detectable would have been refuted
 LEAST_SAMPLES: Final = 100  # per value; below that nothing can be said
-SHARES: Final = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+SHARES: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
 """How likely an event is from the value that makes it likely: points of the curve."""
 _LARGEST: Final = 50.0
 _RARE: Final = 40  # times up to which an event is rare: all counts are gone through
@@ -217,7 +217,7 @@ def _unlucky(share: float, epsilon: float, samples: int, claimed: float) -> tupl
 def detectable_curve(samples: int, claimed: float, error: float) -> tuple[tuple[float, float], ...]:
     """Return pairs (frequency of an event, smallest ε that it would have shown), as far as any would have been.
 
-    >>> [(share, round(epsilon, 2)) for share, epsilon in detectable_curve(10_000, 1.0, 1e-6)][:3]
+    >>> [(share, round(epsilon, 2)) for share, epsilon in detectable_curve(10_000, 1.0, 1e-6)][1:4]
     [(0.5, 1.17), (0.2, 1.28), (0.1, 1.41)]
     """
     points = ((share, smallest_detectable(share, samples, claimed, error)) for share in SHARES)
