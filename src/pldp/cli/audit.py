@@ -91,7 +91,8 @@ def _show(console: Console, found: Audit) -> None:
         cells: list[Words] = [where, _mechanism(row), row.device, write_epsilon(row.claimed), write_epsilon(row.exact)]
         if sampled:
             bound = row.sampled
-            cells += ["–", "–"] if bound is None else [f"{bound.epsilon:.3f}", f"{bound.detectable:.2f}"]
+            detects = None if bound is None else round(bound.detectable, 2)
+            cells += ["–" if bound is None else f"{bound.epsilon:.3f}", write_epsilon(detects)]
         rows.append([*cells, Text(row.verdict, "bold red" if row.refuted else "green")])
     table = make_table(heads, rows, range(3, len(heads) - 1), title=str(found), **PLAIN)
     for column in table.columns:
