@@ -222,6 +222,8 @@ def test_the_command_looks_at_one_promise_only(capsys) -> None:
     ]
     assert main(["audit", "examples/commute.toml", "--only", "lat", "--samples", "0"]) == 2
     assert "there is no promise of lat; the survey asks mode, late" in capsys.readouterr().err
+    assert main(["audit", "examples/commute.toml", "--only", "late/strict/phone", "--samples", "0"]) == 2
+    assert "the device must be python, or javascript" in capsys.readouterr().err
 
 
 def test_the_command_gives_rows_for_scripts(capsys) -> None:

@@ -42,6 +42,9 @@ def audit_survey(survey: Survey, samples: int, settings: AuditSettings, *, seque
     if settings.only and not jobs:
         names = ", ".join(question.name for question in survey.questions)
         raise AuditError(f"there is no promise of {'/'.join(settings.only)}; the survey asks {names}")
+    if not settings.devices:
+        known = "python, or javascript where Node and the client are installed"
+        raise AuditError(f"the device must be {known}, not {settings.only[2]!r}")
     run.error = settings.false_alarm / max(1, len(jobs) * len(settings.devices))
     run.total = max(
         1, sum(job.values * sum(map(run.count, settings.devices)) for job in jobs) if samples else len(jobs)
