@@ -67,6 +67,15 @@ class OneInAHundred(Leaky):
         return replace(report, id=f"f00d{value:02x}{report.id[6:]}")
 
 
+class MarkElsewhere(Leaky):
+    """The same, with the answer at another place than the mark."""
+
+    def leak(self, report: Report, value: int) -> Report:
+        if CHANCE.random() >= 0.01:
+            return report
+        return replace(report, id=f"f00d{report.id[4:20]}{value:x}{report.id[21:]}")
+
+
 class Slow(Leaky):
     """Telling the truth takes longer."""
 
@@ -344,6 +353,7 @@ OWN = {
     "a number written in another way": Leak(OtherNumber, one_question(), 300),
     "a key that comes twice": Leak(KeyTwice, one_question(), 300),
     "an id with a hash of the answer": Leak(HashOfTheAnswer, one_question(), 2_000),
+    "a full leak in 1 %, far from its mark": Leak(MarkElsewhere, one_question(), 20_000),
     "three bits of the id": Leak(ThreeBits, one_question(), 500),
     "the truth in the id": Leak(TruthInTheId, one_question(), 800),
     "capital letters": Leak(Capitals, one_question(), 300),

@@ -22,9 +22,10 @@ from pldp.errors import AuditError
 
 Codes = npt.NDArray[np.int64]
 
-ANSWER, ID, PARITY, BYTES, REQUEST, TIME = "answer", "id", "parity", "bytes", "request", "time"
-FAMILIES: Final = (ANSWER, ID, PARITY, BYTES, REQUEST, TIME)
-"""What the collector sees: fields, random identifiers, sums of their bits, raw text, headers and counts, times."""
+ANSWER, ID, PARITY, PIECE, BYTES = "answer", "id", "parity", "piece", "bytes"
+REQUEST, TIME = "request", "time"
+FAMILIES: Final = (ANSWER, ID, PARITY, PIECE, BYTES, REQUEST, TIME)
+"""What the collector sees: fields, random identifiers, sums of their bits, odd pieces, raw text, requests, times."""
 _BY_ROOT: Final = {"time": TIME, "since": TIME, "body": BYTES, "headers": REQUEST, "requests": REQUEST, "url": REQUEST}
 
 MOST_PARTS: Final = 4096  # fields, characters and bytes of one observation
@@ -192,7 +193,7 @@ def _characters(path: str, texts: list[str], family: str, *, random: bool) -> It
     for name, codes, kind in found:
         yield held(f"{name} of {path}", PARITY if kind == "parity" else own, codes)
     for name, codes, words in repeated_pieces(characters):
-        yield held(f"{name} of {path}", own, codes, words.__getitem__)
+        yield held(f"{name} of {path}", PIECE, codes, words.__getitem__)
 
 
 def _character(least: int, code: int) -> str:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pldp.auditing.columns import ANSWER, FAMILIES, ID, PARITY, Column, held
+from pldp.auditing.columns import ANSWER, FAMILIES, ID, PARITY, PIECE, Column, held
 from pldp.auditing.parities import learn_parity
 from pldp.auditing.sampled import LEAST_SAMPLES, Bound, Contrast, compared, evidence, make_bound, pair
 from pldp.errors import AuditError
@@ -239,15 +239,19 @@ def _answer_pairs(samples: _Samples, ranks: _Ranks, own: Sequence[int], contrast
 
 
 def _across(samples: _Samples, ranks: _Ranks, families: dict[str, list[int]]) -> Iterator[Look]:
-    """A column of an answer with one of another family: the time, say, may tell whether the answer is true."""
+    """A column of an answer with one of another family: the time, say, may tell whether the answer is true.
+
+    Pieces that come too often are joined with everything as well: they may say where to look.
+    """
     places = [at for at, group in enumerate(ranks.groups) if group[0] in set(families[ANSWER])]
     # Digits of random text are many; what is rare by nature comes first.
     order = sorted((family for family in FAMILIES if family != ANSWER), key=lambda family: family == ID)
     partners = [column for family in order for column in families[family]][:_PARTNERS]
     best = ranks.best(ranks.telling, places, _ANSWERS)
     contrasts = [ranks.contrasts[at] for at in np.argsort(-ranks.telling[places].sum(axis=0))] if places else []
-    pairs = [(*ranks.groups[at], partner) for at, _ in best for partner in partners]
-    yield from _joined(samples, pairs, contrasts)
+    anchors = [*(ranks.groups[at][0] for at, _ in best), *families[PIECE][:_ANSWERS]]
+    pairs = [(anchor, partner) for anchor in anchors for partner in partners if partner != anchor]
+    yield from _joined(samples, pairs, contrasts or ranks.contrasts)
 
 
 def _joined(samples: _Samples, pairs: Sequence[Group], contrasts: Sequence[Contrast]) -> Iterator[Look]:

@@ -53,8 +53,8 @@ def hex_columns(characters: Characters) -> Iterator[Found]:
 def repeated_pieces(characters: Characters) -> Iterator[tuple[str, Codes, list[str]]]:
     """Pieces of a text at one place that come much more often than the frequencies of their characters explain.
 
-    Nothing comes of texts whose characters are independent. Which piece a text has is the code: 0 for none, or the one
-    that surprises most.
+    Nothing comes of texts whose characters are independent. Which of these pieces a text has at a place is the code: 0
+    for none.
     """
     rows, width = characters.shape
     varied = [place for place in range(width) if (characters[:, place] != characters[0, place]).any()]
@@ -67,34 +67,27 @@ def repeated_pieces(characters: Characters) -> Iterator[tuple[str, Codes, list[s
             columns[:, place]
         ]
     for length in PIECES:
-        if length <= len(varied):
-            codes, words = _surprising(columns, logarithms, length, varied)
+        for start in range(len(varied) - length + 1):
+            codes, words = _surprising(columns, logarithms, start, length)
             if len(words) > 1:
-                yield f"piece of {length} characters", codes, words
+                yield f"{length} characters from {varied[start]}", codes, words
 
 
 def _surprising(
-    columns: Codes, logarithms: npt.NDArray[np.float64], length: int, varied: list[int]
+    columns: Codes, logarithms: npt.NDArray[np.float64], start: int, length: int
 ) -> tuple[Codes, list[str]]:
-    rows, places = len(columns), columns.shape[1] - length + 1
-    found: list[tuple[float, int, int]] = []
-    pieces = []
-    for start in range(places):
-        key = np.zeros(rows, np.int64)
-        for offset in range(length):
-            key = key * _SPACE + columns[:, start + offset]
-        pieces.append(key)
-        kinds, first, counts = np.unique(key, return_index=True, return_counts=True)
-        often = counts >= _EXCESS
-        expected = rows * np.exp(logarithms[first[often], start : start + length].sum(axis=1))
-        excess = (counts[often] - expected) / np.sqrt(expected + 1)
-        clear = excess > _EXCESS
-        found += [
-            (float(size), start, int(kind)) for size, kind in zip(excess[clear], kinds[often][clear], strict=True)
-        ]
-    codes, words = np.zeros(rows, np.int64), ["none"]
-    for _, start, kind in sorted(found)[-MOST_PIECES:]:  # the most surprising last: it stays
-        text = "".join(chr(kind >> 8 * (length - 1 - offset) & 255) for offset in range(length))
-        words.append(f"{text!r} at {varied[start]}")
-        codes[pieces[start] == kind] = len(words) - 1
+    """Number the pieces at one place that come too often, the most surprising ones if they are many."""
+    key = np.zeros(len(columns), np.int64)
+    for offset in range(length):
+        key = key * _SPACE + columns[:, start + offset]
+    kinds, first, counts = np.unique(key, return_index=True, return_counts=True)
+    often = np.flatnonzero(counts >= _EXCESS)
+    expected = len(columns) * np.exp(logarithms[first[often], start : start + length].sum(axis=1))
+    excess = (counts[often] - expected) / np.sqrt(expected + 1)
+    clear = often[np.argsort(excess)][-MOST_PIECES:] if len(often) else often
+    chosen = [int(kinds[at]) for at in clear if excess[often == at][0] > _EXCESS]
+    codes, words = np.zeros(len(columns), np.int64), ["none"]
+    for kind in chosen:
+        words.append(repr("".join(chr(kind >> 8 * (length - 1 - offset) & 255) for offset in range(length))))
+        codes[key == kind] = len(words) - 1
     return codes, words
