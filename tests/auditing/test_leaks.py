@@ -19,6 +19,18 @@ from pldp.auditing.surveys import audit_survey
 MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 ALL = MISSED | OWN
 POWER = 0.95
+ALIKE = {
+    "a full leak in 1 %, far from its mark",
+    "30 ms more in 5 % of one answer",
+    "1 ms more when the truth is told",
+    "a number written in another way",
+    "a key that comes twice",
+    "capital letters",
+    "an answer that changes back",
+    "another level in one round",
+}
+"""Dear, or like others: in the long form only."""
+IN_SHORT = [name for name in ALL if runs(0, 1) or name not in ALIKE]
 
 
 def look(leak: Leak, *, planted: bool = True) -> list[Row]:
@@ -34,7 +46,7 @@ def found(leak: Leak) -> bool:
     return any(bound.refutes for row in rows for bound in row.bounds)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", IN_SHORT)
 def test_a_leak_is_found(name: str) -> None:
     """Once in the short form; in the long form often enough to show a power of .95."""
     leak, repeats = ALL[name], runs(1, 30)
@@ -50,6 +62,7 @@ def test_the_same_device_without_the_leak_is_not_refuted(name: str) -> None:
 def test_there_are_the_nine_that_were_missed_and_twelve_of_our_own() -> None:
     assert len(MISSED) == 9
     assert len(OWN) >= 12
+    assert set(ALL) > ALIKE
     assert len(JAVASCRIPT) >= 6
 
 
@@ -70,7 +83,7 @@ def tampered(tmp_path: Path) -> Callable[[str, str], JavaScript]:
     return make
 
 
-@pytest.mark.parametrize("name", list(JAVASCRIPT)[: runs(3, len(JAVASCRIPT))])
+@pytest.mark.parametrize("name", list(JAVASCRIPT)[: runs(2, len(JAVASCRIPT))])
 def test_a_leak_of_the_javascript_device_is_found(name: str, tampered: Callable[[str, str], JavaScript]) -> None:
     old, new, samples, timed = JAVASCRIPT[name]
     settings = AuditSettings(javascript=tampered(old, new), timed=timed, only=("q", "one", "javascript"))
