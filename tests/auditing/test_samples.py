@@ -126,7 +126,7 @@ def test_outputs_without_end_are_judged_by_their_parts() -> None:
 
     (row,) = audit(digits, [0, 1], epsilon=1, samples=4_000, settings=UNTIMED).rows
     assert row.refuted
-    assert row.sampled.event == "last digit of output = 1"
+    assert row.sampled.event in {"last digit of output = 0", "last digit of output = 1"}
     assert "never" in str(row.sampled)
 
 

@@ -192,7 +192,7 @@ def _characters(path: str, texts: list[str], family: str, *, random: bool) -> It
     found: Iterator[Found] = hex_columns(characters) if hexadecimal and random else iter(())
     for name, codes, kind in found:
         yield held(f"{name} of {path}", PARITY if kind == "parity" else own, codes)
-    for name, codes, words in repeated_pieces(characters):
+    for name, codes, words in repeated_pieces(characters) if random else ():  # of few texts, each is known by itself
         yield held(f"{name} of {path}", PIECE, codes, words.__getitem__)
 
 
