@@ -13,10 +13,9 @@ import pytest
 
 from pldp import Device, Survey
 from pldp.auditing import AuditSettings, JavaScript, audit, certificate_page, exact_sequence, stated_sequence
-from pldp.auditing import devices as audited_devices
-from pldp.auditing.devices import insistent_stories, repeat_fault, replay
+from pldp.auditing.asking import ROUNDS
 from pldp.auditing.sequences import to_array, tracked_stories
-from pldp.auditing.surveys import ROUNDS
+from pldp.auditing.stories import MODES, PEOPLE, insistent_story, replay, rule_fault
 from pldp.cli import main
 from pldp.reports import Report
 
@@ -30,9 +29,9 @@ def survey(repeat: str, **question: Any) -> Survey:
     return Survey.read({"pldp": 1, "title": "t", "repeat": repeat, "levels": {"one": 1}, "questions": [asked]})
 
 
-def fault(asked: Survey) -> str | None:
-    stories = insistent_stories([{"q": "a"}, {"q": "b"}], "one")
-    return repeat_fault(asked, asked.questions[0], 0, stories, [replay(asked, story) for story in stories])
+def fault(asked: Survey, device: type[Device] = Device, mode: str = "memory") -> str | None:
+    stories = [insistent_story([{"q": "a"}, {"q": "b"}], ["one", "one"])] * PEOPLE[mode]
+    return rule_fault(asked, asked.questions[0], stories, [replay(device, asked, story, mode) for story in stories])
 
 
 def says(report: Report, output: Any) -> Report:
@@ -75,9 +74,10 @@ def deaf(rule: str) -> type[Device]:
     return Deaf
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("rule", RULES)
-def test_the_device_keeps_its_rule(rule: str) -> None:
-    assert fault(survey(rule)) is None
+def test_the_device_keeps_its_rule_wherever_its_state_is(rule: str, mode: str) -> None:
+    assert fault(survey(rule), mode=mode) is None
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,8 @@ def test_the_device_keeps_its_rule(rule: str) -> None:
         (deaf("once"), "fresh", "round 2: the device sends nothing, though repeat = 'fresh'"),
     ],
 )
-def test_a_device_that_breaks_the_rule_is_caught(device: type[Device], rule: str, words: str, monkeypatch) -> None:
-    monkeypatch.setattr(audited_devices, "Device", device)
-    found = fault(survey(rule))
+def test_a_device_that_breaks_the_rule_is_caught(device: type[Device], rule: str, words: str) -> None:
+    found = fault(survey(rule), device)
     assert found is not None
     assert words in found
 
@@ -110,15 +109,14 @@ class ByRoundAndValue(Device):
         return says(report, self.__dict__.setdefault("rounds", {}).setdefault(self.round, output))
 
 
-def test_samples_of_stories_catch_a_memo_that_a_single_device_does_not_show(monkeypatch) -> None:
+def test_samples_of_stories_catch_a_memo_that_a_single_device_does_not_show() -> None:
     """Whether an answer changed shows with certainty, and no finite ε holds; the same device without it holds."""
     asked = survey("fresh")
-    assert audit(asked, samples=1000, settings=UNTIMED).holds
-    monkeypatch.setattr(audited_devices, "Device", ByRoundAndValue)
-    one, sequence = audit(asked, samples=1000, settings=UNTIMED).rows
-    assert one.holds
-    assert not sequence.holds
-    assert "sent.same" in sequence.sampled.event
+    assert not audit(asked, samples=1000, settings=UNTIMED).refuted
+    one, sequence = audit(asked, samples=1000, settings=replace(UNTIMED, device=ByRoundAndValue)).rows
+    assert not any(bound.refutes for bound in one.bounds)
+    assert sequence.refuted
+    assert "same answers" in sequence.sampled.event
 
 
 class Copying(Device):
@@ -129,10 +127,9 @@ class Copying(Device):
         return says(report, self.__dict__.setdefault("first", report.answers[0].output))
 
 
-def test_under_fresh_a_draw_that_is_sent_again_is_caught(monkeypatch) -> None:
-    monkeypatch.setattr(audited_devices, "Device", Copying)
-    _, sequence = audit(survey("fresh"), samples=1000, settings=UNTIMED).rows
-    assert "two rounds of one person agree for 100%" in sequence.refutations[-1]
+def test_under_fresh_a_draw_that_is_sent_again_is_caught() -> None:
+    _, sequence = audit(survey("fresh"), samples=1000, settings=replace(UNTIMED, device=Copying)).rows
+    assert "two rounds of one person agree for 100%" in sequence.refutations[0]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -150,19 +147,19 @@ def test_a_survey_has_an_exact_row_of_its_sequences_for_every_question_and_level
         assert row.exact == exact_sequence(rule, question, level, ROUNDS)
         assert row.claimed == stated_sequence(rule, question, level, ROUNDS) / 1e6
         assert row.exact <= row.claimed + 1e-9
-        assert row.holds
+        assert row.verdict == "exact"
         assert row.details["repeat"] == rule
 
 
 def test_a_sequence_that_costs_more_than_is_charged_is_refuted(monkeypatch) -> None:
-    monkeypatch.setattr("pldp.auditing.surveys.stated_sequence", lambda *_: 2_500_000)
+    monkeypatch.setattr("pldp.auditing.asking.stated_sequence", lambda *_: 2_500_000)
     _, row = audit(survey("fresh"), samples=0).rows
     assert row.refutations == ("3 rounds tell 3.000000, above the 2.5 that is charged",)
 
 
 def test_a_label_without_protection_is_noted_and_refutes_nothing() -> None:
     _, row = audit(survey("once", mechanism="iprr", unprotected=["d"]), samples=0).rows
-    assert row.holds
+    assert not row.refuted
     assert row.notes == ("a label without protection can be told from any report",)
 
 
@@ -200,7 +197,7 @@ def test_dear_answers_are_audited_past_the_default_cap() -> None:
             "questions": [{"name": "q", "kind": "choices", "values": [f"v{place}" for place in range(30)]}],
         }
     )
-    assert audit(asked, samples=100, settings=UNTIMED).holds
+    assert not audit(asked, samples=100, settings=UNTIMED).refuted
 
 
 @pytest.fixture
@@ -220,18 +217,18 @@ def test_the_javascript_device_keeps_its_rule(rule: str, client: JavaScript) -> 
         ("python", ROUNDS),
         ("javascript", ROUNDS),
     ]
-    assert all(row.holds for row in rows)
+    assert not any(row.refuted for row in rows)
 
 
 def test_a_javascript_device_that_forgets_is_caught(client: JavaScript, tmp_path: Path) -> None:
     shutil.copytree(client.folder, tmp_path / "js", ignore=shutil.ignore_patterns("test"))
     script = tmp_path / "js" / "vectors" / "audit.js"
     text = script.read_text(encoding="utf-8")
-    forgetful = text.replace("openDevice(survey, { store, round })", "openDevice(survey, { round })")
+    forgetful = text.replace("{ store: storeOf(number), round }", "{ round }")
     assert forgetful != text
     script.write_text(forgetful, encoding="utf-8")
     broken = JavaScript.find(tmp_path / "js")
     rows = audit(survey("once"), samples=100, settings=AuditSettings(timed=False, javascript=broken)).rows
-    refuted = [(row.device, row.rounds) for row in rows if not row.holds]
+    refuted = [(row.device, row.rounds) for row in rows if row.refuted]
     assert ("javascript", 1) in refuted
     assert not [device for device, _ in refuted if device == "python"]

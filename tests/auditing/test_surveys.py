@@ -24,7 +24,7 @@ from pldp.survey import loads
 UNTIMED = AuditSettings(timed=False)
 HAS_NODE = shutil.which("node") is not None
 MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
-ROW_KEYS = {"mechanism", "question", "level", "device", "claimed", "exact", "sampled_lower_bound", "holds"}
+ROW_KEYS = {"mechanism", "question", "level", "device", "claimed", "exact", "sampled_lower_bound", "verdict"}
 
 
 @pytest.fixture
@@ -40,27 +40,28 @@ def test_every_mechanism_has_an_exact_row_that_holds_and_progress_is_told() -> N
     settings = AuditSettings(progress=lambda *done: told.append(done))
     rows = audit(samples=0, settings=settings).rows
     assert {row.question for row in rows} == set(NAMES)
-    assert all(row.holds and row.exact is not None and row.exact <= row.claimed for row in rows)
+    assert all(row.verdict == "exact" and row.exact <= row.claimed for row in rows)
     assert told[-1] == (len(NAMES), len(NAMES))
     audit(Survey.load("examples/commute.toml"), samples=0, settings=settings)
-    assert told[-1] == (1, 2)
+    assert told[-1] == (11, 12)
 
 
 def test_every_kind_of_question_is_sampled_on_a_device() -> None:
     found = audit(Survey.load("examples/shopping.toml"), samples=200, settings=UNTIMED)
-    assert found.holds
-    assert [row.device for row in found.rows] == ["python"] * 13
+    assert not found.refuted
+    assert [row.device for row in found.rows] == ["python"] * 16
     assert all(row.sampled is not None for row in found.rows)
     assert found.rows[-1].mechanism == "all answers"
-    assert found.false_alarm == pytest.approx(13e-6)
-    assert not found.conclusive  # all answers together have no exact ε, and 200 people are few
+    assert found.false_alarm == pytest.approx(1e-5)
+    assert found.rows[-1].verdict == "not refuted"  # all answers together have no exact ε
+    assert found.people == sum(row.people for row in found.rows) > 10_000
 
 
 def test_hidden_levels_are_audited_with_their_label() -> None:
     found = audit(Survey.load("clients/js/test/surveys/hidden.toml"), samples=0)
     hidden = [row for row in found.rows if row.level == HIDDEN]
     assert len(hidden) == 4
-    assert all(row.holds and row.exact == row.claimed for row in hidden)
+    assert all(row.verdict == "exact" and row.exact == row.claimed for row in hidden)
     assert all(row.details["value_and_level"] >= row.exact for row in hidden)
 
 
@@ -80,12 +81,13 @@ class Telling(Device):
         return replace(report, id=f"{len(str(values)):02x}" + report.id[2:])
 
 
-def test_a_telling_device_is_refuted(monkeypatch) -> None:
-    monkeypatch.setattr(audited_devices, "Device", Telling)
+def test_a_telling_device_is_refuted() -> None:
     survey = loads('pldp=1\ntitle="t"\nlevels={one=1}\nquestions=[{name="q",values=["short","much longer"]}]')
-    row, _ = audit(survey, samples=400, settings=UNTIMED).rows
+    found = replace(audit(survey, samples=400, settings=replace(UNTIMED, device=Telling)), source="survey.toml")
+    row, _ = found.rows
     assert row.sampled.refutes
     assert "sent.report.id" in row.sampled.event
+    assert found.command(row) == 'pldp audit survey.toml --only "q/one/python" --samples 400'
 
 
 def test_fewer_than_two_protected_values_cannot_be_compared() -> None:
@@ -100,12 +102,12 @@ def test_fewer_than_two_protected_values_cannot_be_compared() -> None:
 
 def test_claims_between_sets_add_up_over_items() -> None:
     question = Survey.load("examples/shopping.toml").question("basket")
-    values, claims, timed = BY_KIND["choices"].compare(question, 0)
+    values, claims, timed, _ = BY_KIND["choices"].compare(question, 0)
     assert values[0] == []
     assert len(values[-1]) == 6
     assert claims[0][-1] == pytest.approx(4 * 0.5 + 0.25 + 0.1)
-    assert claims[1][2] == pytest.approx(0.5 + 0.1)
-    assert timed == [1, 2]  # sets of one label each
+    assert claims[1][6] == pytest.approx(0.5 + 0.1)
+    assert timed == [1, 2, 3, 4, 5, 6]  # sets of one label each
 
 
 def test_what_a_forged_report_can_do() -> None:
@@ -117,7 +119,8 @@ def test_what_a_forged_report_can_do() -> None:
 def test_the_javascript_device_is_audited(client: JavaScript) -> None:
     rows = audit("krr", samples=200, settings=AuditSettings(javascript=client, timed=False)).rows
     assert [row.device for row in rows] == ["python", "javascript"]
-    assert all(row.holds and row.sampled is not None for row in rows)
+    assert [row.verdict for row in rows] == ["exact", "not refuted"]
+    assert all(row.sampled is not None for row in rows)
 
 
 def test_a_javascript_device_with_a_stuck_generator_is_refuted(client: JavaScript, tmp_path: Path) -> None:
@@ -134,8 +137,8 @@ def test_a_javascript_device_with_a_stuck_generator_is_refuted(client: JavaScrip
     rows = audit(
         survey, samples=800, settings=AuditSettings(javascript=JavaScript.find(tmp_path / "js"), timed=False)
     ).rows
-    assert [row.holds for row in rows if row.device == "python"] == [True, True]
-    assert not next(row.holds for row in rows if row.device == "javascript")
+    assert not any(row.refuted for row in rows if row.device == "python")
+    assert next(row.refuted for row in rows if row.device == "javascript")
 
 
 def test_a_javascript_client_that_fails_is_named(client, tmp_path: Path, commute: Survey, monkeypatch) -> None:
@@ -161,7 +164,7 @@ def test_what_javascript_refuses_is_a_note(client: JavaScript, monkeypatch) -> N
 
     monkeypatch.setattr(JavaScript, "call", refuses)
     (row,) = audit("krr", samples=100, settings=AuditSettings(javascript=client, timed=False)).rows
-    assert row.notes == ("the JavaScript device refuses this: SurveyError: unknown kind",)
+    assert row.notes[:1] == ("the JavaScript device refuses this: SurveyError: unknown kind",)
 
 
 def test_the_certificate_names_what_was_audited(tmp_path: Path, commute: Survey) -> None:
@@ -174,6 +177,10 @@ def test_the_certificate_names_what_was_audited(tmp_path: Path, commute: Survey)
     assert commute.hash in html
     assert "No promise was refuted" in html
     assert "<script" not in html
+    assert "What was not looked at" in html
+    assert "no device was run" in html
+    assert content["not_looked_at"][0].startswith("no device was run")
+    assert {row["verdict"] for row in content["rows"]} == {"exact"}
     with pytest.raises(AuditError, match=r"^the certificate's file must end in \.json"):
         write_certificate(audit(commute, samples=0), tmp_path / "certificate.txt")
 
@@ -183,8 +190,40 @@ def test_the_page_escapes_names_and_says_what_is_refuted() -> None:
     html = certificate_page(Audit("<title>", "", (row,)))
     assert "<b>&lt;b&gt; / strict / python</b>: &lt;i&gt;told&lt;/i&gt;" in html
     assert "1 of 1 promises are refuted" in html
+    assert "show it: " in html
     assert "∞" in html
     assert str(Audit("x", "", (row,))) == "x: 1 of 1 promises refuted"
+
+
+def test_a_certificate_with_samples_says_what_they_would_have_found(tmp_path: Path) -> None:
+    found = audit("krr", samples=200, settings=UNTIMED)
+    path, page = write_certificate(found, tmp_path / "certificate.json")
+    (row,) = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    assert row["people"] == 800
+    assert row["detectable"]["curve"]
+    html = page.read_text(encoding="utf-8")
+    assert "800 people would have shown ε = " in html
+    for words in (
+        "the JavaScript device",
+        "the survey page in a browser",
+        "times",
+        "only the holder of a key can read",
+    ):
+        assert words in html
+
+
+def test_the_command_looks_at_one_promise_only(capsys) -> None:
+    words = ["audit", "examples/commute.toml", "--only", "late/strict", "--samples", "0", "--json", "-"]
+    assert main(words) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["question"], row["level"], row["rounds"]) for row in rows] == [
+        ("late", "strict", 1),
+        ("late", "strict", 3),
+    ]
+    assert main(["audit", "examples/commute.toml", "--only", "lat", "--samples", "0"]) == 2
+    assert "there is no promise of lat; the survey asks mode, late" in capsys.readouterr().err
+    assert main(["audit", "examples/commute.toml", "--only", "late/strict/phone", "--samples", "0"]) == 2
+    assert "the device must be python, or javascript" in capsys.readouterr().err
 
 
 def test_the_command_gives_rows_for_scripts(capsys) -> None:
@@ -215,7 +254,7 @@ def test_a_survey_that_no_device_accepts_is_refuted_by_its_weights(tmp_path: Pat
     assert main(["audit", str(path)]) == 1
     captured = capsys.readouterr()
     assert "no device accepts this survey" in captured.err.replace("\n", " ")
-    assert "REFUTED" in captured.out
+    assert "refuted" in captured.out
 
 
 @pytest.mark.parametrize(
@@ -241,12 +280,12 @@ def test_bad_input_of_the_command_gets_one_clear_line(words: list[str], message:
 def test_an_audit_shows_itself_in_five_lines(commute: Survey) -> None:
     found = audit(commute, samples=0)
     assert repr(found) == "Audit of How people get to work: none of 12 promises refuted"
-    assert repr(found.rows[0]) == "<subset, mode, strict, python: claimed ε = 0.5, exact 0.5, holds>"
+    assert repr(found.rows[0]) == "<subset, mode, strict, python: claimed ε = 0.5, exact 0.5, exact>"
     assert found._repr_html_().count("<tr>") == 13
     bad = Row("krr", "q", "strict", "python", 1.0, 2.0, refutations=("told",))
     lines = repr(Audit("x", "", (bad,) * 9)).splitlines()
     assert len(lines) == 5
-    assert lines[1] == "  krr, q, strict, python: claimed ε = 1, exact 2, REFUTED"
+    assert lines[1] == "  krr, q, strict, python: claimed ε = 1, exact 2, refuted"
     assert lines[-1] == "  … and 6 more"
 
 

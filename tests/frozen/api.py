@@ -412,7 +412,7 @@ def audit_numbers(target: Any) -> list[Any]:
             "row": [row.mechanism, row.question, row.level, row.device],
             "claimed": row.claimed,
             "exact": row.exact if row.exact is None or row.exact < math.inf else INFINITE,
-            "holds": row.holds,
+            "holds": not row.refuted,
             "details": dict(row.details),
         }
         for row in found.rows

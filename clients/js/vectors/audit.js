@@ -1,56 +1,94 @@
 /**
  * node audit.js: one request per line on standard input, one answer per line on standard output.
- * {survey, people: [{values: [[question, value], …], level}, …], samples}: for each of the people let so many new devices
- * answer, in random order → {reports: [[text, …], …], times: [[nanoseconds, …], …]}, or {error}.
- * {survey, stories: [[{round, values, level}, …], …]}: let a new device live through each story, whatever its cap → {told:
- * [[[text, or null where it refuses, spent so far], …], …]}, or {error}.
+ * {survey, people: [{values: [[question, value], …], level}, …], order, warm_up}: let a new device answer for each of the people
+ * in this order and send the report, after a warm-up that does not count → {sent: [[{url, headers, body}, …], …], times:
+ * [nanoseconds, …]}: every request that a report made, and how long answering took; or {error}.
+ * {survey, stories: [[{round, values, level}, …], …], mode}: let a new device live through each story, whatever its cap, with its
+ * state in memory, in a file, in one that is copied after every step, or in one that two devices share → {told: [[[body, or null
+ * where it refuses, spent so far], …], …]}, or {error}.
  */
-import { randomInt } from "node:crypto";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { memoryStore, openDevice, readSurvey } from "../src/index.js";
+import { bodyLength, bodyOf } from "../src/body.js";
+import { memoryStore, openDevice, readSurvey, send } from "../src/index.js";
 
-const WARM_UP = 20;
+const NOWHERE = "https://collector.invalid/v1/reports";
 
-const observe = async ({ survey: text, people, samples }) => {
-	const survey = await readSurvey(text);
-	const order = people.flatMap((_, place) => Array(samples).fill(place));
-	for (let left = order.length - 1; left > 0; left--) {
-		const other = randomInt(left + 1);
-		[order[left], order[other]] = [order[other], order[left]];
-	}
-	const [reports, times] = [people.map(() => []), people.map(() => [])];
-	for (const [turn, place] of [...order.slice(0, WARM_UP), ...order].entries()) {
-		const { values, level } = people[place];
-		const device = await openDevice(survey);
-		await device.changeCap(1000);
-		const start = process.hrtime.bigint();
-		const report = await device.answerAll(new Map(values), level);
-		const taken = Number(process.hrtime.bigint() - start);
-		if (turn < Math.min(WARM_UP, order.length)) continue;
-		reports[place].push(JSON.stringify(report));
-		times[place].push(taken);
-	}
-	return { reports, times };
+const answerOnce = async (survey, { values, level }) => {
+	const device = await openDevice(survey);
+	await device.changeCap(1000);
+	const start = process.hrtime.bigint();
+	const report = await device.answerAll(new Map(values), level);
+	const taken = Number(process.hrtime.bigint() - start);
+	const sent = [];
+	const fetch = async (url, { method, headers, body }) => {
+		sent.push({ url: `${method} ${url}`, headers: Object.entries(headers), body: String(body) });
+		return new Response("{}");
+	};
+	await send(NOWHERE, survey, report, { fetch });
+	return { sent, taken };
 };
 
-const live = async (survey, story) => {
-	const [store, told] = [memoryStore(), []];
-	for (const { round, values, level } of story) {
-		const device = await openDevice(survey, { store, round });
+const observe = async ({ survey: text, people, order, warm_up }) => {
+	const survey = await readSurvey(text);
+	for (const place of warm_up) await answerOnce(survey, people[place]);
+	const [sent, times] = [[], []];
+	for (const place of order) {
+		const made = await answerOnce(survey, people[place]);
+		sent.push(made.sent);
+		times.push(made.taken);
+	}
+	return { sent, times };
+};
+
+const fileStore = (path) => {
+	const read = () => (existsSync(path) ? readFileSync(path, "utf8") : null);
+	return { read: async () => read(), swap: async (before, after) => read() === before && (writeFileSync(path, after), true) };
+};
+
+/** Stores for the steps of one story, by the way its state is kept. */
+const storesOf = (mode, folder) => {
+	let path = join(folder, "0");
+	if (mode === "memory") {
+		const store = memoryStore();
+		return () => store;
+	}
+	return (number) => {
+		if (mode === "restored" && number) {
+			const copy = join(folder, String(number));
+			copyFileSync(path, copy);
+			path = copy;
+		}
+		return fileStore(path);
+	};
+};
+
+const live = async (survey, story, mode) => {
+	const folder = mkdtempSync(join(tmpdir(), "pldp-audit-"));
+	const storeOf = storesOf(mode, folder);
+	const [told, open] = [[], []];
+	for (const [number, { round, values, level }] of story.entries()) {
+		// Of two devices, the one that is kept open does every other step of a round.
+		const kept = mode === "two" && number % 2 && open.find((device) => device.round === round);
+		const device = kept || (await openDevice(survey, { store: storeOf(number), round }));
+		open.push(device);
 		await device.changeCap(1000);
 		const report = await device.answerAll(new Map(values), level).catch((error) => {
 			if (error.name !== "AnswerError") throw error;
 			return null;
 		});
-		told.push([report && JSON.stringify(report), device.ledger().total]);
+		told.push([report && bodyOf(report, bodyLength(survey)), device.ledger().total]);
 	}
+	rmSync(folder, { recursive: true });
 	return told;
 };
 
-const replay = async ({ survey: text, stories }) => {
+const replay = async ({ survey: text, stories, mode }) => {
 	const survey = await readSurvey(text);
 	const told = [];
-	for (const story of stories) told.push(await live(survey, story));
+	for (const story of stories) told.push(await live(survey, story, mode));
 	return { told };
 };
 

@@ -3,16 +3,20 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from pldp.auditing.calls import call
+from pldp.auditing.calls import Called, call
 from pldp.auditing.columns import columns_of_arrays
+from pldp.auditing.devices import observe_requests
+from pldp.auditing.judging import AuditSettings, Promise, judge, to_matrix
 from pldp.auditing.kinds import BY_KIND
-from pldp.auditing.result import TOO_FEW, Audit, Row
-from pldp.auditing.sampled import LEAST_SAMPLES, lower_bound
-from pldp.auditing.surveys import HIDDEN, SAMPLES, AuditSettings, audit_document, audit_survey, judge
+from pldp.auditing.result import HIDDEN, Audit, Row
+from pldp.auditing.sampled import LEAST_SAMPLES, tightest
+from pldp.auditing.search import search
+from pldp.auditing.surveys import SAMPLES, audit_document, audit_survey
 from pldp.errors import AuditError
 from pldp.mechanisms import REGISTRY, family
 from pldp.shuffling import guess_sentences, shuffle_sentences
@@ -66,7 +70,8 @@ def audit(
     epsilon
         For a function: the claimed ε.
     samples
-        Calls per value, or people per value on the Python device; 0 audits a survey exactly and samples nothing.
+        Calls per value, or people per value on the Python device, on average: each draws a value at random.
+        0 audits a survey exactly and samples nothing.
     rounds
         With more than 1, `mechanism()` makes a person, and that person's answers to `rounds` times the same value are
         the output: what many rounds tell together is held against the same ε.
@@ -74,7 +79,7 @@ def audit(
         The function takes an array of places in `values` and returns an array of outputs (integers, floats, or rows of
         packed bits): ten million samples per value take seconds.
     settings
-        Confidence, time limit, the JavaScript client, progress.
+        Chance of a false alarm, time limit, the devices, progress.
 
     Examples
     --------
@@ -82,8 +87,8 @@ def audit(
 
     >>> import random
     >>> found = audit(lambda value: value if random.random() < 0.8 else 1 - value, [0, 1], epsilon=1.0)
-    >>> found.holds, found.rows[0].sampled.epsilon > 1.2
-    (False, True)
+    >>> found.rows[0].verdict, found.rows[0].sampled.epsilon > 1.2
+    ('refuted', True)
 
     Published weights, exactly:
 
@@ -100,18 +105,55 @@ def audit(
         raise AuditError(f"values must be at least 2, not {len(values)}")
     count = _count(CALLS if samples is None else samples)
     name = getattr(target, "__name__", type(target).__name__)
+    claims = to_matrix(float(epsilon), len(values))
     if vectorised:
-        found = _vectorised(target, len(values), count, epsilon, settings.confidence)
+        found = _vectorised(target, count, claims, settings.false_alarm)
     else:
-        observed = target if rounds == 1 else _person(target, rounds)
-        called = call(
-            observed, values, count, timeout=settings.timeout, clock=settings.clock, progress=settings.progress
-        )
-        found = judge(called, epsilon, range(len(values)), settings, "output")
-    bound = found["sampled"]
-    few = f"{TOO_FEW} to conclude: ε below {bound.detectable:.3g} would not have been seen"
-    notes = () if bound.conclusive else (few,)
-    return Audit(name, "", (Row(name, "", "", "callable", float(epsilon), notes=notes, **found),))
+        take = partial(_take, target if rounds == 1 else _person(target, rounds), values, count, settings)
+        every = range(len(values))
+        promise = Promise(claims, every, "output")
+        found = judge(take(), promise, settings, error=settings.false_alarm, more=take)
+    return Audit(name, "", (Row(name, "", "", "callable", float(epsilon), **found),))
+
+
+def _take(
+    mechanism: Callable[[Any], Any], values: Sequence[Any], count: int, settings: AuditSettings, times: int = 1
+) -> Called:
+    return call(
+        mechanism, values, count * times, timeout=settings.timeout, clock=settings.clock, progress=settings.progress
+    )
+
+
+def audit_observed(
+    who: Sequence[int],
+    requests: Sequence[Sequence[Mapping[str, Any]]],
+    *,
+    epsilon: float,
+    times: Sequence[int] | None = None,
+    settings: AuditSettings = DEFAULT,
+) -> Audit:
+    """Try to refute ε by requests that were recorded elsewhere: on a page in a browser, on a phone, at a proxy.
+
+    `who` is the place of the value behind each person's requests; it must be drawn at random for each, all values with
+    the same chance (`draw_values`). Each request is a table of `url`, `headers` (a list of pairs) and `body` (text);
+    `times` are nanoseconds, where they were taken.
+
+    >>> import random
+    >>> who = [random.randrange(2) for _ in range(400)]
+    >>> sent = [[{"url": "POST /v1/reports", "headers": [["x", "yes"]], "body": '{"n": %d}' % value}] for value in who]
+    >>> audit_observed(who, sent, epsilon=1).rows[0].verdict
+    'refuted'
+    """
+    values = max(who, default=0) + 1
+    if len(who) != len(requests) or len(who) != len(who if times is None else times):
+        raise AuditError(f"requests and times must be those of the {len(who):,} people in who; their numbers differ")
+    if values < 2 or len(who) < values * LEAST_SAMPLES:
+        raise AuditError(f"who must name at least 2 values and {LEAST_SAMPLES} people of each, not {len(who):,} people")
+    called = Called(tuple(who), tuple(map(observe_requests, requests)), tuple(times or (0,) * len(who)))
+    timed = range(values) if times is not None else ()
+    promise = Promise(to_matrix(float(epsilon), values), timed)
+    found = judge(called, promise, settings, error=settings.false_alarm)
+    return Audit("recorded requests", "", (Row("requests", "", "", "observed", float(epsilon), **found),))
 
 
 def _count(samples: int, least: int = LEAST_SAMPLES) -> int:
@@ -125,7 +167,8 @@ def _count(samples: int, least: int = LEAST_SAMPLES) -> int:
 def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, settings: AuditSettings) -> Audit:
     if isinstance(target, Survey):
         worth = (*guess_sentences(target), *shuffle_sentences(target))
-        return Audit(target.title, target.hash, tuple(audit_survey(target, samples, settings)), worth)
+        rows = tuple(audit_survey(target, samples, settings))
+        return Audit(target.title, target.hash, rows, "SURVEY", worth)
     if isinstance(target, Mapping):
         return Audit(str(target.get("title", "survey")), "", tuple(audit_document(target)))
     if target is not None and not isinstance(target, str):
@@ -133,11 +176,13 @@ def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, 
         raise AuditError(f"target must be a survey, the name of a mechanism, or a function, not {kind}")
     rows: list[Row] = []
     for name in NAMES if target is None else (target,):
-        found = audit_survey(mechanism_survey(name), samples, replace(settings, progress=None), sequences=False)
+        share = settings.false_alarm if target is not None else settings.false_alarm / len(NAMES)
+        own = replace(settings, progress=None, false_alarm=share)
+        found = audit_survey(mechanism_survey(name), samples, own, sequences=False)
         rows += [row for row in found if (row.level == HIDDEN) == (name == LABEL)]
         if settings.progress is not None:
             settings.progress(NAMES.index(name) + 1, len(NAMES))
-    return Audit(target or "every mechanism", "", tuple(rows))
+    return Audit(target or "every mechanism", "", tuple(rows), target or "")
 
 
 def _person(make: Callable[[], Callable[[Any], Any]], rounds: int) -> Callable[[Any], list[Any]]:
@@ -148,14 +193,21 @@ def _person(make: Callable[[], Callable[[Any], Any]], rounds: int) -> Callable[[
     return answers
 
 
-def _vectorised(
-    mechanism: Callable[[Any], Any], values: int, samples: int, epsilon: float, confidence: float
-) -> dict[str, Any]:
+def _vectorised(mechanism: Callable[[Any], Any], samples: int, claims: Any, error: float) -> dict[str, Any]:
+    """Draw the values of all samples at once, and let the mechanism answer for all of them."""
+    own = np.random.default_rng().integers(0, len(claims), samples * len(claims))
     try:
-        outputs = [np.asarray(mechanism(np.full(samples, value))) for value in range(values)]
-    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
-        raise AuditError(f"the vectorised mechanism raised {type(error).__name__}") from None
-    if any(part.shape[:1] != (samples,) for part in outputs):
-        raise AuditError(f"a vectorised mechanism must return {samples:,} outputs for as many values; it did not")
-    bound = lower_bound(columns_of_arrays(outputs), samples, values, epsilon, confidence=confidence)
-    return {"sampled": bound, "refutations": (str(bound),) if bound.refutes else ()}
+        outputs = np.asarray(mechanism(own))
+    except Exception as problem:  # noqa: BLE001 - whatever it raises is the finding
+        raise AuditError(f"the vectorised mechanism raised {type(problem).__name__}") from None
+    if outputs.shape[:1] != own.shape:
+        raise AuditError(f"a vectorised mechanism must return {len(own):,} outputs for as many values; it did not")
+    bounds = search(columns_of_arrays(outputs), own, claims, error=error)
+    words = tuple(str(bound) for bound in bounds if bound.refutes)
+    return {
+        "sampled": tightest(bounds),
+        "bounds": bounds,
+        "refutations": words,
+        "people": len(own),
+        "false_alarm": error,
+    }

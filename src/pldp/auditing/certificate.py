@@ -10,10 +10,9 @@ from pldp.errors import AuditError
 from pldp.show import page, paragraph
 
 _HEADS = ("question", "level", "mechanism", "device", "claimed ε", "exact ε", "sampled ε ≥", "detectable ε", "verdict")
-_LIMITS = (
-    "An audit only ever rejects. What holds was not refuted by this one; ε of a channel with public weights is exact.",
-    "It says nothing about a device that runs other code than the one that was audited, about what people tell "
-    "elsewhere, or about what an observer sees beside the report (addresses, whether somebody answers at all).",
+_WORDS = (
+    "An audit only ever rejects. Exact: ε was computed from the published integers, and the code draws by them. Not "
+    "refuted: samples showed nothing, and could have shown what is said below. Refuted: shown to be false.",
 )
 
 
@@ -38,7 +37,7 @@ def write_certificate(found: Audit, path: str | Path) -> tuple[Path, Path]:
 
 def certificate_page(found: Audit) -> str:
     """Return the page: no script, no outside resource, every text escaped."""
-    refuted = sum(not row.holds for row in found.rows)
+    refuted = sum(row.refuted for row in found.rows)
     verdict = f"{refuted} of {len(found.rows)} promises are refuted." if refuted else "No promise was refuted."
     survey = f"<p>Survey <code>{found.survey_hash}</code></p>" if found.survey_hash else ""
     chance = (
@@ -51,10 +50,13 @@ def certificate_page(found: Audit) -> str:
         paragraph(verdict, "warning" if refuted else "holds"),
         survey,
         _table(found.rows),
-        _findings(found.rows),
+        _findings(found),
+        _reach(found.rows),
         *(["<h2>What a report is worth to whoever sees it</h2>", *map(paragraph, found.worth)] if found.worth else []),
         "<h2>What this can and cannot show</h2>",
-        *map(paragraph, (*_LIMITS, chance)),
+        *map(paragraph, (*_WORDS, chance)),
+        "<h2>What was not looked at</h2>",
+        _list(found.not_looked_at),
         paragraph(f"Made by {versions}.", "note"),
     )
     return page(f"Privacy audit: {found.target}", body)
@@ -72,14 +74,27 @@ def _row(row: Row) -> str:
     numbers = (row.claimed, row.exact, *sampled)
     cells = "".join(f"<td>{escape(word)}</td>" for word in row.words)
     cells += "".join(f'<td class="number">{write_epsilon(number)}</td>' for number in numbers)
-    kind = "holds" if row.holds else "fails"
+    kind = "fails" if row.refuted else "holds"
     return f'<tr>{cells}<td class="{kind}">{escape(row.verdict)}</td></tr>'
 
 
-def _findings(rows: Sequence[Row]) -> str:
-    words = [
-        f"<li><b>{escape(' / '.join(filter(None, (row.question, row.level, row.device))))}</b>: {escape(text)}</li>"
-        for row in rows
-        for text in (*row.refutations, *row.notes)
-    ]
-    return f"<h2>Findings</h2><ul>{''.join(words)}</ul>" if words else ""
+def _findings(found: Audit) -> str:
+    words = []
+    for row in found.rows:
+        texts = [*row.refutations, *row.notes, *([f"show it: {found.command(row)}"] if row.refuted else [])]
+        words += [f"<b>{escape(_where(row))}</b>: {escape(text)}" for text in texts]
+    return f"<h2>Findings</h2>{_list(words, escaped=True)}" if words else ""
+
+
+def _reach(rows: Sequence[Row]) -> str:
+    """What samples would have found: for each row in words, and the whole curve in the JSON file."""
+    words = [f"<b>{escape(_where(row))}</b>: {escape(row.reach)}" for row in rows if row.reach]
+    return f"<h2>What would have been found</h2>{_list(words, escaped=True)}" if words else ""
+
+
+def _where(row: Row) -> str:
+    return " / ".join(filter(None, (row.question, row.level, row.device, f"{row.rounds} rounds" * (row.rounds > 1))))
+
+
+def _list(words: Sequence[str], *, escaped: bool = False) -> str:
+    return f"<ul>{''.join(f'<li>{text if escaped else escape(text)}</li>' for text in words)}</ul>"

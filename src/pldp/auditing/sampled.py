@@ -1,164 +1,187 @@
-"""A lower bound on ε from samples of any mechanism: what it gives out more often from one value than from another.
+"""What samples say about ε: exact tests of one event between groups of values, and what they would have found.
 
-For an event E and two values, ε ≥ ln Pr(E | one) − ln Pr(E | two). The samples of each value are parted: a quarter
-learns how telling each column of the observations is, a quarter chooses two values and an event, and the other half
-tests that one event, with an exact (Clopper–Pearson) bound on each side. The tested half chose nothing, so there is
-one test and no correction for the many events that were looked at: a mechanism that keeps ε is refuted with probability
-at most 1 − confidence.
+The value behind every observation is drawn at random, each with the same chance. If an event is at most e^ε times as
+likely from a value of one group as from one of the other, then, once it is seen, odds that the value was of the first
+group are at most (values in the one / values in the other) · e^ε, whatever was observed before. So the number of times
+that it came from the first group, of all times that it came from either, is at most binomial: the test is exact,
+needs no approximation for rare events, and other programs that slow the machine down cannot deceive it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import lru_cache
+from itertools import permutations
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
+from scipy import stats
+from scipy.special import betainc, xlogy
 
-from pldp.auditing.columns import Columns
-from pldp.errors import AuditError
 from pldp.records import Brief
 
-CONFIDENCE: Final = 1 - 1e-6  # a mechanism that keeps its promise is refuted once in a million times at most
-POWER: Final = 0.9  # probability with which the smallest detectable ε would be refuted
+FALSE_ALARM: Final = 1e-5  # chance, at most, that a whole audit refutes a promise that is kept
+POWER: Final = 0.9  # probability with which what is called detectable would have been refuted
 LEAST_SAMPLES: Final = 100  # per value; below that nothing can be said
+SHARES: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+"""How likely an event is from the value that makes it likely: points of the curve."""
 _LARGEST: Final = 50.0
-_RANKED: Final = 20_000
-_PAIRED: Final = 5
-_NAMED: Final = 3
-_SUMMED: Final = 24
-_MOST_CELLS: Final = 1 << 16
+_RARE: Final = 40  # times up to which an event is rare: all counts are gone through
+_FEW_VALUES: Final = 4  # up to so many, every two are compared; beyond, each with all others, and some pairs
 
-Codes = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+
+
+class Contrast(NamedTuple):
+    """Two groups of values, by their places; an event is at most e^claim times as likely from one as from the other."""
+
+    one: tuple[int, ...]
+    two: tuple[int, ...]
+    claim: float
+
+    @property
+    def prior(self) -> float:
+        """Odds of the first group before anything is seen."""
+        return len(self.one) / len(self.two)
+
+    @property
+    def most(self) -> float:
+        """The most that the probability of the first group may be once the event is seen."""
+        return 1 / (1 + math.exp(-self.claim) / self.prior)
+
+    def __str__(self) -> str:
+        return f"{_group(self.one)} and {{often}} from {_group(self.two)}"
+
+
+def _group(places: tuple[int, ...]) -> str:
+    return f"value number {places[0]}" if len(places) == 1 else f"the {len(places)} other values"
+
+
+def compared(claims: Floats) -> list[Contrast]:
+    """Return what is compared: each value with all others, and every two values where they are few.
+
+    Between a value and several, the claims combine: where an event is at most e^c times as likely as from each of the
+    others, it is at most 1 / mean(e^-c) times as likely as from one of them that is drawn at random.
+
+    >>> [contrast.one + contrast.two for contrast in compared(np.ones((2, 2)))]
+    [(0, 1), (1, 0)]
+    """
+    size = len(claims)
+    return [*(_pairs(claims) if size <= _FEW_VALUES else ()), *(_rests(claims) if size > 2 else ())]
+
+
+def _pairs(claims: Floats) -> Iterator[Contrast]:
+    for one, two in permutations(range(len(claims)), 2):
+        if np.isfinite(claims[one, two]):
+            yield Contrast((one,), (two,), float(claims[one, two]))
+
+
+def pair(claims: Floats, one: int, two: int) -> Contrast | None:
+    """Return the contrast of two values, where something is claimed between them."""
+    return Contrast((one,), (two,), float(claims[one, two])) if np.isfinite(claims[one, two]) else None
+
+
+def _rests(claims: Floats) -> Iterator[Contrast]:
+    for one in range(len(claims)):
+        others = tuple(place for place in range(len(claims)) if place != one)
+        forward, back = claims[one, list(others)], claims[list(others), one]
+        if np.isfinite(forward).any():
+            yield Contrast((one,), others, -math.log(float(np.exp(-forward).mean())))
+        if np.isfinite(back).all():
+            yield Contrast(others, (one,), math.log(float(np.exp(back).mean())))
 
 
 @dataclass(frozen=True, repr=False)
 class Bound(Brief):
-    """What samples say about ε: it is at least `epsilon`, at the confidence.
+    """What samples say about ε: it is at least `epsilon`, but for a chance of `error` that they are odd.
 
-    The event (which columns it looks at) is more likely from value number `one` of those that were audited than from
-    `two`: it was `seen` so often from each, in so many `samples` of each in the tested half. `claimed` is ε between the
-    two, `detectable` the smallest that would have been refuted with probability 0.9 by an event as frequent as this.
+    The event, of one `family` of things that can be looked at, was `seen` so often from each group of the `contrast`,
+    in `samples` tested people per value. `detectable` is the smallest ε that would have been refuted with probability
+    0.9 by an event as frequent as this; `curve` gives it for events of other frequencies, and `rarest` is the frequency
+    below which nothing would have been, even if the event never came from the other values. `chance` is how likely
+    counts like these, or clearer ones, are at most, if the promise is kept.
     """
 
     epsilon: float
-    one: int
-    two: int
+    contrast: Contrast
+    family: str
     event: str
     seen: tuple[int, int]
     samples: int
-    confidence: float
-    claimed: float
-    detectable: float
+    error: float
+    chance: float
+
+    @property
+    def claimed(self) -> float:
+        """ε that is claimed between the two groups."""
+        return self.contrast.claim
 
     @property
     def refutes(self) -> bool:
         """Whether the claim is refuted."""
-        return self.epsilon > self.claimed
+        return self.chance <= self.error
 
     @property
-    def conclusive(self) -> bool:
-        """Whether a mechanism that tells twice what is claimed, or 1 more, would have been refuted."""
-        return self.refutes or self.detectable <= max(2 * self.claimed, self.claimed + 1)
+    def detectable(self) -> float:
+        """The smallest ε that an event as frequent as this would have shown."""
+        share = (self.seen[0] + 0.5) / (self.samples * len(self.contrast.one) + 1)
+        return smallest_detectable(min(share, 1.0), self.samples, self.claimed, self.error)
+
+    @property
+    def curve(self) -> tuple[tuple[float, float], ...]:
+        """For events of several frequencies, the smallest ε that would have been refuted with probability 0.9."""
+        return detectable_curve(self.samples, self.claimed, self.error)
+
+    @property
+    def rarest(self) -> float:
+        """How frequent an event that only one value makes must be to be noticed."""
+        return rarest_event(self.samples, self.claimed, self.error)
 
     def __str__(self) -> str:
         often, seldom = self.seen
-        words = "never" if seldom == 0 else f"{seldom:,} times"
-        return (
-            f"{self.event}: seen {often:,} times from value number {self.one} and {words} from number {self.two} "
-            f"in {self.samples:,} each, so ε ≥ {self.epsilon:.4g}"
-        )
+        words = str(self.contrast).format(often="never" if seldom == 0 else f"{seldom:,} times")
+        return f"{self.event}: seen {often:,} times from {words}, so ε ≥ {self.epsilon:.4g}"
 
 
-class _Look(NamedTuple):
-    """Something that scores an observation: a sum of tables over (joined) columns of these sizes."""
+def make_bound(contrast: Contrast, family: str, event: str, seen: tuple[int, int], samples: int, error: float) -> Bound:
+    """Test one event: how often it was seen from each group decides."""
+    often, seldom = seen
+    chance = float(stats.binom.sf(often - 1, often + seldom, contrast.most)) if often else 1.0
+    epsilon = ratio_bound(often, seldom, error, prior=contrast.prior)
+    return Bound(epsilon, contrast, family, event, seen, samples, error, chance)
 
-    columns: tuple[tuple[int, ...], ...]
-    tables: tuple[Floats, ...]
-    sizes: tuple[tuple[int, ...], ...]
 
+def ratio_bound(often: int, seldom: int, error: float, *, prior: float = 1.0) -> float:
+    """Return the lower bound of ln Pr(E|one) − ln Pr(E|two), where which of both it is was drawn with these odds.
 
-def lower_bound(
-    columns: Columns, samples: int, values: int, claims: npt.ArrayLike, *, confidence: float = CONFIDENCE
-) -> Bound:
-    """Return the bound for the event that the first half of the samples chooses.
+    Of often + seldom times, E came so often from the one: an exact (Clopper–Pearson) bound of one share, and its odds.
 
-    `columns` hold the observations of all values, one value after the other, `samples` each, in the order in which they
-    were made; `claims` are ε between any two values: a number, or a matrix of values × values, infinite where none is.
-
-    >>> from pldp.auditing.columns import columns_of_arrays
-    >>> from pldp.mechanisms import build
-    >>> from pldp.simulate import perturb
-    >>> generator, response = np.random.default_rng(1), build("krr", 2, 1_000_000)
-    >>> sides = [perturb(response, np.full(100_000, value), generator) for value in (0, 1)]
-    >>> found = lower_bound(columns_of_arrays(sides), 100_000, 2, 1.0)
-    >>> 0.9 < found.epsilon <= 1, found.refutes
-    (True, False)
+    >>> round(ratio_bound(7311, 2689, 0.05), 3), round(ratio_bound(60, 0, 1e-6), 3)
+    (0.963, 1.351)
     """
-    if samples < LEAST_SAMPLES:
-        raise AuditError(f"samples must be at least {LEAST_SAMPLES} of each value to conclude anything, not {samples}")
-    matrix = np.broadcast_to(np.asarray(claims, np.float64), (values, values))
-    quarter, half = samples // 4, samples // 2
-    parts = (slice(0, quarter), slice(quarter, half), slice(half, samples))
-    sides = [tuple(slice(v * samples + p.start, v * samples + p.stop) for p in parts) for v in range(values)]
-    best: tuple[float, int, int, _Look, float] | None = None
-    for one, two in combinations(range(values), 2):
-        if not np.isfinite(matrix[one, two]) and not np.isfinite(matrix[two, one]):
-            continue
-        for look in _looks(columns, sides[one][0], sides[two][0]):
-            scores = [_scores(columns, look, sides[side][1]) for side in (one, two)]
-            for sign, (first, second) in ((1, (one, two)), (-1, (two, one))):
-                if np.isfinite(matrix[first, second]):
-                    own, other = scores[::sign]
-                    gain, threshold = _threshold(sign * own, sign * other, confidence)
-                    gain -= matrix[first, second]
-                    if best is None or gain > best[0]:
-                        tables = tuple(sign * table for table in look.tables)
-                        best = gain, first, second, look._replace(tables=tables), threshold
-    if best is None:
-        raise AuditError("there are no two values between which something is claimed")
-    _, first, second, look, threshold = best
-    often, seldom = (int((_scores(columns, look, sides[side][2]) >= threshold).sum()) for side in (first, second))
-    tested = samples - half
-    names = [" and ".join(columns.names[column] for column in joined) for joined in look.columns]
-    event = names[0] if len(names) == 1 else f"{', '.join(names[:_NAMED])} and {len(names)} parts in all, weighed"
-    epsilon, claim = ratio_bound(often, seldom, tested, confidence), float(matrix[first, second])
-    detectable = smallest_detectable((often + 0.5) / (tested + 1), tested, claim, confidence)
-    return Bound(epsilon, first, second, event, (often, seldom), tested, confidence, claim, detectable)
+    least = float(stats.beta.ppf(error, often, seldom + 1)) if often else 0.0
+    return max(0.0, math.log(least / (1 - least) / prior)) if least > 0 else 0.0
 
 
-def ratio_bound(often: int, seldom: int, samples: int, confidence: float) -> float:
-    """Return the lower bound of ln Pr(E|one) − ln Pr(E|two), each side at half of the error (Clopper–Pearson).
-
-    >>> round(ratio_bound(7311, 2689, 10_000, 0.95), 3)
-    0.956
-    """
-    error = (1 - confidence) / 2
-    least = betaincinv(often, samples - often + 1, error) if often else 0.0
-    most = betaincinv(seldom + 1, samples - seldom, 1 - error) if seldom < samples else 1.0
-    return max(0.0, math.log(least / most)) if least > 0 else 0.0
-
-
-def smallest_detectable(share: float, samples: int, claimed: float, confidence: float = CONFIDENCE) -> float:
+def smallest_detectable(share: float, samples: int, claimed: float, error: float = FALSE_ALARM) -> float:
     """Return the smallest ε above a claim that would be refuted with probability 0.9; infinite with too few samples.
 
-    The event is taken to come from one value with this share and from the other e^ε times less often; each count is
-    allowed to be as unlucky as one in twenty.
+    The event is taken to come from one value with this share and from the other e^ε times less often, and to be one
+    that the search finds; `samples` people of each value test it.
 
     >>> round(smallest_detectable(0.5, 10_000, 1.0), 2), smallest_detectable(0.5, 50, 1.0)
-    (1.22, inf)
+    (1.15, inf)
     """
-    luck = NormalDist().inv_cdf(1 - (1 - POWER) / 2)
 
     def refuted(epsilon: float) -> bool:
         other = share * math.exp(-epsilon)
-        often = samples * share - luck * math.sqrt(samples * share * (1 - share))
-        seldom = samples * other + luck * math.sqrt(samples * other * (1 - other))
-        return ratio_bound(max(0, int(often)), min(samples, int(seldom)), samples, confidence) > claimed
+        if samples * other > _RARE:
+            return ratio_bound(*_unlucky(share, epsilon, samples, claimed), error) > claimed
+        seldom, needed = np.arange(3 * _RARE), _needed(claimed, error)
+        chances = stats.binom.pmf(seldom, samples, other) * stats.binom.sf(needed - 1, samples, share)
+        return float(chances.sum()) >= POWER
 
     low, high = claimed, _LARGEST
     if not refuted(high):
@@ -169,84 +192,69 @@ def smallest_detectable(share: float, samples: int, claimed: float, confidence: 
     return high
 
 
-def _looks(columns: Columns, one: slice, two: slice) -> list[_Look]:
-    """The most telling columns one by one, in pairs, and all together with weights."""
-    ranked = _ranked(columns, one, two)
-    looks = [_joined(columns, ((column,),), one, two) for column in ranked]
-    looks += [_joined(columns, (pair,), one, two) for pair in combinations(ranked[:_PAIRED], 2)]
-    if len(ranked) > 2:
-        looks.append(_joined(columns, tuple((column,) for column in ranked), one, two))
-    return [look for look in looks if look is not None]
+@lru_cache(maxsize=256)
+def _needed(claimed: float, error: float) -> npt.NDArray[np.int64]:
+    """How often an event must be seen from one value to refute, if it is seen 0, 1, 2, … times from the other."""
+    most, seldom = 1 / (1 + math.exp(-claimed)), np.arange(3 * _RARE)
+    low, high = np.zeros(len(seldom)), np.full(len(seldom), 1e9)
+    while (high - low > 1).any():
+        middle = np.floor((low + high) / 2)
+        enough = betainc(middle, seldom + 1, most) <= error
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high.astype(np.int64)
 
 
-def _ranked(columns: Columns, one: slice, two: slice) -> list[int]:
-    """Columns by how far χ² between the two values is above what chance gives, the most telling first."""
-    if len(columns.names) <= 1:
-        return [0]
-    sides = [slice(side.start, min(side.stop, side.start + _RANKED)) for side in (one, two)]
-    scores = []
-    for column in range(len(columns.names)):
-        codes = [columns.codes(column, side) for side in sides]
-        size = 1 + max(int(each.max(initial=0)) for each in codes)
-        first, second = (np.bincount(each, minlength=size).astype(float) for each in codes)
-        both = first + second
-        kinds = int((both > 0).sum())
-        if kinds > 1:
-            distance = float((((first - second) ** 2)[both > 0] / both[both > 0]).sum())
-            scores.append(((distance - kinds + 1) / math.sqrt(2 * (kinds - 1)), column))
-    return [column for _, column in sorted(scores, key=lambda each: (-each[0], each[1]))[:_SUMMED]] or [0]
+def _unlucky(share: float, epsilon: float, samples: int, claimed: float) -> tuple[int, int]:
+    """Counts as far against the refutation as in one of ten times; both stray in proportion to what that costs."""
+    other, most = share * math.exp(-epsilon), 1 / (1 + math.exp(-claimed))
+    often, seldom = samples * share, samples * other
+    spreads = often * (1 - share) * (1 - most), seldom * (1 - other) * most
+    spread = math.sqrt(spreads[0] * (1 - most) + spreads[1] * most)
+    luck = NormalDist().inv_cdf(POWER) / spread if spread else 0.0
+    return max(0, math.floor(often - luck * spreads[0])), math.ceil(seldom + luck * spreads[1] - 1e-9)
 
 
-def _joined(columns: Columns, groups: tuple[tuple[int, ...], ...], one: slice, two: slice) -> _Look | None:
-    """Learn the table of each group of columns: the logarithm of how much more often a cell came from `one`."""
-    tables, sizes = [], []
-    for group in groups:
-        own = tuple(1 + max(int(columns.codes(column, side).max(initial=0)) for side in (one, two)) for column in group)
-        if math.prod(own) > _MOST_CELLS:
-            return None
-        cells = (_cells(columns, group, own, side) for side in (one, two))
-        first, second = (np.bincount(each, minlength=math.prod(own) + 1) for each in cells)
-        tables.append(np.log(first + 0.5) - np.log(second + 0.5))
-        tables[-1][-1] = 0.0  # what the first quarter never saw
-        sizes.append(own)
-    return _Look(groups, tuple(tables), tuple(sizes))
+def detectable_curve(samples: int, claimed: float, error: float) -> tuple[tuple[float, float], ...]:
+    """Return pairs (frequency of an event, smallest ε that it would have shown), as far as any would have been.
+
+    >>> [(share, round(epsilon, 2)) for share, epsilon in detectable_curve(10_000, 1.0, 1e-6)][1:4]
+    [(0.5, 1.17), (0.2, 1.28), (0.1, 1.41)]
+    """
+    points = ((share, smallest_detectable(share, samples, claimed, error)) for share in SHARES)
+    return tuple((share, epsilon) for share, epsilon in points if math.isfinite(epsilon))
 
 
-def _cells(columns: Columns, group: tuple[int, ...], sizes: Sequence[int], rows: slice) -> Codes:
-    """The number of each row's cell; the last one for codes that were not seen while learning."""
-    cells: Codes = np.zeros(rows.stop - rows.start, np.int64)
-    unseen = np.zeros(len(cells), bool)
-    for column, size in zip(group, sizes, strict=True):
-        codes = columns.codes(column, rows)
-        unseen |= codes >= size
-        cells = cells * size + codes
-    cells[unseen] = math.prod(sizes)
-    return cells
+def rarest_event(samples: int, claimed: float, error: float) -> float:
+    """Return how frequent an event that comes from one value only must be to be refuted with probability 0.9.
+
+    >>> round(rarest_event(10_000, 1.0, 1e-6), 4)
+    0.0054
+    """
+    needed = math.ceil(math.log(error) / -math.log1p(math.exp(-claimed)))
+    low, high = 0.0, 1.0
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        enough = stats.binom.sf(needed - 1, samples, middle) >= POWER
+        low, high = (low, middle) if enough else (middle, high)
+    return high if stats.binom.sf(needed - 1, samples, high) >= POWER else math.inf
 
 
-def _scores(columns: Columns, look: _Look, rows: slice) -> Floats:
-    total = np.zeros(rows.stop - rows.start)
-    for group, table, sizes in zip(*look, strict=True):
-        total += table[_cells(columns, group, sizes, rows)]
-    return total
+def evidence(often: npt.ArrayLike, seldom: npt.ArrayLike, most: npt.ArrayLike) -> Floats:
+    """Nats by which counts speak against a share of at most `most`: how unlikely they are is about e^-evidence.
+
+    Negative where the share is below what is allowed.
+
+    >>> evidence([50, 5], [0, 10], 0.731).round(1).tolist()
+    [15.7, -5.1]
+    """
+    first, second = np.asarray(often, np.float64), np.asarray(seldom, np.float64)
+    total = np.maximum(first + second, 1e-300)
+    share, limit = first / total, np.asarray(most, np.float64)
+    nats = xlogy(first, share / limit) + xlogy(second, (1 - share) / (1 - limit))
+    found: Floats = np.where(share >= limit, nats, -nats)
+    return found
 
 
-def _threshold(own: Floats, other: Floats, confidence: float) -> tuple[float, float]:
-    """The score above which the (approximate) bound is largest, and that bound."""
-    levels = np.unique(own)
-    if len(levels) > 512:
-        levels = np.unique(np.quantile(own, np.linspace(0, 1, 512), method="lower"))
-    size = len(own)
-    often = size - np.searchsorted(np.sort(own), levels, side="left")
-    seldom = size - np.searchsorted(np.sort(other), levels, side="left")
-    z = NormalDist().inv_cdf(1 - (1 - confidence) / 2)
-    # The other half is twice as large as this quarter.
-    first, second = often / size, (seldom + 1) / (size + 1)
-    errors = np.sqrt((1 - first) / (2 * size * first)), np.sqrt((1 - second) / (2 * size * second))
-    apart = np.log(first / second)
-    bounds = apart - z * (errors[0] + errors[1])
-    # Where nothing can be bounded away from 0, the clearest difference says best what could have been found.
-    clear = apart / np.maximum(np.hypot(*errors), 1e-12)
-    gains = np.where(bounds > 0, bounds, np.minimum(clear, 1e3) * 1e-3 - 2)
-    best = int(np.argmax(gains))
-    return float(gains[best]), float(levels[best])
+def tightest(bounds: Sequence[Bound]) -> Bound:
+    """Return the bound that says most: one that refutes, else the largest ε relative to its claim."""
+    return max(bounds, key=lambda bound: (bound.refutes, -bound.chance if bound.refutes else bound.epsilon))

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     words = "people per value on a device (default 2,000); 0 audits the published weights only"
     add("--samples", type=int, metavar="N", help=words)
     add("--javascript", metavar="FOLDER", help="folder of the JavaScript client (default: clients/js of the sources)")
+    words = "only this question, level and device: QUESTION, QUESTION/LEVEL or QUESTION/LEVEL/DEVICE"
+    add("--only", metavar="NAME", help=words)
     add("--certificate", metavar="FILE", help="write a certificate: FILE.json, and the page FILE.html")
     add_json_option(parser)
     parser.set_defaults(run=_run)
@@ -36,12 +39,14 @@ def _run(args: argparse.Namespace) -> int:
     if args.javascript and client is None:
         raise UsageError(f"--javascript: {args.javascript} must hold the client, and node must be installed")
     with progress_bar("auditing") as bar:
-        settings = AuditSettings(javascript=client, progress=bar.reach)
+        only = tuple(args.only.split("/")) if args.only else ()
+        settings = AuditSettings(javascript=client, progress=bar.reach, only=only)
         found = audit(_target(args.target), samples=args.samples, settings=settings)
+    found = replace(found, source=args.target or "")
     if args.certificate:
         write_certificate(found, args.certificate)
     emit(args, found.to_mapping(), lambda console: _show(console, found))
-    return 0 if found.holds else REFUTED
+    return REFUTED if found.refuted else 0
 
 
 def _target(text: str | None) -> Any:
@@ -86,21 +91,30 @@ def _show(console: Console, found: Audit) -> None:
         cells: list[Words] = [where, _mechanism(row), row.device, write_epsilon(row.claimed), write_epsilon(row.exact)]
         if sampled:
             bound = row.sampled
-            cells += ["–", "–"] if bound is None else [f"{bound.epsilon:.3f}", f"{bound.detectable:.2f}"]
-        rows.append([*cells, Text(row.verdict, "green" if row.holds else "bold red")])
+            detects = None if bound is None else round(bound.detectable, 2)
+            cells += ["–" if bound is None else f"{bound.epsilon:.3f}", write_epsilon(detects)]
+        rows.append([*cells, Text(row.verdict, "bold red" if row.refuted else "green")])
     table = make_table(heads, rows, range(3, len(heads) - 1), title=str(found), **PLAIN)
     for column in table.columns:
         column.no_wrap = column.header in {"question, level", "device", "verdict"}
     console.print(table)
     for row in found.rows:
         for text in (*row.refutations, *row.notes):
-            console.print(f"{row.channel}, {row.question}, {row.level}, {row.device}: {text}")
+            console.print(f"{row.channel}, {row.question}, {row.level}, {row.device}: {text}", markup=False)
+        if row.refuted:
+            console.print(f"  show it: {found.command(row)}", markup=False)
     if sampled:
-        words = "ε is at least what is sampled; samples would have refuted what they detect, and a sound mechanism with"
-        console.print(f"{words} a chance of at most {found.false_alarm:.0e}.", style="dim")
+        words = "ε is at least what is sampled; samples would have refuted what they detect"
+        people = f"({found.people:,} people in all; the curve is in the JSON)"
+        chance = f"{found.false_alarm:.0e}"
+        console.print(f"{words} {people}, and any sound mechanism with a chance of at most {chance}.", style="dim")
     rounds = {row.rounds for row in found.rows} - {1}
     if rounds:
         console.print(f"×{max(rounds)}: so many rounds of one person; claimed is what the ledger charges.", style="dim")
     for words in found.worth:
-        console.print(words)
-    console.print("All numbers are ε. An audit only ever rejects.", style="dim")
+        console.print(words, markup=False)
+    limits = (
+        "All numbers are ε. An audit only ever rejects: exact is computed, not refuted means that samples saw nothing."
+    )
+    console.print(limits, style="dim")
+    console.print(f"Not looked at: {'; '.join(found.not_looked_at)}.", style="dim", markup=False)

@@ -1,8 +1,17 @@
-"""Audit a choice of one label: a few labels, each against each."""
+"""Audit a choice of one label: each against all others."""
 
 from typing import Any, ClassVar
 
-from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
+from pldp.auditing.kinds.kind import (
+    LABELS,
+    AuditedKind,
+    Comparison,
+    claims_between,
+    label_epsilons,
+    left_out,
+    protected,
+    spread,
+)
 from pldp.auditing.published import read_table
 from pldp.epsilon import MICRO
 from pldp.mechanisms import Domain, build, family
@@ -15,15 +24,16 @@ class AuditedChoice(AuditedKind[Choice]):
     domain: ClassVar[Domain] = "labels"
 
     def compare(self, question: Choice, level: int) -> Comparison:
-        """Return the first two labels with protection and the last one."""
+        """Return the labels with protection; of many, some."""
         epsilons, channel = label_epsilons(question, level), question.channels[level]
         places = protected(epsilons)
-        chosen = sorted({*places[:2], *places[-1:]})
+        chosen = spread(places)
         # Where a budget is that of a report, the larger one counts between two values. Others promise the smaller.
         table = read_table(channel.mechanism, channel.size, channel.weights())
         pick = max if table.by_output else min
         claims = claims_between(len(chosen), lambda one, two: pick(epsilons[chosen[one]], epsilons[chosen[two]]))
-        return Comparison([question.values[place] for place in chosen], claims, list(range(len(chosen))))
+        answers = [question.values[place] for place in chosen]
+        return Comparison(answers, claims, list(range(len(chosen))), left_out(places, chosen))
 
     def example(self, mechanism: str) -> dict[str, Any]:
         """Return four labels; a mechanism with a budget per value gets one that differs, if it keeps such budgets."""

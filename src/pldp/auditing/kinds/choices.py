@@ -1,12 +1,14 @@
 """Audit a choice of several labels: the empty set, single labels and the set of all, each against each."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected
+from pldp.auditing.kinds.kind import LABELS, AuditedKind, Comparison, claims_between, label_epsilons, protected, spread
 from pldp.epsilon import MICRO
 from pldp.mechanisms import Domain, family
 from pldp.survey import Choices
+
+MOST_SINGLES: Final = 8  # sets of one label that are compared
 
 
 class AuditedChoices(AuditedKind[Choices]):
@@ -17,12 +19,14 @@ class AuditedChoices(AuditedKind[Choices]):
     def compare(self, question: Choices, level: int) -> Comparison:
         """Return sets of labels with protection; only sets of one label should take the same time."""
         places = protected(label_epsilons(question, level))
-        sets = [set[int](), *({place} for place in {*places[:1], *places[-1:]})]
+        singles = spread(places, MOST_SINGLES)
+        sets = [set[int](), *({place} for place in singles)]
         if question.at_most != 1:
             sets.append(set(places[: question.at_most]))
         answers = [[question.values[place] for place in sorted(chosen)] for chosen in sets]
         claims = claims_between(len(sets), lambda one, two: question.between(level, sets[one] ^ sets[two]) / MICRO)
-        return Comparison(answers, claims, [place for place, chosen in enumerate(sets) if len(chosen) == 1])
+        timed = [place for place, chosen in enumerate(sets) if len(chosen) == 1]
+        return Comparison(answers, claims, timed, "most sets of several labels were not compared")
 
     def example(self, mechanism: str) -> dict[str, Any]:
         """Return four labels, of which two may be ticked where one budget protects the whole set."""

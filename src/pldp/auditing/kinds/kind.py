@@ -14,12 +14,19 @@ Q = TypeVar("Q", bound=Question)
 LABELS: Final = ["a", "b", "c", "d"]  # of the questions that a mechanism is audited with
 
 
+MOST_VALUES: Final = 12  # labels of a question that are compared
+
+
 class Comparison(NamedTuple):
-    """Answers to compare, ε that is claimed between any two of them, and those that should take the same time."""
+    """Answers to compare, ε that is claimed between any two of them, and those that should take the same time.
+
+    `left_out` says what could have been compared and is not.
+    """
 
     answers: list[Any]
     claims: list[list[float]]
     timed: list[int]
+    left_out: str = ""
 
 
 class AuditedKind(ABC, Generic[Q]):
@@ -53,6 +60,27 @@ def label_epsilons(question: Question, level: int) -> list[float]:
     """Return the ε of each label: its budget, or that of the answer."""
     promises = [micro / MICRO for micro in question.promises(level)]
     return promises if len(promises) > 1 else promises * question.size
+
+
+def spread(places: Sequence[int], most: int = MOST_VALUES) -> list[int]:
+    """Return all places, or as many as are compared: the first two, the last one, and some evenly between.
+
+    >>> spread(range(100), 5)
+    [0, 1, 34, 66, 99]
+    """
+    if len(places) <= most:
+        return list(places)
+    step = (len(places) - 2) / (most - 2)
+    return [*places[:2], *(places[round(1 + step * at)] for at in range(1, most - 1))]
+
+
+def left_out(places: Sequence[int], chosen: Sequence[int], what: str = "labels") -> str:
+    """Say how many labels are not compared, if any."""
+    return (
+        f"{len(places) - len(chosen):,} of {len(places):,} {what} were not compared"
+        if len(places) > len(chosen)
+        else ""
+    )
 
 
 def protected(epsilons: Sequence[float]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Audit a number: both bounds and the middle, each against each."""
+"""Audit a number: both bounds and numbers between, each against all others."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -15,12 +15,14 @@ class AuditedNumber(AuditedKind[Number]):
     domain: ClassVar[Domain] = "numbers"
 
     def compare(self, question: Number, level: int) -> Comparison:
-        """Return both bounds and the middle."""
+        """Return both bounds and three numbers between them."""
         grid: Grid = question.grid
         claimed = question.levels[level].micro_epsilon / MICRO
         low, high = question.limits
-        numbers = [low, grid.centre(grid.size // 2), high]
-        return Comparison(numbers, claims_between(3, lambda *_: claimed), [0, 1, 2])
+        numbers = [low, *(grid.centre(part * grid.size // 4) for part in (1, 2, 3)), high]
+        return Comparison(
+            numbers, claims_between(5, lambda *_: claimed), [*range(5)], "other numbers were not compared"
+        )
 
     def size(self, document: Mapping[str, Any]) -> int:
         """Count the buckets."""
