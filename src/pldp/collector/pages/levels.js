@@ -52,8 +52,8 @@ const wordsOf = (survey, answers, most, cap) => {
 	return [
 		`ε = ${epsilonText(most)} for ${[...promised].join(" or ")}.`,
 		bare && "Some answers are not protected: a report can prove them. The questions say which.",
-		!bare && guessOf(answers),
 		costOf(survey, answers, cap),
+		!bare && guessOf(answers),
 	].filter(Boolean).join(" ");
 };
 
