@@ -167,8 +167,8 @@ def _count(samples: int, least: int = LEAST_SAMPLES) -> int:
 def _audit_known(target: Survey | str | Mapping[str, Any] | None, samples: int, settings: AuditSettings) -> Audit:
     if isinstance(target, Survey):
         worth = (*guess_sentences(target), *shuffle_sentences(target))
-        rows = tuple(audit_survey(target, samples, settings))
-        return Audit(target.title, target.hash, rows, "SURVEY", worth)
+        audited = tuple(audit_survey(target, samples, settings))
+        return Audit(target.title, target.hash, audited, "SURVEY", worth)
     if isinstance(target, Mapping):
         return Audit(str(target.get("title", "survey")), "", tuple(audit_document(target)))
     if target is not None and not isinstance(target, str):
