@@ -18,8 +18,7 @@ from pldp.mechanisms import Channel, Grid, build, names
 from pldp.mechanisms.arrays import piecewise_arrays
 from pldp.papers.datasets import load_counts
 from pldp.papers.multiservice import js
-from pldp.papers.multiservice.experiment import Setting, collect, numbers
-from pldp.simulate import perturb, to_buckets
+from pldp.simulate import perturb, perturb_numbers, to_buckets
 from pldp.tallies import Fused, Service, Source, fuse
 
 SIZE = 64
@@ -314,9 +313,15 @@ def test_steps_have_no_floor() -> None:
 def test_a_wave_is_not_taken_for_heaps() -> None:
     """Laplace's evidence alone preferred a rough density here, four times as far from the truth."""
     generator = np.random.default_rng([0, 5])
-    values = to_buckets(Grid(0, 1, 1024), numbers("beta_sin", 100_000, generator))
-    setting = Setting("wave", "beta_sin", 100_000, ("sr", "pm", "sw"), (2.0, 2.0, 2.0), 1024)
-    fused = collect(setting, values, generator)
+    drawn = generator.beta(2, 5, 300_000)
+    kept = drawn[generator.random(len(drawn)) * 1.5 < 1 + 0.5 * np.sin(20 * np.pi * drawn)]
+    values, keys = to_buckets(Grid(0, 1, 1024), kept[:100_000]), np.arange(100_000)
+    fused = fuse(
+        [
+            Service(each.mechanism, each, keys, perturb_numbers(each, values, generator), (0, 1))
+            for each in three(1024, 2_000_000)
+        ]
+    )
     truth = np.bincount(values, minlength=1024) / len(values)
     assert js(density(fused).shares, truth) < 1.1 * js(density(fused, splines=48).shares, truth)
 

@@ -55,7 +55,7 @@ class Case:
     shares: list[float] | np.ndarray
     estimate: Callable[[Tally], np.ndarray] = shares_of
     head: str = "levels = { strict = 1, open = 4 }"
-    short: int = 30
+    short: int = 60
     long: int = 3000
 
     @property
