@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from helpers.coverage import CASES, CELL_RUNS, SHAPES, AnyCase, Cell, Hits, cells, judge_runs, wrong
-from helpers.coverage_fused import EVERY_CASE, FUSED_CASES, TESTS, file_of
+from helpers.coverage import CASES, SHAPES, AnyCase, Cell, Hits, cell_runs, cells, judge_runs, wrong
+from helpers.coverage_fused import EVERY_CASE, FUSED_CASES, TESTS
 
 LONG = bool(os.environ.get("PLDP_LONG"))
 RESULTS = Path(__file__).parents[2] / "build" / "coverage"
@@ -38,8 +38,7 @@ def test_intervals_cover_in_a_few_cells(cell: Cell) -> None:
 @pytest.mark.skipif(LONG, reason="the long form has these cells")
 @pytest.mark.parametrize("cell", SHORT_FUSED, ids=str)
 def test_intervals_of_several_services_cover_in_a_few_cells(cell: Cell) -> None:
-    runs = 2 if "mean" in cell.case.name else 5  # every run fits a density
-    assert list(wrong(judge_runs(cell, runs), TESTS)) == []
+    assert list(wrong(judge_runs(cell, 5), TESTS)) == []
 
 
 @pytest.mark.skipif(not LONG, reason="takes an hour: make test-long")
@@ -48,15 +47,16 @@ def test_intervals_of_several_services_cover_in_a_few_cells(cell: Cell) -> None:
 def test_intervals_cover(case: AnyCase, shape: str) -> None:
     pooled: Hits = {}
     table, found = [], []
+    runs = cell_runs(case, EVERY_CASE)
     for number, cell in enumerate(cells(case, shape)):
-        hits = judge_runs(cell, CELL_RUNS, first=number * CELL_RUNS)
+        hits = judge_runs(cell, runs, first=number * runs)
         found += [f"{cell}: {line}" for line in wrong(hits, TESTS)]
         for (label, conservative), covered in hits.items():
             pooled.setdefault((label, conservative), []).extend(covered)
             table.append([cell.people, cell.epsilon, label, conservative, sum(covered), len(covered)])
     RESULTS.mkdir(parents=True, exist_ok=True)
     content = {"case": case.name, "shape": shape, "rows": table}
-    (RESULTS / file_of(case, list(SHAPES).index(shape))).write_text(json.dumps(content))
+    (RESULTS / f"{EVERY_CASE.index(case)}-{list(SHAPES).index(shape)}.json").write_text(json.dumps(content))
     assert [*found, *(f"all cells: {line}" for line in wrong(pooled, TESTS))] == []
 
 
@@ -67,6 +67,12 @@ def test_results_of_numbers_reach_at_least_as_far_as_the_intervals_that_are_judg
     for (judged, marked), (shown, wide) in zip(case.rows(counted), case.rows(counted, whole=True), strict=True):
         assert (judged.label, marked) == (shown.label, wide)
         assert shown.low <= judged.low < judged.high <= shown.high
+
+
+def test_fused_means_are_judged_by_the_interval_that_the_result_shows() -> None:
+    case = FUSED_CASES[-1]
+    drawn = case.draw(Cell(case, "gamma", 2_000, 2.0), 1)
+    assert list(case.rows(drawn)) == list(case.rows(drawn, whole=True))
 
 
 def test_intervals_that_are_half_as_wide_are_found() -> None:

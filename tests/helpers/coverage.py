@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from scipy import stats
@@ -76,6 +76,11 @@ class AnyCase(ABC):
 
     name: str
 
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What is asked, whatever the mechanism: runs are pooled over the cases of a kind."""
+
     @abstractmethod
     def draw(self, cell: Cell, seed: int) -> Any:
         """Return one collection."""
@@ -115,6 +120,12 @@ class Case(AnyCase):
     def asked(self) -> dict[str, Case]:
         """Every question by its name."""
         return {"q": self, **{f"r{place}": each for place, each in enumerate(self.beside)}}
+
+    @property
+    def kind(self) -> str:
+        """Choice, set, number or table; and whether levels are hidden."""
+        asked = "table" if self.beside else KINDS[self.question.get("kind", "choice")]
+        return asked if self.hide is None or self.beside else f"{asked}, hidden levels"
 
     @property
     def has_quantiles(self) -> bool:
@@ -184,6 +195,10 @@ class Case(AnyCase):
         quick = {"largest": 1} if self.question.get("kind") == "choices" else {}
         result = pldp.estimate(drawn, "q", confidence=CONFIDENCE, **quick)
         yield from zip(result.rows(), result.conservative.tolist(), strict=True)
+
+
+KINDS: Final = {"choice": "choice", "choices": "set", "number": "number"}
+"""Kinds of questions, in words."""
 
 
 def _labels(count: int) -> list[str]:
@@ -258,8 +273,15 @@ def cells(case: AnyCase, shape: str) -> list[Cell]:
     return [Cell(case, shape, people, epsilon) for people, epsilon in product(PEOPLE, EPSILONS)]
 
 
-CELL_RUNS = 170
-"""Runs of a cell in the long form: 2,040 for each case and shape."""
+KIND_RUNS = 2_000
+"""Least number of runs of a kind and shape in the long form."""
+
+
+def cell_runs(case: AnyCase, every: Sequence[AnyCase]) -> int:
+    """Return the runs of each cell of a case in the long form, where `every` case of its kind has as many."""
+    alike = sum(each.kind == case.kind for each in every)
+    return math.ceil(KIND_RUNS / (alike * len(PEOPLE) * len(EPSILONS)))
+
 
 ROWS = 8  # of a result, about
 
