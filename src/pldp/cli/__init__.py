@@ -18,6 +18,7 @@ __all__ = ["main", "make_parser"]
 
 VERBS: Final = {
     "demo": "32,561 people choose among four levels; compare estimates with the truth",
+    "new": "write a survey in the browser or in the terminal, and see what it reveals, costs and is worth",
     "survey": "check, compile and sign survey files",
     "plan": "say what errors to expect, and which design is best, before asking",
     "score": "turn people's scores of how sensitive values are into budgets, and into the questions of a survey",
