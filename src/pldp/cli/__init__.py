@@ -31,6 +31,7 @@ VERBS: Final = {
     "estimate": "turn a tally into estimates with errors and intervals",
     "shuffle": "say what a report is worth to whoever sees only the tally or a shuffled batch",
     "audit": "try to refute every promise of a survey or a mechanism",
+    "kit": "put signed survey, certificate, privacy notices, invitations and a page to verify them into a folder",
     "reproduce": "run the experiments of the papers again and judge their claims",
     "datasets": "list the datasets of the experiments, and get what is missing",
     "doctor": "say what this installation has, what it lacks and how to get it",

@@ -76,7 +76,7 @@ def _reveals(survey: Survey, found: Audit, level: str, text: str) -> dict[str, A
     return {
         "level": level,
         "text": text,
-        "answers": len(answers),
+        "answers": min(len(answers), survey.ask or len(answers)),
         "epsilon": epsilon_text(round(epsilon * MICRO)),
         "sure": percent(1 / (1 + math.exp(-epsilon))),
         "proved": [question.name for (question, _), each in zip(answers, told, strict=True) if each == "infinite"],
