@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,26 +10,13 @@ from urllib.parse import urlsplit
 from playwright.sync_api import expect
 
 from helpers.browsers import Visit, Visits
+from helpers.designers import designing
 from pldp.design.summary import look
 from pldp.survey import load
 
 ROOT = Path(__file__).parent.parent.parent
 PHONE = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
 WIDE = {"viewport": {"width": 1280, "height": 900}}
-
-
-@contextmanager
-def designing(folder: Path, *words: str) -> Iterator[str]:
-    """Run `pldp new` in a folder and give the address of its page."""
-    command = [sys.executable, "-m", "pldp", "new", "--no-browser", *words]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stdout.readline()
-            yield line.removeprefix("page").strip()
-        finally:
-            process.terminate()
-            process.communicate()
-            assert process.returncode == 0
 
 
 def add(person: Visit, kind: str, **fields: str) -> None:
