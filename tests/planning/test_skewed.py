@@ -18,9 +18,9 @@ from helpers.claims import runs
 from helpers.samples import hidden_counts
 from pldp import Survey, estimate, plan, tally
 from pldp.estimates import baskets_of, frequencies, mean, supports
-from pldp.mechanisms import names
 from pldp.estimates.numbers.hidden import HiddenNumbers
 from pldp.estimates.numbers.hidden_means import HiddenMoments
+from pldp.mechanisms import names
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
 from pldp.tallies import Tally, fused_of
