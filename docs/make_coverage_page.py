@@ -130,7 +130,8 @@ def _outcome(found: dict[tuple[str, str], Rows]) -> str:
             outside += [f"- {kind}, {shape}: {line}" for line in wrong(_hits(rows), TESTS)]
     said = "No cell is significantly outside." if not outside else "Significantly outside are:\n\n" + "\n".join(outside)
     if missing:
-        said += f"\n\nNot run yet in this table: {'; '.join(missing)}. What earlier versions had is in [earlier runs](coverage-earlier.md)."
+        said += f"\n\nNot run yet in this table: {'; '.join(missing)}. "
+        said += "What earlier versions had is in [earlier runs](coverage-earlier.md)."
     return said
 
 
