@@ -102,7 +102,7 @@ class Designer:
         if asset is None or not (rest == "" or rest.startswith("pages/")):
             raise ProblemError(Problem.NOT_FOUND)
         response = await asset.get(request)
-        return response if rest else response._replace(headers=(*response.headers[1:], _FRAMES))
+        return response if rest else _with_policy(response, _FRAMES)
 
     async def _preview(self, request: Request, path: str) -> Response:
         """Serve the survey page with the survey as it is in the form; it takes no reports."""
@@ -114,7 +114,7 @@ class Designer:
         if asset is None:
             raise ProblemError(Problem.NOT_FOUND)
         response = await asset.get(request)
-        return response._replace(headers=(*response.headers[1:], _FRAME))
+        return _with_policy(response, _FRAME)
 
     async def _post(self, request: Request, what: str) -> Response:
         if request.content_type() != "application/json":
@@ -207,6 +207,11 @@ class Designer:
             await asyncio.to_thread(self._started.stop)
         self._started = None
         return {}
+
+
+def _with_policy(response: Response, policy: tuple[bytes, bytes]) -> Response:
+    """Return a response with another content-security policy."""
+    return response._replace(headers=(*(each for each in response.headers if each[0] != policy[0]), policy))
 
 
 def _own_assets() -> dict[str, Asset]:
