@@ -19,7 +19,7 @@ NOT_OLDEST := tests/clients tests/project tests/survey tests/device tests/budget
 	$(foreach name,combinations growth rules,tests/structure/test_$(name).py) \
 	$(foreach name,changes coverage fused_coverage tracked two_way,tests/estimates/test_$(name).py) \
 	$(foreach name,floods integrity kills ledger nginx one_writer power siege steps,tests/collector/test_$(name).py) \
-	$(wildcard tests/collector/test_*_page.py tests/collector/test_survey_ways.py tests/show/test_pages_in_a_browser.py tests/papers/test_*.py)
+	$(wildcard tests/collector/test_*_page.py tests/design/test_*_page.py tests/collector/test_survey_ways.py tests/show/test_pages_in_a_browser.py tests/papers/test_*.py)
 
 .PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom audit clean help
 
