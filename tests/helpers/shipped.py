@@ -1,0 +1,63 @@
+"""The report of the full run that ships with the docs, read from its page: claims with verdicts, numbers of exhibits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from html import unescape
+from pathlib import Path
+from typing import Final
+
+REPORT: Final = Path(__file__).parents[2] / "docs" / "research" / "report.html"
+
+_CARD = re.compile(
+    r'<div class="card" id="(?P<anchor>[a-z]+-\d+)"><p><b class="(?P<verdict>\w+)">[^<]*</b> (?P<sentence>.*?)</p>'
+    r"<p>(?P<reason>.*?)</p>",
+    re.DOTALL,
+)
+_SENTENCE = re.compile(r"(?P<ours>Our own claim\. )?“.*” \((?P<where>.+?)\)(?: Read as: (?P<reading>.*)\.)?$", re.DOTALL)
+_FILE = re.compile(r'<a download="([^"]+)" href="data:text/csv;base64,([^"]+)"')
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim as the page shows it; `anchor` is its place there, such as febsf-6."""
+
+    anchor: str
+    where: str
+    reading: str
+    verdict: str
+    reason: str
+    ours: bool
+
+    @property
+    def paper(self) -> str:
+        """Name of the paper's folder."""
+        return self.anchor.split("-")[0]
+
+
+@cache
+def judged() -> Mapping[str, Judged]:
+    """Return all claims of the shipped report by their anchors."""
+    found = {}
+    for card in _CARD.finditer(REPORT.read_text(encoding="utf-8")):
+        told = {name: unescape(text) for name, text in card.groupdict().items()}
+        sentence = _SENTENCE.match(told.pop("sentence"))
+        assert sentence is not None, told
+        where, reading, ours = (sentence[name] or "" for name in ("where", "reading", "ours"))
+        found[told["anchor"]] = Judged(**told, where=where, reading=reading, ours=bool(ours))
+    return found
+
+
+@cache
+def exhibit(paper: str, name: str) -> tuple[Mapping[str, str], ...]:
+    """Return the rows of the file that the page offers below an exhibit, such as figure-7.csv."""
+    text = REPORT.read_text(encoding="utf-8")
+    section = text[text.index(f'<h2 id="{paper}"') :]
+    data = next(data for label, data in _FILE.findall(section) if unescape(label) == name)
+    return tuple(csv.DictReader(io.StringIO(b64decode(data).decode())))
