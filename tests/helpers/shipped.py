@@ -1,4 +1,4 @@
-"""The report of the full run that ships with the docs, read from its page: claims with verdicts, numbers of exhibits."""
+"""The report of the full run that ships with the docs, read from its page: verdicts, and the numbers of exhibits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import csv
 import io
 import re
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from html import unescape
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 REPORT: Final = Path(__file__).parents[2] / "docs" / "research" / "report.html"
 
@@ -20,8 +20,23 @@ _CARD = re.compile(
     r"<p>(?P<reason>.*?)</p>",
     re.DOTALL,
 )
-_SENTENCE = re.compile(r"(?P<ours>Our own claim\. )?“.*” \((?P<where>.+?)\)(?: Read as: (?P<reading>.*)\.)?$", re.DOTALL)
+_SENTENCE = re.compile(
+    r"(?P<ours>Our own claim\. )?“.*” \((?P<where>.+?)\)(?: Read as: (?P<reading>.*)\.)?$", re.DOTALL
+)
 _FILE = re.compile(r'<a download="([^"]+)" href="data:text/csv;base64,([^"]+)"')
+
+
+Test = TypeVar("Test", bound=Callable[..., object])
+
+
+def again(*anchors: str) -> Callable[[Test], Test]:
+    """Mark a test as a second computation of claims that do not hold, by their anchors in the report."""
+
+    def mark(test: Test) -> Test:
+        test.again = anchors  # type: ignore[attr-defined]
+        return test
+
+    return mark
 
 
 @dataclass(frozen=True)

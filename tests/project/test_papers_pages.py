@@ -23,8 +23,8 @@ _NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?:e[+-]?\d+
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 # What names a place of a paper or a setting, and is no result.
 _NOT_A_RESULT = re.compile(
-    r"(?:Theorem|Lemma|Tables?|Figures?|Equation|equation|Section)s? [\d.]+(?: and \d+)?|\(\d+\)|ε(?:_p)? = [\d.]+|\"[^\"]+\""
-    r"|\d+ iterations|\d+ runs|1 − p|1/n|below 0\.4|87 % better"
+    r"(?:Theorem|Lemma|Tables?|Figures?|Equation|equation|Section)s? [\d.]+(?: and \d+)?|\(\d+\)|ε(?:_p)? = [\d.]+"
+    r"|\"[^\"]+\"|\d+ iterations|\d+ runs|1 − p|1/n|below 0\.4|87 % better"
 )
 
 
