@@ -15,13 +15,11 @@ from typing import Final, TypeVar
 
 REPORT: Final = Path(__file__).parents[2] / "docs" / "research" / "report.html"
 
-_CARD = re.compile(
-    r'<div class="card" id="(?P<anchor>[a-z]+-\d+)"><p><b class="(?P<verdict>\w+)">[^<]*</b> (?P<sentence>.*?)</p>'
-    r"<p>(?P<reason>.*?)</p>",
+_CARD = re.compile(r'<div class="card claims"><p>(Our own claim: )?“.*?” <span>(.*?)</span></p>(.*?)</div>', re.DOTALL)
+_VERDICT = re.compile(
+    r'<section class="(?P<verdict>\w+)" id="(?P<anchor>[a-z]+-\d+)">'
+    r"<p><b>[^<]*</b>(?: if read as: (?P<reading>.*?))?</p><p>(?P<reason>.*?)</p>",
     re.DOTALL,
-)
-_SENTENCE = re.compile(
-    r"(?P<ours>Our own claim\. )?“.*” \((?P<where>.+?)\)(?: Read as: (?P<reading>.*)\.)?$", re.DOTALL
 )
 _FILE = re.compile(r'<a download="([^"]+)" href="data:text/csv;base64,([^"]+)"')
 
@@ -60,12 +58,10 @@ class Judged:
 def judged() -> Mapping[str, Judged]:
     """Return all claims of the shipped report by their anchors."""
     found = {}
-    for card in _CARD.finditer(REPORT.read_text(encoding="utf-8")):
-        told = {name: unescape(text) for name, text in card.groupdict().items()}
-        sentence = _SENTENCE.match(told.pop("sentence"))
-        assert sentence is not None, told
-        where, reading, ours = (sentence[name] or "" for name in ("where", "reading", "ours"))
-        found[told["anchor"]] = Judged(**told, where=where, reading=reading, ours=bool(ours))
+    for ours, where, verdicts in _CARD.findall(REPORT.read_text(encoding="utf-8")):
+        for verdict in _VERDICT.finditer(verdicts):
+            told = {name: unescape(text or "") for name, text in verdict.groupdict().items()}
+            found[told["anchor"]] = Judged(**told, where=unescape(where), ours=bool(ours))
     return found
 
 
@@ -74,5 +70,5 @@ def exhibit(paper: str, name: str) -> tuple[Mapping[str, str], ...]:
     """Return the rows of the file that the page offers below an exhibit, such as figure-7.csv."""
     text = REPORT.read_text(encoding="utf-8")
     section = text[text.index(f'<h2 id="{paper}"') :]
-    data = next(data for label, data in _FILE.findall(section) if unescape(label) == name)
+    data = next(data for label, data in _FILE.findall(section) if unescape(label) == f"{paper}-{name}")
     return tuple(csv.DictReader(io.StringIO(b64decode(data).decode())))

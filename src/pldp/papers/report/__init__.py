@@ -43,7 +43,7 @@ def reproduce_all(
             drawn = exhibit.draw(result) if exhibit.draw else ()
             reason = _reason(exhibit, drawn)
             about = [claim for claim in result["claims"] if is_about(claim, exhibit.label)]
-            pictures[paper.name].append(exhibit_markup(exhibit, drawn, reason, about, labels))
+            pictures[paper.name].append(exhibit_markup(paper.name, exhibit, drawn, reason, about, labels))
             made = asdict(drawn) if isinstance(drawn, Table) else [asdict(panel) for panel in drawn]
             content = {"not_made": reason} if reason else {"content": made}
             exhibits.append({"label": exhibit.label, "caption": exhibit.caption} | content)
