@@ -137,7 +137,7 @@ def test_every_method_rebuilds_supports_without_bias() -> None:
             supports(
                 perturb_baskets(method, rows, np.random.default_rng(run)), names, [["5", "10"]], pool="size"
             ).support[0]
-            for run in range(200)
+            for run in range(runs(60, 200))
         ]
         assert mean_is(found, truth), method
         assert not mean_is(found, truth + 0.05), method

@@ -53,8 +53,8 @@ def misquoted(text: str) -> list[str]:
     return wrong
 
 
-def maker() -> ModuleType:
-    spec = spec_from_file_location("make_papers_tables", ROOT / "docs" / "make_papers_tables.py")
+def script(name: str) -> ModuleType:
+    spec = spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     found = module_from_spec(spec)
@@ -100,12 +100,20 @@ def test_no_result_in_the_list_of_findings_is_without_its_claim_or_test() -> Non
         assert f"\ndef {function}(" in (ROOT / "docs" / path).resolve().read_text(encoding="utf-8"), function
 
 
+def test_built_pages_link_to_the_place_in_the_report() -> None:
+    source = ['See [94 to 505](research/report.html#febsf-6 "does not hold") and [all](papers.md).']
+    script("conf")._link_to_report(None, "docs/papers", source)
+    assert source == [
+        'See <a href="research/report.html#febsf-6" title="does not hold">94 to 505</a> and [all](papers.md).'
+    ]
+
+
 @pytest.mark.parametrize("page", ["papers.md", "hidden-levels.md", "numbers.md"])
 def test_tables_of_results_are_made_from_the_shipped_report(page: str) -> None:
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert "<!-- table " in text
-    assert maker().fill(text) == text, "run: .venv/bin/python docs/make_papers_tables.py"
+    assert script("make_papers_tables").fill(text) == text, "run: .venv/bin/python docs/make_papers_tables.py"
     row = re.search(r"<!-- table .*?^(\| [^|]+ \| [^-|]*\d)", text, re.MULTILINE | re.DOTALL)
     assert row is not None
     changed = text[: row.end() - 1] + str((int(text[row.end() - 1]) + 1) % 10) + text[row.end() :]
-    assert maker().fill(changed) == text
+    assert script("make_papers_tables").fill(changed) == text
