@@ -235,13 +235,15 @@ def without_code(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that Git hosts and Sphinx give to headings."""
+    """The anchors that Git hosts and Sphinx give to headings, or those that a page has itself."""
+    if page.suffix == ".html":
+        return set(re.findall(r' id="([^"]+)"', read(page)))
     headings = re.findall(r"^#{1,6} (.+)$", without_code(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def links(page: Path) -> Iterator[str]:
-    yield from re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", without_code(page)))
+    yield from re.findall(r'\]\(([^)\s]+)(?: "[^"]*")?\)', re.sub(r"`[^`\n]+`", "", without_code(page)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
