@@ -152,7 +152,12 @@ def draw_levels() -> None:
     write("levels", (760, 232), "The worth of reports at three levels", parts)
 
 
-if __name__ == "__main__":
+def draw_all() -> None:
+    """Draw every picture."""
     draw_crowd()
     draw_belief()
     draw_levels()
+
+
+if __name__ == "__main__":
+    draw_all()
