@@ -15,7 +15,7 @@ from pldp.errors import TallyError
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between engines; `{}` in a text stands for the expression that it is applied to."""
+    """What differs between engines; `{}` or `{0}` in a text stands for the expression that it is applied to."""
 
     name: str
     hex: str  #: Bytes as lower-case hexadecimal text.
@@ -90,7 +90,7 @@ DIALECTS: Final = {
             byte_count="octet_length({})",
             not_hex="regexp_matches({}, '[^0-9a-f]')",
             text="VARCHAR",
-            ones="bit_count(CAST({} AS BIT))",
+            ones="bit_count(CAST(CASE WHEN octet_length({0}) > 0 THEN {0} END AS BIT))",
             caseless=True,
             materialized=True,
         ),

@@ -26,7 +26,7 @@ from pldp.survey import SCHEMA, Survey
 from pldp.tallies.kernel import tally, tally_batch
 from pldp.tallies.sql.checksums import check_pages
 from pldp.tallies.sql.dialects import DIALECTS
-from pldp.tallies.sql.query import Query
+from pldp.tallies.sql.query import ID_BYTES, Bytes, Query
 from pldp.tallies.sql.reading import count_batches
 from pldp.tallies.tally import Tally, unreadable_reports
 from pldp.tallies.together import Pair
@@ -97,8 +97,8 @@ class _Counter:
     survey: Survey
     how: dict[str, Any]
 
-    def _query(self, table: str, bytes_as: Any = "binary", kept: str = "") -> Query:
-        return Query(self.survey, table, _DUCKDB, self.how["pairs"], bytes_as, streamed=True, kept=kept)
+    def _query(self, table: str, bytes_as: Bytes = "binary", **more: Any) -> Query:
+        return Query(self.survey, table, _DUCKDB, self.how["pairs"], bytes_as, streamed=True, **more)
 
     def _count(self, query: Query) -> Tally:
         rows = self.connection.sql(query.text()).to_arrow_reader(_BATCH_ROWS)
@@ -124,7 +124,8 @@ class _Counter:
         """Count Parquet files, all at once."""
         listed = ", ".join(_DUCKDB.literal(str(file)) for file in files)
         try:
-            return self._count(self._query(f"read_parquet([{listed}], union_by_name = true)"))
+            good_ids = all(map(_has_good_ids, files))
+            return self._count(self._query(f"read_parquet([{listed}], union_by_name = true)", good_ids=good_ids))
         except duckdb.Error as error:
             named = next((file for file in files if str(file) in str(error)), files[0])
             raise UnreadableError(str(named), str(error)) from None
@@ -192,6 +193,18 @@ class _Counter:
             f"regexp_extract(line, '\"id\":\"([0-9a-f]*)\"', 1) AS id, {', '.join(columns)} "
             f"FROM (SELECT line, {', '.join(cells)} FROM {source} WHERE line IS NOT NULL)"
         )
+
+
+def _has_good_ids(file: Path) -> bool:
+    """Tell whether a Parquet file says itself that every id has its length: most of what it holds need not be read."""
+    with pq.ParquetFile(file) as opened:
+        metadata = opened.metadata
+    (place,) = (place for place in range(metadata.num_columns) if metadata.schema.column(place).name == "id")
+    column = metadata.schema.column(place)
+    if column.physical_type != "FIXED_LEN_BYTE_ARRAY" or column.length != ID_BYTES:
+        return False
+    groups = (metadata.row_group(group).column(place).statistics for group in range(metadata.num_row_groups))
+    return all(group is not None and group.has_null_count and group.null_count == 0 for group in groups)
 
 
 def _integer(column: str) -> str:

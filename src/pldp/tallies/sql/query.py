@@ -99,7 +99,8 @@ def pair_name(names: Iterable[str]) -> str:
 class Query:
     """The parts of a query.
 
-    `streamed` leaves outputs that hardly ever repeat as they come, a row per report; `kept` is a column to carry along.
+    `streamed` leaves outputs that hardly ever repeat as they come, a row per report; `kept` is a column to carry along;
+    `good_ids` says that every report has an id of the right length, so that they need not be read.
     """
 
     def __init__(
@@ -112,10 +113,11 @@ class Query:
         *,
         streamed: bool = False,
         kept: str = "",
+        good_ids: bool = False,
     ) -> None:
         empty = Tally.empty(survey, pairs=pairs)  # refuses what cannot be counted
         self.survey, self.table, self.dialect, self.bytes_as = survey, table, dialect, bytes_as
-        self.streamed, self.kept = streamed, kept
+        self.streamed, self.kept, self.good_ids = streamed, kept, good_ids
         if not table.strip() or ";" in table:
             raise TallyError("the table must be what stands behind FROM, such as reports or analytics.reports")
         self.pairs = empty.paired
@@ -167,7 +169,7 @@ class Query:
             Rejection.WRONG_SCHEMA: f"{self.dialect.is_integer.format(schema_column)} AND {schema_column} = {SCHEMA}",
             Rejection.WRONG_SURVEY: f"{survey_column} IS NOT NULL AND "
             f"{survey_column} = {self.dialect.literal(self.survey.hash)}",
-            Rejection.BAD_ID: right_id,
+            **({} if self.good_ids else {Rejection.BAD_ID: right_id}),
         }
         cases = " ".join(f"WHEN NOT ({test}) THEN {_code(reason)}" for reason, test in tests.items())
         return f"CASE {cases} ELSE 0 END"
@@ -267,11 +269,17 @@ class _QuestionSql:
     def __init__(self, query: Query, place: int, question: Question) -> None:
         self.query, self.question, self.name, self.dialect = query, question, question.name, query.dialect
         self.forms = Forms(question)
-        self.level, self.output, self.bits, self.ones = (f"{part}{place}" for part in ("level", "output", "bits", "ones"))
-        self.counts_ones = any(
-            self.ones in form.condition(PackedTests(query.dialect, self.bits, form.bytes, self.ones))
-            for form in self.forms.bits.values()
-        )
+        parts = ("level", "output", "bits", "digits", "ones")
+        self.level, self.output, self.bits, self.digits, self.ones = (f"{part}{place}" for part in parts)
+        if query.bytes_as == "text":
+            self.digits = self.bits
+        if query.bytes_as == "text" or not query.dialect.ones:
+            self.ones = count_ones(self.digits)
+        self.used = " ".join(map(self._condition, self.forms.bits.values()))
+
+    def _condition(self, form: Bits) -> str:
+        """Return the condition that bytes of the right length are an output."""
+        return form.condition(PackedTests(self.dialect, self.digits, form.bytes, self.ones))
 
     @property
     def keys(self) -> list[str]:
@@ -291,9 +299,10 @@ class _QuestionSql:
             own = column[f"{self.name}.bits"]
             text = self.query.bytes_as == "text"
             typed = self.dialect.is_text if text else self.dialect.is_bytes
-            digits = own if text else self.dialect.hex.format(own)
-            found[self.bits] = digits if typed == Dialect.is_bytes else f"CASE WHEN {typed.format(own)} THEN {digits} END"
-            if self.counts_ones and self.dialect.ones and not text:
+            found[self.bits] = own if typed == Dialect.is_bytes else f"CASE WHEN {typed.format(own)} THEN {own} END"
+            if not text and self.digits in self.used:
+                found[self.digits] = self.dialect.hex.format(own)
+            if self.ones in self.used and self.dialect.ones and not text:
                 found[self.ones] = self.dialect.ones.format(own)
         return found
 
@@ -317,12 +326,12 @@ class _QuestionSql:
             yield from self._packed_tests(form, self._levels(places))
 
     def _packed_tests(self, form: Bits, chosen: str) -> Iterator[tuple[str, Rejection]]:
-        yield f"{chosen} AND LENGTH({self.bits}) <> {2 * form.bytes}", Rejection.WRONG_LENGTH
         text = self.query.bytes_as == "text"
+        length = f"LENGTH({self.bits})" if text else self.dialect.byte_count.format(self.bits)
+        yield f"{chosen} AND {length} <> {2 * form.bytes if text else form.bytes}", Rejection.WRONG_LENGTH
         if text:
             yield f"{chosen} AND {self.dialect.not_hex.format(self.bits)}", Rejection.WRONG_TYPE
-        ones = self.ones if self.dialect.ones and not text else count_ones(self.bits)
-        condition = form.condition(PackedTests(self.dialect, self.bits, form.bytes, ones))
+        condition = self._condition(form)
         if condition != ALWAYS:
             yield f"{chosen} AND NOT {condition}", Rejection.OUT_OF_RANGE
 
@@ -349,7 +358,7 @@ class _QuestionSql:
     def output_text(self) -> str:
         """Return the output of an accepted report as text."""
         whole = f"CAST({self.output} AS {self.dialect.text})"
-        packed = f"'x' || {self.bits}"
+        packed = f"'x' || {self.bits if self.query.bytes_as == 'text' else self.dialect.hex.format(self.bits)}"
         if self.forms.integers and self.forms.bits:
             return f"COALESCE({whole}, {packed})"
         return whole if self.forms.integers else packed

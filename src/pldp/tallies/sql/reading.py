@@ -8,6 +8,7 @@ some engines do after a number of rows, is refused and not counted.
 from __future__ import annotations
 
 import json
+from binascii import unhexlify
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -92,25 +93,31 @@ class _Found:
     def __init__(self, survey: Survey, *, patterns: bool) -> None:
         self.survey, self.patterns = survey, patterns
         self.summary: Counter[tuple[str, str, str]] = Counter()
-        self.seen: set[tuple[str, str, str]] = set()
         self.cells: dict[Cell, list[Counts]] = {}
         self.tables: dict[tuple[tuple[str, str], ...], list[TableCounts]] = {}
         self.questions = {question.name: question for question in survey.questions}
 
     def add(self, batch: pa.RecordBatch) -> None:
         question, level, output, counts = _columns(batch)
-        keys = pa.table({"question": question, "level": level})
-        groups = keys.append_column("place", pa.array(np.arange(len(keys)))).group_by(["question", "level"])
-        for row in groups.aggregate([("place", "list")]).to_pylist():
-            name, own_level, places = row["question"], row["level"], np.array(row["place_list"])
-            own, numbers = output.take(pa.array(places)), counts[places]
-            if name == "" or own_level == "":
-                for text, number in zip(own.to_pylist(), numbers.tolist(), strict=True):
-                    self.summary[name, own_level, text] += number
-            elif name in self.questions:
-                self._add_cell((name, own_level), own, numbers)
-            else:
-                self._add_table(name, own_level, own, numbers)
+        names, levels = question.dictionary_encode(), level.dictionary_encode()
+        width = len(levels.dictionary)
+        codes = np.asarray(names.indices).astype(np.int64) * width + np.asarray(levels.indices)
+        for code in np.unique(codes).tolist():
+            places = np.flatnonzero(codes == code)
+            whole = len(places) == len(codes)
+            own, numbers = (output, counts) if whole else (output.take(pa.array(places)), counts[places])
+            self._add_cell(names.dictionary[code // width].as_py(), levels.dictionary[code % width].as_py(), own, numbers)
+
+    def _add_cell(self, name: str, level: str, texts: pa.Array, counts: npt.NDArray[np.int64]) -> None:
+        if name == "" or level == "":
+            for text, number in zip(texts.to_pylist(), counts.tolist(), strict=True):
+                if (name, level) == ("", "survey") and text != self.survey.hash:
+                    raise TallyError(f"was counted for another survey than {self.survey.title!r}: their hashes differ")
+                self.summary[name, level, text] += number
+        elif name in self.questions:
+            self._add_outputs((name, level), texts, counts)
+        else:
+            self._add_table(name, level, texts, counts)
 
     def _channel(self, name: str, level: str) -> Channel:
         question = self.questions[name]
@@ -118,7 +125,7 @@ class _Found:
             raise TallyError(f"question {name!r} offers no level {level[:60]!r}; is this the result of another survey?")
         return question.channels[question.level_index[level]]
 
-    def _add_cell(self, cell: Cell, texts: pa.Array, counts: npt.NDArray[np.int64]) -> None:
+    def _add_outputs(self, cell: Cell, texts: pa.Array, counts: npt.NDArray[np.int64]) -> None:
         channel = self._channel(*cell)
         outputs = _outputs(channel, texts, cell)
         form = channel.form
@@ -174,18 +181,13 @@ class _Found:
 
     def _reports(self) -> tuple[int, dict[Rejection, int]]:
         """Return how many reports are accepted, and how many are rejected for what; refuse a result that lacks it."""
-        hashes = {output for name, level, output in self.summary if (name, level) == ("", "survey")}
-        if not hashes:
-            raise TallyError("is incomplete: the row with the hash of the survey is missing; save all rows of the result")
-        if hashes != {self.survey.hash}:
-            raise TallyError(f"was counted for another survey than {self.survey.title!r}: their hashes differ")
-        expected = {("", "accepted", "")} | {("", "rejected", reason.value) for reason in REASONS}
+        expected = {("", "survey", self.survey.hash), ("", "accepted", "")}
+        expected |= {("", "rejected", reason.value) for reason in REASONS}
         expected |= {(question, "", "") for question in self.questions}
         missing = sorted(" ".join(filter(None, row)) for row in expected - self.summary.keys())
         if missing:
             raise TallyError(f"is incomplete: the row of {missing[0]!r} is missing; save all rows of the result")
-        known = expected | {("", "survey", self.survey.hash)}
-        strange = [row for row in self.summary if row not in known and _names(row[0]) is None]
+        strange = [row for row in self.summary if row not in expected and _names(row[0]) is None]
         if strange:
             raise TallyError(f"has a row that no query of `pldp sql` makes: {' '.join(strange[0])[:80]!r}")
         total, accepted = self.summary["", "survey", self.survey.hash], self.summary["", "accepted", ""]
@@ -242,20 +244,32 @@ def _outputs(channel: Channel, texts: pa.Array, cell: Cell) -> npt.NDArray[Any]:
     form = channel.form
     where = f"question {cell[0]!r}, level {cell[1]!r}"
     if isinstance(form, Bits):
-        pattern, words = f"^x[0-9a-f]{{{2 * form.bytes}}}$", f"x and {2 * form.bytes} hexadecimal digits"
-    else:
-        pattern, words = "^(0|[1-9][0-9]{0,17})$", "an integer"
-    right = pc.match_substring_regex(texts, pattern)
-    if not pc.all(right, min_count=0).as_py():
-        wrong = texts.filter(pc.invert(right))[0].as_py()
-        raise TallyError(f"{where}: an output must be {words}, not {wrong[:40]!r}")
-    if isinstance(form, Bits):
-        digits = "".join(texts.to_pylist()).replace("x", "")
-        rows = np.frombuffer(bytes.fromhex(digits), np.uint8).reshape(-1, form.bytes)
+        rows = _packed_rows(texts, form.bytes)
+        if rows is None:
+            raise TallyError(f"{where}: an output must be x and {2 * form.bytes} hexadecimal digits; some are not")
         if not rows_of(form).admitted(rows).all():
             raise TallyError(f"{where}: some outputs are none that the channel can make")
         return rows
+    right = pc.match_substring_regex(texts, "^(0|[1-9][0-9]{0,17})$")
+    if not pc.all(right, min_count=0).as_py():
+        wrong = texts.filter(pc.invert(right))[0].as_py()
+        raise TallyError(f"{where}: an output must be an integer, not {wrong[:40]!r}")
     numbers = np.asarray(texts.cast(pa.int64()))
     if len(numbers) and int(numbers.max()) >= form.count:
         raise TallyError(f"{where}: an output must be below {form.count:,}, not {int(numbers.max()):,}")
     return numbers
+
+
+def _packed_rows(texts: pa.Array, byte_count: int) -> npt.NDArray[np.uint8] | None:
+    """Return the bytes of texts such as x0f, a row each; nothing where some are something else."""
+    length = 1 + 2 * byte_count
+    if not pc.all(pc.equal(pc.binary_length(texts), length), min_count=0).as_py():
+        return None
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :]
+    letters = np.frombuffer(texts.buffers()[2], np.uint8)[int(offsets[0]) :][: length * len(texts)].reshape(-1, length)
+    if (letters[:, 0] != ord("x")).any():
+        return None
+    try:
+        return np.frombuffer(unhexlify(np.ascontiguousarray(letters[:, 1:])), np.uint8).reshape(-1, byte_count)
+    except ValueError:
+        return None
