@@ -16,7 +16,7 @@ from pldp.reports.columns import schema
 from pldp.survey import SCHEMA, Survey, survey_from_mapping
 
 FRUIT = ["apple", "pear", "plum", "fig"]
-LEVELS = {"strict": 1, 'o`p"e\'n\\,': 3}  # names with everything that SQL quotes
+LEVELS = {"strict": 1, "o`p\"e'n\\,": 3}  # names with everything that SQL quotes
 
 
 def survey_of(*questions: dict[str, Any], **keys: Any) -> Survey:
@@ -30,7 +30,7 @@ def choice(name: str, mechanism: Any = "krr", values: int = 4, **keys: Any) -> d
 
 LABELS = survey_of(
     choice("direct.`'\"\\", values=3),
-    choice("mix.ed", {"strict": "sue", 'o`p"e\'n\\,': "krr"}, values=9),
+    choice("mix.ed", {"strict": "sue", "o`p\"e'n\\,": "krr"}, values=9),
     *(choice(name, name, values=11) for name in ("oue", "subset", "lh", "projective", "pairs")),
     choice("few", "subset", values=600),
 )
@@ -43,8 +43,9 @@ SETS = survey_of(
       for name, keys in (("item_set", {}), ("boxes", {"budget": "set"}), ("privset", {"budget": "set", "at_most": 2}))),
 )  # fmt: skip
 NUMBERS = survey_of(
-    *({"name": name, "kind": "number", "low": 0, "high": 10, "mechanism": name, **({"purpose": "mean"} if name in means else {})}
-      for means in [("laplace_wide", "sr", "pm", "hm", "minimax")] for name in ("laplace", "sw", *means)),
+    *({"name": name, "kind": "number", "low": 0, "high": 10, "mechanism": name} for name in ("laplace", "sw")),
+    *({"name": name, "kind": "number", "low": 0, "high": 10, "mechanism": name, "purpose": "mean"}
+      for name in ("laplace_wide", "sr", "pm", "hm", "minimax")),
 )  # fmt: skip
 HIDDEN = survey_of(choice("mode", "oue", values=9), choice("late", values=2), hide_level={"epsilon": 1})
 ASKED = survey_of(choice("one", "oue", values=5), choice("two"), choice("three"), ask=2)

@@ -104,6 +104,9 @@ class DuckDB:
     def tally_texts(self, survey: Survey, path: Path, **how: Any) -> Tally:
         return self.tally_files(survey, [path], **how)
 
+    def close(self) -> None:
+        """Nothing stays open."""
+
 
 class PrintedQuery:
     """A table in an engine, the query that is printed, and its result in a file."""
@@ -112,8 +115,14 @@ class PrintedQuery:
     dialect: str
     hex = "{}"
 
+    connection: Any = None
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
 
     def load(self, table: pa.Table, path: Path) -> None:
         """Make a table `reports` of it."""
@@ -144,7 +153,7 @@ class DuckDBQuery(PrintedQuery):
 
     def load(self, table: pa.Table, path: Path) -> None:
         duckdb = pytest.importorskip("duckdb", reason="install 'pldp[sql]'")
-        self.connection = duckdb.connect()
+        self.connection = self.connection or duckdb.connect()
         self.connection.register("reports", table)
 
     def run(self, query: str) -> Path:
@@ -153,9 +162,10 @@ class DuckDBQuery(PrintedQuery):
 
 
 class SQLite(PrintedQuery):
-    name, dialect, hex = "sqlite", "sqlite", "lower(hex({}))"
+    name, dialect, hex = "sqlite", "sqlite", "CASE WHEN {0} IS NOT NULL THEN lower(hex({0})) END"
 
     def load(self, table: pa.Table, path: Path) -> None:
+        self.close()
         self.connection = sqlite3.connect(":memory:")
         columns = ", ".join(DIALECTS["sqlite"].quoted(name) for name in table.column_names)
         self.connection.execute(f"CREATE TABLE reports ({columns})")

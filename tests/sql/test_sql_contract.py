@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,15 @@ PAIRS = {"labels": [("mix.ed", "subset"), ("direct.`'\"\\", "oue", "pairs")], "h
 
 
 @pytest.fixture(params=[*HERE, "postgresql", SPARK])
-def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     if request.param in HERE:
-        return HERE[request.param](tmp_path)
-    if request.param == "postgresql":
-        return PostgreSQL(tmp_path, request.getfixturevalue("postgres"))
-    return SparkSQL(tmp_path, request.getfixturevalue("spark"))
+        used = HERE[request.param](tmp_path)
+    elif request.param == "postgresql":
+        used = PostgreSQL(tmp_path, request.getfixturevalue("postgres"))
+    else:
+        used = SparkSQL(tmp_path, request.getfixturevalue("spark"))
+    with closing(used):
+        yield used
 
 
 def examples(engine: Any) -> int:
@@ -96,9 +101,9 @@ def test_every_way_to_ask_is_counted_as_by_the_local_tally(tmp_path: Path, way: 
     survey = survey_from_mapping(way.document)
     people = Population.of_shares(survey, 300, seed=1)
     write_parquet(tmp_path / "r.parquet", survey, simulate_reports(survey, people, seed=1))
-    for engine in (DuckDB(tmp_path), SQLite(tmp_path)):
-        counted = same(engine, survey, tmp_path / "r.parquet")
-        assert counted.reports == 300
+    for used in (DuckDB(tmp_path), SQLite(tmp_path)):
+        with closing(used) as engine:
+            assert same(engine, survey, tmp_path / "r.parquet").reports == 300
 
 
 def test_hidden_levels_keep_whole_rows(engine: Any, tmp_path: Path) -> None:

@@ -110,9 +110,7 @@ class BitCounts(Additive):
         return self.ones
 
     @classmethod
-    def of_rows(
-        cls, rows: ByteArray, form: Bits | int, *, patterns: bool, counts: IntArray | None = None
-    ) -> BitCounts:
+    def of_rows(cls, rows: ByteArray, form: Bits | int, *, patterns: bool, counts: IntArray | None = None) -> BitCounts:
         """Count packed rows (reports × bytes) of a form, or of so many bits; each came once, or as `counts` says."""
         reader = rows_of(Bits(form) if isinstance(form, int) else form)
         if counts is None or (counts == 1).all():

@@ -160,9 +160,7 @@ def _count_some(
     counts: IntArray | None,
 ) -> IntArray:
     """Count a few reports, code × marks of each of the forms."""
-    marks: list[npt.NDArray[Any]] = [
-        _with_whole(form.marked(own)) for form, own in zip(forms, outputs, strict=True)
-    ]
+    marks: list[npt.NDArray[Any]] = [_with_whole(form.marked(own)) for form, own in zip(forms, outputs, strict=True)]
     if counts is not None:
         marks[0] = marks[0] * counts[:, None].astype(np.float64)
     people, *sizes = len(marks[0]), *(own.shape[1] for own in marks)

@@ -13,6 +13,7 @@ from typing import Final
 
 from pldp.errors import TallyError
 
+
 @dataclass(frozen=True)
 class Dialect:
     """What differs between engines; `{}` or `{0}` in a text stands for the expression that it is applied to."""
@@ -43,8 +44,8 @@ class Dialect:
     def literal(self, text: str) -> str:
         """Quote a text.
 
-        >>> DIALECTS["sqlite"].literal("it's"), DIALECTS["spark"].literal("it's")
-        ("'it''s'", "'it\\\\'s'")
+        >>> DIALECTS["sqlite"].literal("it's")
+        "'it''s'"
         """
         inside = _escape(text, "'") if self.escaped_texts else text.replace("'", "''")
         return f"'{inside}'"

@@ -26,7 +26,7 @@ from pldp.survey import SCHEMA, Survey
 from pldp.tallies.kernel import tally, tally_batch
 from pldp.tallies.sql.checksums import check_pages
 from pldp.tallies.sql.dialects import DIALECTS
-from pldp.tallies.sql.query import ID_BYTES, Bytes, Query
+from pldp.tallies.sql.query import ID_BYTES, Bytes, InPlace, Query
 from pldp.tallies.sql.reading import count_batches
 from pldp.tallies.tally import Tally, unreadable_reports
 from pldp.tallies.together import Pair
@@ -59,8 +59,8 @@ def tally_files(
         Parquet files or folders of them; CSV files with a header, the columns of the Parquet files, and hexadecimal
         digits for bytes; or JSON lines, a report each.
     unreadable
-        Called with the error of a Parquet file that is truncated or corrupt, whose reports are then rejected; by default
-        such a file is an error.
+        Called with the error of a Parquet file that is truncated or corrupt, whose reports are then rejected; by
+        default such a file is an error.
     patterns, pairs
         As for the local tally.
     """
@@ -98,14 +98,14 @@ class _Counter:
     how: dict[str, Any]
 
     def _query(self, table: str, bytes_as: Bytes = "binary", **more: Any) -> Query:
-        return Query(self.survey, table, _DUCKDB, self.how["pairs"], bytes_as, streamed=True, **more)
+        return Query(self.survey, table, _DUCKDB, self.how["pairs"], bytes_as, InPlace(streamed=True, **more))
 
     def _count(self, query: Query) -> Tally:
         rows = self.connection.sql(query.text()).to_arrow_reader(_BATCH_ROWS)
         return count_batches(self.survey, rows, patterns=self.how["patterns"])
 
     def check_file(self, file: Path) -> None:
-        """Refuse a Parquet file that is corrupt, or whose columns are missing or wrong, in the words of the local tally.
+        """Refuse a Parquet file that is corrupt, or whose columns are missing or wrong, as the local tally does.
 
         DuckDB itself does not compare the checksums of pages.
         """
@@ -158,7 +158,9 @@ class _Counter:
         table = f"({self._lines(file)})"
         try:
             counted = replace(self._count(self._query(table, "text")), rejections={})
-            others = self.connection.sql(self._query(table, "text", kept="line").rejected()).to_arrow_reader(_BATCH_ROWS)
+            others = self.connection.sql(self._query(table, "text", kept="line").rejected()).to_arrow_reader(
+                _BATCH_ROWS
+            )
             rest = (text.encode() for batch in others for text in batch.column(0).to_pylist())
             return counted + tally(self.survey, (line for line in rest if line.strip()), **self.how)
         except duckdb.Error:  # text that is not UTF-8, other ends of lines: DuckDB cannot tell where lines end
@@ -169,30 +171,39 @@ class _Counter:
         """Return the query that makes columns of lines; a line that is not as devices write it has no schema."""
         unit = "\x1f"  # separates nothing: no line of JSON has it
         source = (
-            f"read_csv({_DUCKDB.literal(str(file))}, columns = {{'line': 'VARCHAR'}}, header = false, auto_detect = false, "
-            f"delim = '{unit}', quote = '', escape = '', new_line = '\\n')"
+            f"read_csv({_DUCKDB.literal(str(file))}, columns = {{'line': 'VARCHAR'}}, header = false, "
+            f"auto_detect = false, delim = '{unit}', quote = '', escape = '', new_line = '\\n')"
         )
         answer = rf'\{{"question":{_NAME},"level":{_NAME},"output":{_OUTPUT}\}}'
         head = rf'\{{"pldp":{SCHEMA},"survey":"{self.survey.hash}","id":"[0-9a-f]*","answers":\['
         whole = rf"{head}{answer}(?:,{answer})*\]\}}[ \t\r]*"
-        cells, columns = [], []
-        for place, question in enumerate(self.survey.questions):
-            name = re.escape(json.dumps(question.name, ensure_ascii=False))
-            pattern = rf'\{{"question":{name},"level":("[^"\\]*"),"output":({_OUTPUT})\}}'
-            for group, part in ((1, "level"), (2, "output")):
-                cells.append(f"regexp_extract(line, {_DUCKDB.literal(pattern)}, {group}) AS {part}{place}")
-            own = {part: _DUCKDB.quoted(f"{question.name}.{part}") for part in ("level", "output", "bits")}
-            columns.append(f"CASE WHEN level{place} <> '' THEN substr(level{place}, 2, length(level{place}) - 2) END AS {own['level']}")
-            columns.append(f"CASE WHEN output{place} NOT LIKE '\"%' THEN TRY_CAST(output{place} AS BIGINT) END AS {own['output']}")
-            columns.append(f"CASE WHEN output{place} LIKE '\"%' THEN replace(output{place}, '\"', '') END AS {own['bits']}")
+        cells = [cell for place in range(len(self.survey.questions)) for cell in self._line_cells(place)]
+        columns = [column for place in range(len(self.survey.questions)) for column in self._line_columns(place)]
         answers = "(length(line) - length(replace(line, '{\"question\":', ''))) / 12"
         known = " + ".join(f"(level{place} <> '')::INTEGER" for place in range(len(self.survey.questions)))
         return (
             f"SELECT line, CASE WHEN regexp_full_match(line, {_DUCKDB.literal(whole)}) AND {answers} = {known} "
             f"THEN {SCHEMA} END AS \"schema\", '{self.survey.hash}' AS survey, "
-            f"regexp_extract(line, '\"id\":\"([0-9a-f]*)\"', 1) AS id, {', '.join(columns)} "
+            f'regexp_extract(line, \'"id":"([0-9a-f]*)"\', 1) AS id, {", ".join(columns)} '
             f"FROM (SELECT line, {', '.join(cells)} FROM {source} WHERE line IS NOT NULL)"
         )
+
+    def _line_cells(self, place: int) -> Iterator[str]:
+        """Yield the texts of level and output of one question, empty where it is not answered."""
+        name = re.escape(json.dumps(self.survey.questions[place].name, ensure_ascii=False))
+        pattern = rf'\{{"question":{name},"level":({_NAME}),"output":({_OUTPUT})\}}'
+        for group, part in ((1, "level"), (2, "output")):
+            yield f"regexp_extract(line, {_DUCKDB.literal(pattern)}, {group}) AS {part}{place}"
+
+    def _line_columns(self, place: int) -> Iterator[str]:
+        """Yield the columns of one question, made of these texts."""
+        level, output, name = f"level{place}", f"output{place}", self.survey.questions[place].name
+        for part, condition, text in (
+            ("level", f"{level} <> ''", f"substr({level}, 2, length({level}) - 2)"),
+            ("output", f"{output} NOT LIKE '\"%'", f"TRY_CAST({output} AS BIGINT)"),
+            ("bits", f"{output} LIKE '\"%'", f"replace({output}, '\"', '')"),
+        ):
+            yield f"CASE WHEN {condition} THEN {text} END AS {_DUCKDB.quoted(f'{name}.{part}')}"
 
 
 def _has_good_ids(file: Path) -> bool:

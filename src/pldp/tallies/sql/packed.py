@@ -70,7 +70,9 @@ class PackedTests:
 def count_ones(digits: str) -> str:
     """Return the number of bits that are 1 from the number of times that each digit occurs."""
     terms = (
-        f"{value.bit_count()} * LENGTH(REPLACE({digits}, '{digit}', ''))" for value, digit in enumerate(_DIGITS) if value
+        f"{value.bit_count()} * LENGTH(REPLACE({digits}, '{digit}', ''))"
+        for value, digit in enumerate(_DIGITS)
+        if value
     )
     weight = sum(value.bit_count() for value in range(16))
     return f"({weight} * LENGTH({digits}) - {' - '.join(terms)})"

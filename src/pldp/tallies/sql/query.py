@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, Literal
 
@@ -96,12 +97,17 @@ def pair_name(names: Iterable[str]) -> str:
     return json.dumps(list(names), ensure_ascii=False)
 
 
-class Query:
-    """The parts of a query.
+@dataclass(frozen=True)
+class InPlace:
+    """What a query that is run at once can do without, or has besides."""
 
-    `streamed` leaves outputs that hardly ever repeat as they come, a row per report; `kept` is a column to carry along;
-    `good_ids` says that every report has an id of the right length, so that they need not be read.
-    """
+    streamed: bool = False  #: Outputs that hardly ever repeat are left as they come, a row per report.
+    kept: str = ""  #: A column to carry along.
+    good_ids: bool = False  #: Every report has an id of the right length, so that they need not be read.
+
+
+class Query:
+    """The parts of a query."""
 
     def __init__(
         self,
@@ -110,14 +116,11 @@ class Query:
         dialect: Dialect,
         pairs: Sequence[Pair] = (),
         bytes_as: Bytes = "binary",
-        *,
-        streamed: bool = False,
-        kept: str = "",
-        good_ids: bool = False,
+        how: InPlace = InPlace(),  # noqa: B008 - it is frozen
     ) -> None:
         empty = Tally.empty(survey, pairs=pairs)  # refuses what cannot be counted
         self.survey, self.table, self.dialect, self.bytes_as = survey, table, dialect, bytes_as
-        self.streamed, self.kept, self.good_ids = streamed, kept, good_ids
+        self.streamed, self.kept, self.good_ids = how.streamed, how.kept, how.good_ids
         if not table.strip() or ";" in table:
             raise TallyError("the table must be what stands behind FROM, such as reports or analytics.reports")
         self.pairs = empty.paired
@@ -128,7 +131,7 @@ class Query:
         self.column = dialect.columns(schema(survey).names)
         self.questions = [_QuestionSql(self, place, question) for place, question in enumerate(survey.questions)]
         outputs = (1 + sum(channel.form.count for channel in each.channels) for each in survey.questions)
-        self.grouped = not kept and prod(outputs) <= GROUPED_OUTPUTS
+        self.grouped = not self.kept and prod(outputs) <= GROUPED_OUTPUTS
 
     def text(self) -> str:
         """Return the whole query."""
@@ -190,7 +193,11 @@ class Query:
         if self.grouped:
             columns.append("number")
         listed = "".join(f",\n    {column}" for column in columns)
-        return "  SELECT CASE\n      " + "\n      ".join(cases) + f"\n      ELSE 0 END AS reason{listed}\n  FROM pldp_reports"
+        return (
+            "  SELECT CASE\n      "
+            + "\n      ".join(cases)
+            + f"\n      ELSE 0 END AS reason{listed}\n  FROM pldp_reports"
+        )
 
     def number_where(self, condition: str = "") -> str:
         """Return the aggregate that counts reports."""
@@ -207,7 +214,7 @@ class Query:
         return " AND ".join(["reason = 0", *(f"{side.level} IS NOT NULL" for side in sides)])
 
     def _summary_lines(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield question, level, output, and the condition of the reports to count, of every row that is always there."""
+        """Yield question, level, output and whom to count, of every row that is always there."""
         yield "", "survey", self.survey.hash, ""
         yield "", "accepted", "", "reason = 0"
         for reason in REASONS:
@@ -231,7 +238,9 @@ class Query:
         texts = []
         for column in range(3):
             cases = " ".join(
-                f"WHEN {place} THEN {self.dialect.literal(line[column])}" for place, line in enumerate(lines) if line[column]
+                f"WHEN {place} THEN {self.dialect.literal(line[column])}"
+                for place, line in enumerate(lines)
+                if line[column]
             )
             texts.append(f"CASE place {cases} ELSE '' END")
         numbers = " ".join(f"WHEN {place} THEN n{place}" for place in range(len(lines)))
@@ -253,7 +262,9 @@ class Query:
 
     def _pair_rows(self, pair: Pair) -> str:
         sides = self._sides(pair)
-        level = f"{self.dialect.literal('[')} || " + " || ', ' || ".join(side.json_level() for side in sides) + " || ']'"
+        level = (
+            f"{self.dialect.literal('[')} || " + " || ', ' || ".join(side.json_level() for side in sides) + " || ']'"
+        )
         output = " || ',' || ".join(side.output_text() for side in sides)
         keys = [key for side in sides for key in side.keys]
         return self.rows((self.dialect.literal(pair_name(pair)), level, output), keys, sides)
@@ -366,7 +377,9 @@ class _QuestionSql:
     def json_level(self) -> str:
         """Return the level as JSON."""
         names = [level.name for level in self.question.levels]
-        quoted = ((self.dialect.literal(name), self.dialect.literal(json.dumps(name, ensure_ascii=False))) for name in names)
+        quoted = (
+            (self.dialect.literal(name), self.dialect.literal(json.dumps(name, ensure_ascii=False))) for name in names
+        )
         return f"CASE {self.level} " + " ".join(f"WHEN {name} THEN {text}" for name, text in quoted) + " END"
 
     def rows(self) -> str:

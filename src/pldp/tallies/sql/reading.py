@@ -106,7 +106,9 @@ class _Found:
             places = np.flatnonzero(codes == code)
             whole = len(places) == len(codes)
             own, numbers = (output, counts) if whole else (output.take(pa.array(places)), counts[places])
-            self._add_cell(names.dictionary[code // width].as_py(), levels.dictionary[code % width].as_py(), own, numbers)
+            self._add_cell(
+                names.dictionary[code // width].as_py(), levels.dictionary[code % width].as_py(), own, numbers
+            )
 
     def _add_cell(self, name: str, level: str, texts: pa.Array, counts: npt.NDArray[np.int64]) -> None:
         if name == "" or level == "":
@@ -192,10 +194,10 @@ class _Found:
             raise TallyError(f"has a row that no query of `pldp sql` makes: {' '.join(strange[0])[:80]!r}")
         total, accepted = self.summary["", "survey", self.survey.hash], self.summary["", "accepted", ""]
         rejections = {reason: self.summary["", "rejected", reason.value] for reason in REASONS}
-        if accepted + sum(rejections.values()) != total:
-            raise TallyError(
-                f"contradicts itself: of {total:,} reports {accepted:,} are accepted and {sum(rejections.values()):,} rejected"
-            )
+        rejected = sum(rejections.values())
+        if accepted + rejected != total:
+            words = f"of {total:,} reports {accepted:,} are accepted and {rejected:,} rejected"
+            raise TallyError(f"contradicts itself: {words}")
         return accepted, {reason: number for reason, number in rejections.items() if number}
 
     def _pairs(self) -> list[Pair]:
