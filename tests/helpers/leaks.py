@@ -334,7 +334,7 @@ BOTH = Survey.read(
 )
 
 MISSED = {
-    "a full leak in 1 % of reports": Leak(OneInAHundred, one_question(), 20_000),
+    "a full leak in 1 % of reports": Leak(OneInAHundred, one_question(), 16_000),
     "200 µs more when the truth is told": Leak(LittleSlow, one_question(), 800, timed=True),
     "1 ms more when the truth is told": Leak(Slow, one_question(), 500, timed=True),
     "parity of the bits of the id": Leak(Parity, one_question(), 500),
@@ -353,7 +353,7 @@ OWN = {
     "a number written in another way": Leak(OtherNumber, one_question(), 300),
     "a key that comes twice": Leak(KeyTwice, one_question(), 300),
     "an id with a hash of the answer": Leak(HashOfTheAnswer, one_question(), 2_000),
-    "a full leak in 1 %, far from its mark": Leak(MarkElsewhere, one_question(), 20_000),
+    "a full leak in 1 %, far from its mark": Leak(MarkElsewhere, one_question(), 16_000),
     "three bits of the id": Leak(ThreeBits, one_question(), 500),
     "the truth in the id": Leak(TruthInTheId, one_question(), 800),
     "capital letters": Leak(Capitals, one_question(), 300),

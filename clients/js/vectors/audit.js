@@ -6,12 +6,15 @@
  * {survey, stories: [[{round, values, level}, …], …], mode}: let a new device live through each story, whatever its cap, with its
  * state in memory, in a file, in one that is copied after every step, or in one that two devices share → {told: [[[body, or null
  * where it refuses, spent so far], …], …]}, or {error}.
+ * {survey, question, level, set, draws: [[value, [random bytes in hexadecimal, …]], …]}: draw from these random bytes, without a question the
+ * label of a hidden level → {drawn: [output, or null where other numbers of random bytes are asked for, …]}, or {error}.
  */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { bodyLength, bodyOf } from "../src/body.js";
+import { fromHex } from "../src/bytes.js";
 import { memoryStore, openDevice, readSurvey, send } from "../src/index.js";
 
 const NOWHERE = "https://collector.invalid/v1/reports";
@@ -92,8 +95,33 @@ const replay = async ({ survey: text, stories, mode }) => {
 	return { told };
 };
 
+/** The output that these random bytes make, all of which must be asked for as they are cut. */
+const drawFrom = (channel, value, parts) => {
+	const left = parts.map(fromHex);
+	const [cut, random] = [new Error(), (count) => (left[0]?.length === count ? left.shift() : fail(cut))];
+	try {
+		const output = channel.draw(value, random);
+		return left.length ? null : output;
+	} catch (error) {
+		if (error === cut) return null;
+		throw error;
+	}
+};
+
+const fail = (error) => {
+	throw error;
+};
+
+const draw = async ({ survey: text, question, level, set, draws }) => {
+	const survey = await readSurvey(text);
+	const { channel } = question ? survey.question(question).levelOf(level) : survey.hiding;
+	return { drawn: draws.map(([value, parts]) => drawFrom(channel, set ? BigInt(value) : Number(value), parts)) };
+};
+
+const answer = (request) => (request.stories ? replay(request) : request.draws ? draw(request) : observe(request));
+
 for await (const line of createInterface({ input: process.stdin })) {
 	const request = JSON.parse(line);
-	const answer = await (request.stories ? replay : observe)(request).catch((error) => ({ error: `${error.name}: ${error.message}` }));
-	process.stdout.write(`${JSON.stringify(answer)}\n`);
+	const found = await answer(request).catch((error) => ({ error: `${error.name}: ${error.message}` }));
+	process.stdout.write(`${JSON.stringify(found)}\n`);
 }
