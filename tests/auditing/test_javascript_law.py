@@ -1,4 +1,4 @@
-"""The law of the sampler on the JavaScript device: it draws what the confirmed Python sampler draws, at every threshold."""
+"""The law of the sampler on the JavaScript device: at every threshold it draws what the Python sampler draws."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
  * node audit.js: one request per line on standard input, one answer per line on standard output.
  * {survey, people: [{values: [[question, value], …], level}, …], order, warm_up}: let a new device answer for each of the people
  * in this order and send the report, after a warm-up that does not count → {sent: [[{url, headers, body}, …], …], times:
- * [nanoseconds, …]}: every request that a report made, and how long answering took; or {error}.
+ * [nanoseconds, …], work: […]}: every request that a report made, how long answering took, and for how long the processor worked; or
+ * {error}.
  * {survey, stories: [[{round, values, level}, …], …], mode}: let a new device live through each story, whatever its cap, with its
  * state in memory, in a file, in one that is copied after every step, or in one that two devices share → {told: [[[body, or null
  * where it refuses, spent so far], …], …]}, or {error}.
@@ -22,28 +23,29 @@ const NOWHERE = "https://collector.invalid/v1/reports";
 const answerOnce = async (survey, { values, level }) => {
 	const device = await openDevice(survey);
 	await device.changeCap(1000);
-	const start = process.hrtime.bigint();
+	const [start, before] = [process.hrtime.bigint(), process.cpuUsage()];
 	const report = await device.answerAll(new Map(values), level);
-	const taken = Number(process.hrtime.bigint() - start);
+	const [taken, { user, system }] = [Number(process.hrtime.bigint() - start), process.cpuUsage(before)];
 	const sent = [];
 	const fetch = async (url, { method, headers, body }) => {
 		sent.push({ url: `${method} ${url}`, headers: Object.entries(headers), body: String(body) });
 		return new Response("{}");
 	};
 	await send(NOWHERE, survey, report, { fetch });
-	return { sent, taken };
+	return { sent, taken, work: 1000 * (user + system) };
 };
 
 const observe = async ({ survey: text, people, order, warm_up }) => {
 	const survey = await readSurvey(text);
 	for (const place of warm_up) await answerOnce(survey, people[place]);
-	const [sent, times] = [[], []];
+	const [sent, times, work] = [[], [], []];
 	for (const place of order) {
 		const made = await answerOnce(survey, people[place]);
 		sent.push(made.sent);
 		times.push(made.taken);
+		work.push(made.work);
 	}
-	return { sent, times };
+	return { sent, times, work };
 };
 
 const fileStore = (path) => {

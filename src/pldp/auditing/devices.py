@@ -101,7 +101,8 @@ class JavaScript:
 
         Each report is sent to nowhere by the client's own `send`, and the request is what is observed.
         """
-        order, outputs, times = draw_values(len(people), samples), list[Any](), list[int]()
+        order = draw_values(len(people), samples)
+        outputs, times, work = list[Any](), list[int](), list[int]()
         kinds = [{"values": list(values.items()), "level": level} for values, level in people]
         for start in range(0, len(order), CHUNK):
             own = order[start : start + CHUNK]
@@ -109,9 +110,10 @@ class JavaScript:
             answer = self.ask(survey, request, len(own))
             outputs += map(observe_requests, answer["sent"])
             times += map(int, answer["times"])
+            work += map(int, answer["work"])
             if progress is not None:
                 progress(len(outputs), len(order))
-        return Called(tuple(order), tuple(outputs), tuple(times))
+        return Called(tuple(order), tuple(outputs), tuple(times), tuple(work))
 
     @cached_property
     def _lines(self) -> Lines:
