@@ -14,9 +14,13 @@ const metaOf = (name) => document.querySelector(`meta[name="${name}"]`).content;
 const collector = new URL(metaOf("pldp-collector"), document.baseURI);
 const trustedKey = metaOf("pldp-trusted-key");
 
+/** On their way while the survey is: whatever goes wrong is said in them. */
+const words = openWords();
+
 const fetchText = async (path, missing) => {
 	const response = await fetch(new URL(path, collector), { credentials: "omit" }).catch(() => null);
 	if (response?.status === 404 && missing) return missing;
+	await words;
 	if (!response?.ok) throw new PldpError(t("error.load"));
 	return response.text();
 };
@@ -88,8 +92,7 @@ const introduce = (survey) => {
 };
 
 const start = async () => {
-	// The words come first, so that whatever goes wrong can be said.
-	const [, [text, state]] = await Promise.all([openWords(), Promise.all([fetchText("v1/survey"), fetchRound()])]);
+	const [text, state] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
 	const { round, preview = false, invitation = false, ended = false } = state;
 	const open = state.open && !ended;
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
