@@ -19,7 +19,7 @@ from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
 from pldp.errors import UsageError
-from pldp.survey import Survey, load
+from pldp.survey import Survey, load, read_logo
 
 try:
     from uvloop import new_event_loop as _new_event_loop
@@ -53,10 +53,12 @@ def serve(
         from pldp.estimates import check_known  # noqa: PLC0415 - loading it takes longer than all else at the start
 
         check_known(survey, known)
+    logo = read_logo(survey, survey_path)
     store = Store(survey, settings.database, pairs=settings.question_pairs(), step=settings.result_step)
     try:
         document = _document(Path(survey_path), survey)
-        app = Collector(survey, store, Tokens(settings.database), settings, document=document, preview=preview)
+        tokens = Tokens(settings.database)
+        app = Collector(survey, store, tokens, settings, document=document, preview=preview, logo=logo)
         serve_app(app, settings, ready, stop)
     finally:
         store.close()
