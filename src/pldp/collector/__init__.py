@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from pldp.collector.database import open_database
     from pldp.collector.http import Problem
     from pldp.collector.packing import Packed, Packing
+    from pldp.collector.rounds import Round
     from pldp.collector.sender import Sender
     from pldp.collector.server import serve
     from pldp.collector.settings import PREFIX, Settings
-    from pldp.collector.store import Outcome, Round, Store, tally_all
+    from pldp.collector.store import Outcome, Store, tally_all
     from pldp.collector.tokens import Tokens
     from pldp.collector.warnings import warnings
 
@@ -37,7 +38,8 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.sender": ("Sender",),
         "pldp.collector.server": ("serve",),
         "pldp.collector.settings": ("PREFIX", "Settings"),
-        "pldp.collector.store": ("Outcome", "Round", "Store", "tally_all"),
+        "pldp.collector.rounds": ("Round",),
+        "pldp.collector.store": ("Outcome", "Store", "tally_all"),
         "pldp.collector.tokens": ("Tokens",),
         "pldp.collector.warnings": ("warnings",),
     },

@@ -20,9 +20,10 @@ from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
+from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
 from pldp.collector.static import assets
-from pldp.collector.store import Outcome, Round, Store
+from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
 from pldp.errors import EstimateError, StoreError, TallyError, UsageError

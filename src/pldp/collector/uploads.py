@@ -37,7 +37,7 @@ class Uploads:
         self._most_waiting = most_waiting
         self._writer = ThreadPoolExecutor(1, "pldp-writer")
         self._waiting: list[_Upload] = []
-        self._withdrawals: list[tuple[str, asyncio.Future[bool]]] = []
+        self._withdrawals: list[tuple[str, asyncio.Future[bool | None]]] = []
         self._tidying: asyncio.Task[None] | None = None
         self.waiting = 0
         self._writing: asyncio.Task[None] | None = None
@@ -62,9 +62,12 @@ class Uploads:
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
 
-    async def withdraw(self, receipt: str) -> bool:
-        """Return whether a report was found by its receipt and erased; many that wait share one transaction."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    async def withdraw(self, receipt: str) -> bool | None:
+        """Return whether a report was found by its receipt and erased, `None` if that is too late.
+
+        Many that wait share one transaction.
+        """
+        done: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
         self._withdrawals.append((receipt, done))
         self._start()
         return await done
