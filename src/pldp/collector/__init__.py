@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pldp.collector.app import Collector
     from pldp.collector.database import open_database
     from pldp.collector.http import Problem
+    from pldp.collector.lake import Exported, Lake
     from pldp.collector.packing import Packed, Packing
     from pldp.collector.rounds import Round
     from pldp.collector.sender import Sender
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from pldp.collector.warnings import warnings
 
 __all__ = [
-    "PREFIX", "Act", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store",
-    "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "warnings",
+    "PREFIX", "Act", "Collector", "Exported", "Lake", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender",
+    "Settings", "Store", "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "warnings",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -33,6 +34,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.acts": ("Act", "acts_at", "record_at"),
         "pldp.collector.app": ("Collector",),
         "pldp.collector.database": ("open_database",),
+        "pldp.collector.lake": ("Exported", "Lake"),
         "pldp.collector.packing": ("Packed", "Packing"),
         "pldp.collector.http": ("Problem",),
         "pldp.collector.sender": ("Sender",),

@@ -59,12 +59,11 @@ class Counting:
         """Count every report of a round."""
         return self._follow(self._running, number, progress)
 
-    def shown(self, number: int | None = None, progress: Progress | None = None, *, anew: bool = False) -> Counted:
-        """Count what readers may see of a round; `anew`: without what was counted before, for another thread."""
+    def shown(self, number: int | None = None, progress: Progress | None = None) -> Counted:
+        """Count what readers may see of a round."""
         with self._connections.snapshot() as reader:
             number = round_state(reader, number).number
-        running = self._make_shown() if anew else self._shown.setdefault(number, self._make_shown())
-        counted = self._follow(running, number, progress)
+        counted = self._follow(self._shown.setdefault(number, self._make_shown()), number, progress)
         rejections = in_steps(counted.tally.rejections, self._step)
         return counted._replace(tally=replace(counted.tally, rejections=rejections), damaged=dict(self._log.damaged))
 

@@ -97,6 +97,17 @@ def open_database(where: str | Path | Database) -> Database:
     return Sqlite(where)
 
 
+def check_program(reader: Connection, database: Database) -> None:
+    """Refuse a store that was migrated to a form which this program cannot work with."""
+    ((oldest,),) = reader.execute("SELECT max(oldest) FROM version")
+    _refuse_older(oldest, database)
+
+
+def _refuse_older(oldest: int, database: Database) -> None:
+    if oldest > database.newest:
+        raise StoreError(f"the store was migrated to a form that needs version {oldest} of it; update this program")
+
+
 class Head(NamedTuple):
     """What collectors of one store count together; see the table of this name."""
 
@@ -144,10 +155,7 @@ class Connections:
             owner, oldest, *head = writer.execute(_ASK).fetchone()
             if owner != self._owner:
                 raise StoreError("another collector has taken over the store; this one writes no more")
-            if oldest > self.database.newest:
-                raise StoreError(
-                    f"the store was migrated to a form that needs version {oldest} of it; update this program"
-                )
+            _refuse_older(oldest, self.database)
             self.head = Head(*head)
             yield writer
 

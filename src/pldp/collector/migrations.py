@@ -69,6 +69,7 @@ _MADE: Final = (
     """
     ALTER TABLE version ADD COLUMN oldest INTEGER NOT NULL DEFAULT 0; -- version of the oldest program that can go on
     ALTER TABLE rounds ADD COLUMN closed_day TEXT; -- in UTC: 2026-11-16
+    UPDATE rounds SET closed_day = CAST(CURRENT_DATE AS TEXT) WHERE closed = 1;
     ALTER TABLE rounds ADD COLUMN deleted INTEGER NOT NULL DEFAULT 0; -- 1: by decision, 2: no row is left
     CREATE TABLE head ( -- one row, written by several collectors in turn: what they count together
         changes INTEGER NOT NULL, -- transactions that changed the log, rounds or rejections
@@ -79,7 +80,7 @@ _MADE: Final = (
     CREATE TABLE tallies ( -- what readers may see of rounds, as one of several collectors or retention saved it
         round INTEGER PRIMARY KEY,
         changes INTEGER NOT NULL, -- of the head, when it was counted
-        damaged TEXT NOT NULL, -- blocks that were left out
+        facts TEXT NOT NULL, -- JSON: the number of reports, and damaged blocks that were left out
         digest BLOB NOT NULL,
         content BLOB NOT NULL
     )

@@ -64,6 +64,7 @@ class ReportLog(LogReader):
         self._order: list[int] = []  # of what was appended, in blocks
         self._next = 0
         self._indexed = 0
+        self.deleted_rounds: set[int] = set()  # whose single reports were deleted or are being deleted
 
     def load(self) -> None:
         """Read the blocks of the index that were kept, up to one that is damaged; `catch_up` learns what follows."""
@@ -112,12 +113,13 @@ class ReportLog(LogReader):
 
     def _entry(self, identity: bytes, numbers: Sequence[int]) -> Entry | None:
         for number in numbers:
-            first, _, _, ids, rows = self._block_of(number)
+            first, of_round, _, ids, rows = self._block_of(number)
             place = number - first
             if ids[place * ID_BYTES : (place + 1) * ID_BYTES] == identity:
                 if is_deleted(ids, rows):
                     return Entry(number, rows[place : place + 1], deleted=True)
-                return Entry(number, rows[place * self._width : (place + 1) * self._width])
+                row = rows[place * self._width : (place + 1) * self._width]
+                return Entry(number, row, deleted=of_round in self.deleted_rounds)
         return None
 
     def _block_of(self, number: int) -> Any:

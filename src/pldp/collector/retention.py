@@ -38,14 +38,10 @@ def promise(days: int) -> str:
     )
 
 
-def due_rounds(writer: Connection, days: int, today: date) -> list[int]:
-    """Return the closed rounds whose reports have been kept for long enough.
-
-    A round that an older program closed is counted from the first day on which it is seen here.
-    """
-    writer.execute("UPDATE rounds SET closed_day = ? WHERE closed = 1 AND closed_day IS NULL", (today.isoformat(),))
+def due_rounds(reader: Connection, days: int, today: date) -> list[int]:
+    """Return the closed rounds whose reports have been kept for long enough."""
     last = (today - timedelta(days)).isoformat()
-    found = writer.execute(
+    found = reader.execute(
         "SELECT number FROM rounds WHERE closed = 1 AND deleted = 0 AND closed_day <= ? ORDER BY number", (last,)
     )
     return [number for (number,) in found.fetchall()]

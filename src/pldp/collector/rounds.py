@@ -38,6 +38,11 @@ def open_round(reader: Connection) -> int | None:
     return next((each.number for each in read_rounds(reader) if each.open), None)
 
 
+def deleted_rounds(reader: Connection) -> set[int]:
+    """Return the rounds whose single reports were deleted or are being deleted."""
+    return {number for (number,) in reader.execute("SELECT number FROM rounds WHERE deleted > 0").fetchall()}
+
+
 def round_state(reader: Connection, number: int | None) -> RoundState:
     """Return the state of a round, of the latest by default."""
     found = reader.execute(

@@ -7,6 +7,7 @@ withdrawal deletes that of its round, so that saved and stored together never te
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from threading import RLock
 from time import monotonic, sleep, thread_time
 from typing import Final, NamedTuple
@@ -18,13 +19,13 @@ from pldp.errors import StoreError, TallyError
 from pldp.tallies import Tally
 
 Progress = Callable[[int], None]
-LAG: Final = 1.5  # seconds that a reader waits for the newest tally before it gets the one before
+EVERY: Final = 1.0  # seconds between two counts for all, at least
 HANG: Final = 10.0  # seconds after which a collector counts for itself what another one should have counted
 SHARE: Final = 0.1  # part of one processor's time that keeping takes, at most
 _POLL: Final = 0.05
 _SAVE: Final = (
     "INSERT INTO tallies VALUES (?, ?, ?, ?, ?) ON CONFLICT (round) DO UPDATE SET changes = excluded.changes, "
-    "damaged = excluded.damaged, digest = excluded.digest, content = excluded.content"
+    "facts = excluded.facts, digest = excluded.digest, content = excluded.content"
 )
 
 
@@ -47,18 +48,24 @@ class Saved(NamedTuple):
 
 def read_saved(reader: Connection, number: int) -> Saved | None:
     """Return the saved tally of a round, if there is one; one that is damaged is refused."""
-    found = reader.execute(
-        "SELECT changes, damaged, digest, content FROM tallies WHERE round = ?", (number,)
-    ).fetchone()
+    found = reader.execute("SELECT changes, facts, digest, content FROM tallies WHERE round = ?", (number,)).fetchone()
     if found is None:
         return None
-    changes, damaged, checksum, content = found
-    if digest(number, damaged.encode(), content) != bytes(checksum):
+    changes, text, checksum, content = found
+    if digest(number, text.encode(), content) != checksum:
         raise StoreError(f"the saved tally of round {number} is damaged")
     try:
-        return Saved(Tally.from_bytes(bytes(content)), changes, dict(json.loads(damaged)))
+        facts = json.loads(text)
+        tally = replace(Tally.from_bytes(content), reports=facts["reports"])
+        return Saved(tally, changes, dict(facts["damaged"]))
     except TallyError as error:
         raise StoreError(f"the saved tally of round {number} {error}") from None
+
+
+def consistent(tally: Tally) -> Tally:
+    """Return a tally whose number of reports fits its answers, as files need it: steps are those of each level."""
+    answers = tally.answered.values()
+    return replace(tally, reports=min(max(tally.reports, *answers, 0), sum(answers)))
 
 
 def save(writer: Connection, counted: Counted) -> bool:
@@ -66,9 +73,10 @@ def save(writer: Connection, counted: Counted) -> bool:
     number = counted.state.number
     if round_state(writer, number)[:4] != counted.state[:4]:
         return False
-    damaged, content = json.dumps(sorted(counted.damaged.items())), counted.tally.to_bytes()
-    checksum = digest(number, damaged.encode(), content)
-    writer.execute(_SAVE, (number, counted.changes, damaged, checksum, content))
+    facts = json.dumps({"reports": counted.tally.reports, "damaged": sorted(counted.damaged.items())})
+    content = consistent(counted.tally).to_bytes()
+    checksum = digest(number, facts.encode(), content)
+    writer.execute(_SAVE, (number, counted.changes, facts, checksum, content))
     return True
 
 
@@ -90,7 +98,7 @@ class Keeper:
         self._connection: Connection | None = None
         self._holds = False
         self._rest_until = 0.0
-        self._seen: dict[int, tuple[int, float]] = {}  # what another collector saved last, and since when we know
+        self._wanted: dict[int, tuple[int, float]] = {}  # by round: changes that another one should count, since when
 
     def hold(self) -> bool:
         """Tell whether this collector keeps the tallies, and try to if nobody does."""
@@ -109,32 +117,28 @@ class Keeper:
 
     def shown(self, number: int | None, progress: Progress | None) -> Counted | Saved:
         """Return what readers may see of a round: counted here, or by the collector that keeps the tallies."""
-        begun, wanted = monotonic(), -1
         while True:
             with self._connections.snapshot() as reader:
                 state = round_state(reader, number)
                 ((changes,),) = reader.execute("SELECT changes FROM head")
                 saved = read_saved(reader, state.number)
-            wanted = changes if wanted < 0 else wanted
-            if saved is not None and (saved.changes >= wanted or not state.latest):
+            last = -1 if saved is None else saved.changes
+            if saved is not None and (last >= changes or not state.latest):
                 return saved
             if self.hold():
                 return self._count_and_save(state.number, progress)
-            waited = monotonic() - begun
-            if self._hangs(state.number, saved):
+            if self._hangs(state.number, last, changes):
                 return self._count(state.number, progress)
-            if saved is not None and waited > LAG:
+            if saved is not None:
                 return saved
             sleep(_POLL)
 
-    def _hangs(self, number: int, saved: Saved | None) -> bool:
-        """Tell whether the collector that keeps the tallies has saved nothing new of a round for too long."""
-        now, last = monotonic(), -1 if saved is None else saved.changes
-        before, since = self._seen.get(number, (None, now))
-        if before != last:
-            since = now
-        self._seen[number] = (last, since)
-        return now - since > HANG
+    def _hangs(self, number: int, last: int, changes: int) -> bool:
+        """Tell whether the collector that keeps the tallies owes a count of what was there some time ago."""
+        wanted, since = self._wanted.get(number, (-1, 0.0))
+        if last >= wanted:
+            wanted, since = self._wanted[number] = (changes, monotonic())
+        return monotonic() - since > HANG
 
     def _count_and_save(self, number: int, progress: Progress | None = None) -> Counted:
         with self._busy:
@@ -167,7 +171,7 @@ class Keeper:
         for number, saved in rounds:
             if saved is None or (number == rounds[0][0] and saved < changes):
                 self._count_and_save(number)
-        self._rest_until = monotonic() + (thread_time() - begun) / SHARE
+        self._rest_until = monotonic() + max(EVERY, (thread_time() - begun) / SHARE)
         return True
 
     def close(self) -> None:

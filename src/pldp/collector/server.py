@@ -92,6 +92,7 @@ async def _serve(
     ending = threading.Event()
     with _signals(ending.set):
         serving = asyncio.create_task(server.serve())
+        upkeep = asyncio.create_task(app.upkeep())
         try:
             await _until_it_listens(serving, host, port)
             reserved.close()
@@ -100,6 +101,7 @@ async def _serve(
                 await asyncio.wait([serving], timeout=0.1)
         finally:
             ended_by_itself = serving.done()
+            upkeep.cancel()
             server.stop()  # type: ignore[no-untyped-call] # granian has no types here
             await asyncio.wait([serving], timeout=GRACE)
             await app.close()

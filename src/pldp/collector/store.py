@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, date, datetime
 from hashlib import blake2b
@@ -15,13 +15,13 @@ import pyarrow as pa
 from pldp.collector.acts import COMMAND_LINE, record
 from pldp.collector.arrivals import Arrivals, Hour
 from pldp.collector.counting import Counting, in_steps
-from pldp.collector.database import Connection, Connections, Database, open_database, stored_survey
+from pldp.collector.database import Connection, Connections, Database, check_program, open_database, stored_survey
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.report_log import MIX, ReportLog
 from pldp.collector.retention import due_rounds
-from pldp.collector.rounds import Round, open_round, read_rounds, round_state
-from pldp.collector.saved import Keeper, Progress, forget, save
+from pldp.collector.rounds import Round, deleted_rounds, open_round, read_rounds, round_state
+from pldp.collector.saved import Counted, Keeper, Progress, consistent, forget, save
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
 from pldp.reports.columns import BATCH_ROWS
@@ -111,7 +111,7 @@ class Store:
                 if connections.in_doubt:
                     self._check_others(writer)
                 self._log.catch_up(erased=connections.in_doubt or head.erased != self._known[1])
-                self._round = open_round(writer)
+                self._round, self._log.deleted_rounds = open_round(writer), deleted_rounds(writer)
                 if self.shared:
                     self._ledger.charged = head.charged
                 self._known = (head.changes, head.erased)
@@ -127,8 +127,8 @@ class Store:
     def follow(self) -> None:
         """Learn what other collectors wrote while this one had nothing to write, without keeping anybody waiting."""
         if self.shared:
-            with self._connections.snapshot() as reader:
-                ((changes,),) = reader.execute("SELECT changes FROM head")
+            with self._connections.database.translate_errors():
+                ((changes,),) = self._connections.writer.execute("SELECT changes FROM head")
             if changes != self._known[0]:
                 self._known = (-1, -1)  # the tail may have changed in between: the next transaction looks again
                 self._log.catch_up()
@@ -266,34 +266,44 @@ class Store:
         return self.rounds()[-1]
 
     def delete_reports(self, days: int, today: date | None = None) -> list[int]:
-        """Delete the single reports of rounds that were closed so many days ago; return those rounds.
-
-        What readers see of them is saved in the transaction that decides it. From then on nobody can withdraw from
-        them. Rows are deleted some at a time; what is left undone the next call does.
-        """
-        with self._connections.transaction() as writer:
-            due = due_rounds(writer, days, today or _today())
-        decided = [number for number in due if self._decide_to_delete(number)]
-        with self._connections.snapshot() as reader:
-            undone = reader.execute("SELECT number FROM rounds WHERE deleted = 1").fetchall()
-        for (number,) in undone:
-            more = True
-            while more:
-                with self._writing() as writer:
-                    more = self._log.delete_rows(writer, number, DELETE_BLOCKS)
-                    if not more:
-                        writer.execute("UPDATE rounds SET deleted = 2 WHERE number = ?", (number,))
-                    self._advance(writer, 1)
-            self._erased = False
+        """Delete the single reports of rounds that were closed so many days ago; return those rounds."""
+        decided = self.decide_to_delete(self.count_due(days, today))
+        while self.delete_some():
+            pass
         return decided
 
-    def _decide_to_delete(self, number: int) -> bool:
-        counted = self._counting.shown(number, anew=True)
+    def count_due(self, days: int, today: date | None = None) -> list[Counted]:
+        """Count what readers may see of the rounds that were closed so many days ago; it only reads."""
+        with self._connections.snapshot() as reader:
+            due = due_rounds(reader, days, today or _today())
+        return [self._counting.shown(number) for number in due]
+
+    def decide_to_delete(self, counted: Sequence[Counted]) -> list[int]:
+        """Save these tallies and let nobody withdraw from their rounds any more; return which rounds these are.
+
+        A round from which somebody withdrew after it was counted is left as it is.
+        """
+        decided = []
+        for each in counted:
+            number = each.state.number
+            with self._writing() as writer:
+                if save(writer, each):
+                    writer.execute("UPDATE rounds SET deleted = 1 WHERE number = ?", (number,))
+                    record(writer, f"single reports of round {number} deleted")
+                    self._advance(writer, 1)
+                    self._log.deleted_rounds |= {number}
+                    decided.append(number)
+        return decided
+
+    def delete_some(self) -> bool:
+        """Delete some rows of rounds for which that was decided; `False` once none is left."""
         with self._writing() as writer:
-            if not save(writer, counted):  # somebody has just withdrawn; the next call decides
+            found = writer.execute("SELECT number FROM rounds WHERE deleted = 1 ORDER BY number LIMIT 1").fetchone()
+            if found is None:
                 return False
-            writer.execute("UPDATE rounds SET deleted = 1 WHERE number = ?", (number,))
-            record(writer, f"single reports of round {number} deleted")
+            self._erased = False
+            if not self._log.delete_rows(writer, found[0], DELETE_BLOCKS):
+                writer.execute("UPDATE rounds SET deleted = 2 WHERE number = ?", found)
             self._advance(writer, 1)
         return True
 
@@ -320,6 +330,10 @@ class Store:
         self._log.damaged.update(found.damaged)
         return found.tally
 
+    def has_deleted(self, number: int | None = None) -> bool:
+        """Tell whether the single reports of a round were deleted."""
+        return self._counting.deleted(number) is not None
+
     def keep(self) -> bool:
         """Count what is new for all collectors of the store if that is this one's part, and tell whether it is."""
         self.hours()
@@ -341,6 +355,11 @@ class Store:
                 yield self.packing.batch(block.ids, block.rows)
             if start >= last:
                 return
+
+    def check_ready(self) -> None:
+        """Raise `StoreError` where the store does not answer or was migrated to a form that needs a newer program."""
+        with self._connections.snapshot() as reader:
+            check_program(reader, self._connections.database)
 
     @property
     def damaged(self) -> list[tuple[int, int]]:
@@ -393,14 +412,22 @@ class Store:
         self._connections.close()
 
 
-def tally_all(where: str | Path, number: int | None = None, pairs: Sequence[Pair] = ()) -> Tally:
-    """Return the tally of all reports of a round in a store that no collector serves, such as a backup."""
+def tally_all(
+    where: str | Path, number: int | None = None, pairs: Sequence[Pair] = (), note: Callable[[str], object] = str
+) -> Tally:
+    """Return the tally of all reports of a round in a store that no collector serves, such as a backup.
+
+    `note` is told where single reports were deleted, and only what readers could see is left.
+    """
     database = open_database(where)
     with database.translate_errors(), closing(database.connect()) as reader:
         survey = stored_survey(reader)
     if survey is None:
         raise StoreError(f"{where}: holds no survey yet, so it has no reports")
     with closing(Store(loads(survey.decode()), database, pairs=pairs, alone=True)) as store:
+        if store.has_deleted(number):
+            note("the single reports of this round were deleted; its tally has the steps and pairs that readers saw")
+            return consistent(store.tally(number))
         return store.tally(number)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pldp.collector.http import Problem, ProblemError
 from pldp.collector.packing import Packed
+from pldp.collector.saved import Counted
 from pldp.collector.store import Outcome, Store
 from pldp.errors import StoreError, StoreFullError
 from pldp.reports import Rejection
@@ -72,6 +73,12 @@ class Uploads:
         self._start()
         return await done
 
+    async def delete_reports(self, counted: Sequence[Counted]) -> None:
+        """Delete the single reports of these rounds, and of those begun before, some at a time between uploads."""
+        await self.run(partial(self._store.decide_to_delete, counted))
+        while await self.run(self._store.delete_some):
+            self._start_to_tidy()
+
     async def run(self, action: Callable[[], Result]) -> Result:
         """Run another action that writes in the same thread."""
         try:
@@ -107,6 +114,9 @@ class Uploads:
         for (_, done), was_found in zip(group, found, strict=True):
             if not done.done():
                 done.set_result(was_found)
+        self._start_to_tidy()
+
+    def _start_to_tidy(self) -> None:
         if self._tidying is None or self._tidying.done():
             self._tidying = asyncio.create_task(self._tidy())
 
