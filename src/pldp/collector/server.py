@@ -71,6 +71,9 @@ class App(Protocol):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
 
+    async def upkeep(self) -> None:
+        """Do what has to be done now and then, until it is cancelled or nothing is left."""
+
     async def close(self) -> None:
         """Finish what was begun."""
 
@@ -105,6 +108,7 @@ async def _serve(
     ending = threading.Event()
     with _signals(ending.set):
         serving = asyncio.create_task(server.serve())
+        upkeep = asyncio.create_task(app.upkeep())
         try:
             await _until_it_listens(serving, host, port)
             reserved.close()
@@ -113,6 +117,7 @@ async def _serve(
                 await asyncio.wait([serving], timeout=0.1)
         finally:
             ended_by_itself = serving.done()
+            upkeep.cancel()
             server.stop()  # type: ignore[no-untyped-call] # granian has no types here
             await asyncio.wait([serving], timeout=GRACE)
             await app.close()
