@@ -39,6 +39,7 @@ PUBLIC = (
     "pldp.reports",
     "pldp.tallies",
     "pldp.tallies.spark",
+    "pldp.tallies.sql",
     "pldp.estimates",
     "pldp.simulate",
     "pldp.planning",

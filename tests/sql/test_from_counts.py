@@ -109,7 +109,7 @@ LATE = {"question": "late", "level": "open", "output": "1"}
         (lambda rows: [*rows, {"question": "", "level": "odd", "output": "", "count": 1}], "has a row that no query"),
         (lambda rows: [dict(row, output=row["output"].replace("x", "xf")) for row in rows], "hexadecimal digits"),
         (lambda rows: [dict(row, output=row["output"].replace("x", "")) for row in rows], "hexadecimal digits"),
-        (lambda rows: [dict(row, output=re.sub("^x..$", "xff", row["output"])) for row in rows], "none that the channel"),
+        (lambda rows: [dict(row, output=re.sub("^x..$", "xff", row["output"])) for row in rows], "none that"),
     ],
 )  # fmt: skip
 def test_a_result_that_does_not_fit_gets_one_clear_line(

@@ -13,6 +13,8 @@ from typing import Final
 
 from pldp.errors import TallyError
 
+ANY_VALUE: Final = "{} IS NOT NULL"  #: What tests a value's type where a column has one type.
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -28,9 +30,9 @@ class Dialect:
     escaped_texts: bool = False  #: Whether a backslash in a text starts an escape; otherwise quotes are doubled.
     escaped_names: bool = False  #: The same of quoted names.
     caseless: bool = False  #: Whether names of columns that differ in capitals only are the same.
-    is_integer: str = "{} IS NOT NULL"  #: Whether a value is an integer: some columns hold values of any type.
-    is_bytes: str = "{} IS NOT NULL"  #: The same of bytes.
-    is_text: str = "{} IS NOT NULL"  #: The same of texts.
+    is_integer: str = ANY_VALUE  #: Whether a value is an integer: some columns hold values of any type.
+    is_bytes: str = ANY_VALUE  #: The same of bytes.
+    is_text: str = ANY_VALUE  #: The same of texts.
     ones: str = ""  #: Number of bits of bytes that are 1, where there is such a function.
     ordered: str = "{}"  #: A text that is compared byte by byte.
     materialized: bool = False  #: Whether a common table can be asked to be computed once.

@@ -37,6 +37,7 @@ SHEETS: Final = (".csv",)  #: Endings of files with a report in columns per line
 _DUCKDB: Final = DIALECTS["duckdb"]
 _BATCH_ROWS: Final = 1 << 17
 _DIGITS: Final = 18  # decimal digits that surely fit into 64 bits
+_UNIT: Final = b"\x1f"  # separates the one column from nothing: no JSON has it
 _NAME: Final = r'"[^"\\]*"'
 _OUTPUT: Final = rf'(?:0|[1-9][0-9]{{0,{_DIGITS - 1}}}|"[0-9a-f]*")'
 
@@ -155,6 +156,8 @@ class _Counter:
         """Count JSON lines: those that are surely right here, all others by the local tally."""
         if not file.exists():
             raise ReportError(f"{file}: there is no such file")
+        if _holds(file, _UNIT):
+            return self._count_locally(file)
         table = f"({self._lines(file)})"
         try:
             counted = replace(self._count(self._query(table, "text")), rejections={})
@@ -164,15 +167,17 @@ class _Counter:
             rest = (text.encode() for batch in others for text in batch.column(0).to_pylist())
             return counted + tally(self.survey, (line for line in rest if line.strip()), **self.how)
         except duckdb.Error:  # text that is not UTF-8, other ends of lines: DuckDB cannot tell where lines end
-            with file.open("rb") as lines:
-                return tally(self.survey, (line for line in lines if line.strip()), **self.how)
+            return self._count_locally(file)
+
+    def _count_locally(self, file: Path) -> Tally:
+        with file.open("rb") as lines:
+            return tally(self.survey, (line for line in lines if line.strip()), **self.how)
 
     def _lines(self, file: Path) -> str:
         """Return the query that makes columns of lines; a line that is not as devices write it has no schema."""
-        unit = "\x1f"  # separates nothing: no line of JSON has it
         source = (
             f"read_csv({_DUCKDB.literal(str(file))}, columns = {{'line': 'VARCHAR'}}, header = false, "
-            f"auto_detect = false, delim = '{unit}', quote = '', escape = '', new_line = '\\n')"
+            f"auto_detect = false, delim = '{_UNIT.decode()}', quote = '', escape = '', new_line = '\\n')"
         )
         answer = rf'\{{"question":{_NAME},"level":{_NAME},"output":{_OUTPUT}\}}'
         head = rf'\{{"pldp":{SCHEMA},"survey":"{self.survey.hash}","id":"[0-9a-f]*","answers":\['
@@ -204,6 +209,11 @@ class _Counter:
             ("bits", f"{output} LIKE '\"%'", f"replace({output}, '\"', '')"),
         ):
             yield f"CASE WHEN {condition} THEN {text} END AS {_DUCKDB.quoted(f'{name}.{part}')}"
+
+
+def _holds(file: Path, byte: bytes) -> bool:
+    with file.open("rb") as content:
+        return any(byte in part for part in iter(lambda: content.read(1 << 22), b""))
 
 
 def _has_good_ids(file: Path) -> bool:

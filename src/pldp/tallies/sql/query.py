@@ -24,7 +24,7 @@ from pldp.mechanisms import Bits
 from pldp.reports import Rejection
 from pldp.reports.columns import Forms, schema
 from pldp.survey import SCHEMA, Question, Survey
-from pldp.tallies.sql.dialects import DIALECTS, Dialect
+from pldp.tallies.sql.dialects import ANY_VALUE, DIALECTS, Dialect
 from pldp.tallies.sql.packed import ALWAYS, PackedTests, count_ones
 from pldp.tallies.tally import Tally
 from pldp.tallies.together import Pair
@@ -235,7 +235,7 @@ class Query:
 
     def _summary_rows(self) -> str:
         lines = list(self._summary_lines())
-        texts = []
+        texts: list[str] = []
         for column in range(3):
             cases = " ".join(
                 f"WHEN {place} THEN {self.dialect.literal(line[column])}"
@@ -244,7 +244,9 @@ class Query:
             )
             texts.append(f"CASE place {cases} ELSE '' END")
         numbers = " ".join(f"WHEN {place} THEN n{place}" for place in range(len(lines)))
-        return self.row(*texts, f"CASE place {numbers} END") + "\nFROM pldp_summary CROSS JOIN pldp_places"
+        question, level, output = texts
+        count = f"CASE place {numbers} END"
+        return self.row(question, level, output, count) + "\nFROM pldp_summary CROSS JOIN pldp_places"
 
     def row(self, question: str, level: str, output: str, count: str) -> str:
         """Return the start of a part of the result."""
@@ -272,6 +274,11 @@ class Query:
 
 def _code(reason: Rejection) -> int:
     return REASONS.index(reason) + 1
+
+
+def _of_type(test: str, column: str) -> str:
+    """Return a column with nothing where its value is of another type; most engines have one type per column."""
+    return column if test == ANY_VALUE else f"CASE WHEN {test.format(column)} THEN {column} END"
 
 
 class _QuestionSql:
@@ -304,13 +311,11 @@ class _QuestionSql:
         found = {self.level: column[f"{self.name}.level"]}
         if self.forms.integers:
             own = column[f"{self.name}.output"]
-            typed = self.dialect.is_integer != Dialect.is_integer
-            found[self.output] = f"CASE WHEN {self.dialect.is_integer.format(own)} THEN {own} END" if typed else own
+            found[self.output] = _of_type(self.dialect.is_integer, own)
         if self.forms.bits:
             own = column[f"{self.name}.bits"]
             text = self.query.bytes_as == "text"
-            typed = self.dialect.is_text if text else self.dialect.is_bytes
-            found[self.bits] = own if typed == Dialect.is_bytes else f"CASE WHEN {typed.format(own)} THEN {own} END"
+            found[self.bits] = _of_type(self.dialect.is_text if text else self.dialect.is_bytes, own)
             if not text and self.digits in self.used:
                 found[self.digits] = self.dialect.hex.format(own)
             if self.ones in self.used and self.dialect.ones and not text:

@@ -272,6 +272,6 @@ def _packed_rows(texts: pa.Array, byte_count: int) -> npt.NDArray[np.uint8] | No
     if (letters[:, 0] != ord("x")).any():
         return None
     try:
-        return np.frombuffer(unhexlify(np.ascontiguousarray(letters[:, 1:])), np.uint8).reshape(-1, byte_count)
+        return np.frombuffer(unhexlify(letters[:, 1:].tobytes()), np.uint8).reshape(-1, byte_count)
     except ValueError:
         return None
