@@ -27,6 +27,8 @@ from pldp.auditing.surveys import audit_survey
 
 MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
 ALIKE = {
+    "a full leak in 1 % of reports",
+    "a changed level",
     "a full leak in 1 %, far from its mark",
     "30 ms more in 5 % of one answer",
     "1 ms more when the truth is told",

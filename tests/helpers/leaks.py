@@ -460,7 +460,7 @@ JAVASCRIPT_OWN = {
         300,
     ),
     "the answer in the address": ScriptLeak("send(NOWHERE,", f"send(`${{NOWHERE}}?${{{_VALUE}}}`,", 300),
-    "a body that is not padded": ScriptLeak(*_body("String(body).trimEnd()"), 300),
+    "a body that is not padded": ScriptLeak(*_body("`${body} `"), 300),
     "a key that comes twice": ScriptLeak(*_body("String(body).replace('{', '{\"pldp\":1,')"), 300),
     "a number written in another way": ScriptLeak(
         *_body('String(body).replace(/"output":(\\d)/, \'"output":$1.0\')'), 300
