@@ -163,15 +163,13 @@ def _resolved(schema: Schema) -> Schema:
 
 
 def _form(schema: Schema) -> str | None:
-    ways = [_resolved(each) for each in schema.get("anyOf", ())]
-    if any(each.get("type") == "number" for each in ways) or schema.get("type") == "number":
-        return DECIMAL
-    if ways:  # one for all, or one for each level: a form shows the first
-        return _form(ways[0])
+    ways = [_form(_resolved(each)) for each in schema.get("anyOf", ())]
+    if ways:  # a number may be text as well; of one for all levels and one for each, a form shows the first
+        return DECIMAL if DECIMAL in ways else ways[0]
     if schema.get("type") == "array":
         return LINES if _resolved(schema.get("items", {})).get("type") == "string" else None
-    simple = {"integer": INTEGER, "boolean": SWITCH, "string": PASSAGE if schema.get("maxLength", 0) > LONG else LINE}
-    return simple.get(str(schema.get("type")))
+    text = PASSAGE if schema.get("maxLength", 0) > LONG else LINE
+    return {"integer": INTEGER, "boolean": SWITCH, "number": DECIMAL, "string": text}.get(str(schema.get("type")))
 
 
 def kept_keys(document: Mapping[str, Any]) -> list[str]:
