@@ -27,6 +27,7 @@ VERBS: Final = {
     "store": "look after a collector's database: tokens, rounds, backups",
     "simulate": "write or send the reports that simulated people would send",
     "tally": "count reports, or add up tallies, into one small file",
+    "sql": "print one SQL query that checks and counts reports where they are",
     "fuse": "join the reports of several services by a key, and estimate from all of them",
     "estimate": "turn a tally into estimates with errors and intervals",
     "shuffle": "say what a report is worth to whoever sees only the tally or a shuffled batch",

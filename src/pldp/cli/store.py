@@ -3,9 +3,10 @@
 import argparse
 import csv
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pldp import collector
 from pldp.budgets import epsilon_text, micro_epsilon
@@ -13,8 +14,10 @@ from pldp.cli.arguments import with_extra
 from pldp.cli.output import add_json_option, emit, make_table
 from pldp.cli.serve import add_settings
 from pldp.collector import Settings
-from pldp.errors import UsageError
+from pldp.errors import StoreError, UsageError
 from pldp.mechanisms import LARGEST_TOTAL
+
+EXPORT_SECONDS: Final = 10.0
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -38,6 +41,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     count = actions.add_parser("tally", help="count all reports of a store that is not served, such as a backup")
     count.add_argument("target", help="tally file to write, for pldp estimate")
     count.add_argument("--round", type=int, metavar="N", help="count this round (default: the latest)")
+    export = actions.add_parser("export", help="write reports to a folder of Parquet files, one folder per round")
+    export.add_argument("folder", help="folder to write to; what is there already is not written again")
+    export.add_argument("--follow", action="store_true", help="go on until it is interrupted")
+    words = f"with --follow: seconds between two looks (default {EXPORT_SECONDS})"
+    export.add_argument("--every", type=float, metavar="SECONDS", help=words)
     copy = actions.add_parser("backup", help="copy the store to a file that a collector can start from")
     copy.add_argument("target", help="file to write")
     restore = actions.add_parser("restore", help="check a copy and begin a store with it; none may be there")
@@ -47,7 +55,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     for action, otherwise in ((token, "until it is revoked"), (enrol, "until revoked"), (rotate, "as long as before")):
         words = f"it works today and so many days more (default: {otherwise})"
         action.add_argument("--days", type=int, metavar="N", help=words)
-    for action in (tokens, log, check):
+    for action in (tokens, log, check, export):
         add_json_option(action)
     runs = {
         token: _make_token,
@@ -58,6 +66,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         log: _list_acts,
         check: _check,
         count: _tally,
+        export: _export,
         copy: _backup,
         restore: _restore,
     }
@@ -130,7 +139,40 @@ def _tally(args: argparse.Namespace) -> None:
     settings = Settings.read(vars(args))
     if not (settings.database.startswith("postgres") or Path(settings.database).is_file()):
         raise UsageError(f"{settings.database}: there is no such store")
-    _part("tally_all")(settings.database, args.round, settings.question_pairs()).save(args.target)
+
+    def note(line: str) -> None:
+        sys.stderr.write(f"pldp: note: {line}\n")
+
+    _part("tally_all")(settings.database, args.round, settings.question_pairs(), note=note).save(args.target)
+
+
+def _export(args: argparse.Namespace) -> int:
+    where = _where(args)
+    if not (where.startswith("postgres") or Path(where).is_file()):
+        raise UsageError(f"{where}: there is no such store")
+    if args.every is not None and not (args.follow and args.every > 0):
+        raise UsageError("--every must be a number of seconds above 0, and goes with --follow")
+    lake = _part("Lake")(where, args.folder)
+    exported = lake.export()
+    _part("record_at")(where, "export of reports followed" if args.follow else "reports exported")
+    _tell_export(args, exported)
+    while args.follow:
+        time.sleep(args.every or EXPORT_SECONDS)
+        try:
+            exported = lake.export()
+        except StoreError as error:
+            sys.stderr.write(f"pldp: warning: {error}; trying again\n")
+        else:
+            if exported.files:
+                _tell_export(args, exported)
+    return int(bool(exported.missing))
+
+
+def _tell_export(args: argparse.Namespace, exported: Any) -> None:
+    for line in exported.missing:
+        sys.stderr.write(f"pldp: warning: {line}\n")
+    words = f"{exported.files:,} files written, {exported.reports:,} reports in them"
+    emit(args, exported._asdict(), lambda console: console.print(words, markup=False, highlight=False))
 
 
 def _backup(args: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
 from pldp.errors import UsageError
-from pldp.survey import Survey, load
+from pldp.survey import Survey, load, read_logo
 
 try:
     from uvloop import new_event_loop as _new_event_loop
@@ -54,10 +54,12 @@ def serve(
         from pldp.estimates import check_known  # noqa: PLC0415 - loading it takes longer than all else at the start
 
         check_known(survey, known)
+    logo = read_logo(survey, survey_path)
     store = Store(survey, settings.database, pairs=settings.question_pairs(), step=settings.result_step)
     try:
         document = _document(Path(survey_path), survey)
-        app = Collector(survey, store, Tokens(settings.database), settings, document=document, preview=preview)
+        tokens = Tokens(settings.database)
+        app = Collector(survey, store, tokens, settings, document=document, preview=preview, logo=logo)
         serve_app(app, settings, ready, stop)
     finally:
         store.close()
@@ -68,6 +70,9 @@ class App(Protocol):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
+
+    async def upkeep(self) -> None:
+        """Do what has to be done now and then, until it is cancelled or nothing is left."""
 
     async def close(self) -> None:
         """Finish what was begun."""
@@ -103,6 +108,7 @@ async def _serve(
     ending = threading.Event()
     with _signals(ending.set):
         serving = asyncio.create_task(server.serve())
+        upkeep = asyncio.create_task(app.upkeep())
         try:
             await _until_it_listens(serving, host, port)
             reserved.close()
@@ -111,6 +117,7 @@ async def _serve(
                 await asyncio.wait([serving], timeout=0.1)
         finally:
             ended_by_itself = serving.done()
+            upkeep.cancel()
             server.stop()  # type: ignore[no-untyped-call] # granian has no types here
             await asyncio.wait([serving], timeout=GRACE)
             await app.close()

@@ -76,6 +76,9 @@ class Designer:
             response = problem.response()
         await respond(send, response, with_body=request.method != "HEAD")
 
+    async def upkeep(self) -> None:
+        """Nothing: a page on one's own machine keeps nothing that grows old."""
+
     async def close(self) -> None:
         """End a collector that was started here."""
         if self._started is not None:
