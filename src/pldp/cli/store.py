@@ -4,6 +4,7 @@ import argparse
 import csv
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -189,17 +190,31 @@ def _enrol(args: argparse.Namespace) -> None:
     names = [*args.names, *(Path(args.file).read_text(encoding="utf-8").split() if args.file else [])]
     if not names:
         raise UsageError("name somebody to enrol, or a file with names (--names FILE)")
-    link = (args.link or "").rstrip("/")
-    if args.link and not link.startswith(("https://", "http://")):
+    if args.link and not args.link.startswith(("https://", "http://")):
         raise UsageError("--link must be the address of the survey page and begin with https://")
     _say_if_new(args)
     tokens, budget = _open("Tokens", args), micro_epsilon(args.budget, largest=LARGEST_TOTAL)
     made = tokens.enrol(names, budget, args.days)
-    # Browsers send what is behind # to nobody.
-    columns = {"name": names, "token": made, **({"link": [f"{link}/#{token}" for token in made]} if link else {})}
+    links = {"link": [invitation_link(args.link, token) for token in made]} if args.link else {}
+    columns = {"name": names, "token": made, **links}
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerows([tuple(columns), *zip(*columns.values(), strict=True)])
     sys.stderr.write(f"pldp: note: {_allowance(tokens.price(), budget)}\n")
+
+
+def invitation_link(page: str, token: str) -> str:
+    """Return the link with which a person answers; browsers send what is behind # to nobody."""
+    return f"{page.rstrip('/')}/#{token}"
+
+
+def make_links(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Enrol people and return their links."""
+    if not names:
+        raise UsageError("--names: the file has no names")
+    _say_if_new(args)
+    budget = micro_epsilon(args.budget, largest=LARGEST_TOTAL)
+    made = _open("Tokens", args).enrol(names, budget, args.days)
+    return [invitation_link(args.link, token) for token in made]
 
 
 def _allowance(price: int | None, budget: int) -> str:

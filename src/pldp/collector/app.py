@@ -25,13 +25,13 @@ from pldp.collector.reading import Reader
 from pldp.collector.retention import TOO_LATE, promise, retained_days
 from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
-from pldp.collector.static import assets
+from pldp.collector.static import LOGO_TYPES, assets, picture
 from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
 from pldp.errors import EstimateError, StoreError, TallyError, UsageError
 from pldp.reports import Rejection, ReportRejected
-from pldp.survey import Survey, dearest_report
+from pldp.survey import Logo, Survey, dearest_report
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
@@ -69,11 +69,11 @@ class Collector:
 
     `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
     get when they fetch the survey: its signed form, by default the spelled-out one. A `preview` shows simulated people:
-    it says so wherever it shows them, and takes no reports. `clock` tells seconds, for limits of rates and the age of
-    overviews.
+    it says so wherever it shows them, and takes no reports. `logo` is the survey's picture, where it has one. `clock`
+    tells seconds, for limits of rates and the age of overviews.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by keyword, and each a fact of its own
         self,
         survey: Survey,
         store: Store,
@@ -82,6 +82,7 @@ class Collector:
         *,
         document: bytes | None = None,
         preview: bool = False,
+        logo: Logo | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._survey = survey
@@ -97,6 +98,7 @@ class Collector:
         self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._preview = preview
+        self._logo = None if logo is None else picture(logo)
         self._retained = retained_days(settings.retain)
         known, planned = settings.known_shares(), settings.planned_reports
         self._live = Live(store, preview=preview, known=known, planned=planned, clock=clock)
@@ -118,9 +120,18 @@ class Collector:
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
             Route(
                 "GET",
+                "/v1/logo",
+                "The picture of the survey, where it has one",
+                self._get_logo,
+                gives=LOGO_TYPES,
+                tagged=True,
+                problems=(Problem.NOT_FOUND,),
+            ),
+            Route(
+                "GET",
                 "/v1/round",
-                "Number of the latest round, whether it is open, whether answering needs an invitation, and until when "
-                "a report can be withdrawn",
+                "Number of the latest round, whether it is open, needs an invitation, or the survey has ended, "
+                "and until when a report can be withdrawn",
                 self._get_round,
             ),
             Route(
@@ -259,6 +270,11 @@ class Collector:
     async def _get_survey(self, request: Request) -> Response:
         return with_etag(request, self._survey.hash, Response(self._document))
 
+    async def _get_logo(self, request: Request) -> Response:
+        if self._logo is None:
+            raise ProblemError(Problem.NOT_FOUND, "the survey has no logo")
+        return await self._logo.get(request)
+
     async def _post_reports(self, request: Request) -> Response:
         if self._preview:
             raise ProblemError(Problem.PREVIEW)
@@ -342,7 +358,11 @@ class Collector:
 
     async def _get_round(self, _: Request) -> Response:
         latest = (await asyncio.to_thread(self._store.rounds))[-1]
-        facts = {"preview": self._preview, "invitation": self._settings.uploads != "open"}
+        facts = {
+            "preview": self._preview,
+            "invitation": self._settings.uploads != "open",
+            "ended": self._store.has_closed and not self._preview,
+        }
         marked = {name: True for name, holds in facts.items() if holds}
         retention = (
             {} if self._retained is None else {"retain_days": self._retained, "retention": promise(self._retained)}

@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, date, datetime
 from hashlib import blake2b
 from pathlib import Path
+from time import time
 from typing import Final
 
 import pyarrow as pa
@@ -41,6 +42,7 @@ class Store:
     Methods that write are called from one thread, those that read from any. `where` is an SQLite file, made if it does
     not exist, the address of a PostgreSQL database (postgresql://…), or a database; `pairs` are names of two questions
     each, to be counted together for two-way tables; what `shown` returns changes by `step` reports of a level at least.
+    `clock` tells the seconds since 1970, for the closing date.
     `alone`: a store that any other process uses is refused.
     """
 
@@ -51,12 +53,15 @@ class Store:
         *,
         pairs: Sequence[Pair] = (),
         step: int = MIX,
+        clock: Callable[[], float] = time,
         alone: bool = False,
     ) -> None:
         self.packing = Packing(survey)
         self.step = step
         self._arrivals = Arrivals(step)
         self._survey = survey.hash
+        self._ends = survey.has_closed
+        self._clock = clock
         self._settings = json.dumps([step, sorted(map(list, pairs))]).encode()
         self._ledger = Ledger(dearest_report(survey))
         self._round: int | None = None
@@ -169,12 +174,18 @@ class Store:
             self._log.remember(blocks)
         return outcomes
 
+    @property
+    def has_closed(self) -> bool:
+        """Whether the closing date of the survey is past: what is new is refused, and what is stored stays."""
+        return self._ends(self._clock())
+
     def _judge(
         self, reports: Sequence[Packed], payers: Sequence[bytes]
     ) -> tuple[list[Outcome], dict[bytes, bytes], dict[bytes, bytes]]:
         """Return the outcome of each report, the rows of new ids, and who pays for them; budgets are asked later."""
         stored = self._log.find([report.id for report in reports])
-        if not (stored or payers) and {report.round for report in reports} <= {0, self._round} - {None}:
+        closed = self.has_closed
+        if not (stored or payers or closed) and {report.round for report in reports} <= {0, self._round} - {None}:
             fresh = {report.id: report.row for report in reports}
             if len(fresh) == len(reports) and self._round is not None:  # as nearly always
                 return [None] * len(reports), fresh, {}
@@ -186,6 +197,8 @@ class Store:
             if known is not None:
                 same = None if row == known or (entry and entry.deleted) else Rejection.CONFLICT
                 outcomes.append(same if any(known) else Rejection.WITHDRAWN)
+            elif closed:
+                outcomes.append(Rejection.CLOSED_SURVEY)
             elif self._round is None or number not in {0, self._round}:
                 outcomes.append(Rejection.CLOSED_ROUND)
             else:
