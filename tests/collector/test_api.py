@@ -287,7 +287,7 @@ def test_a_failing_store_is_told_and_recovers(
 
 
 def test_a_mistake_in_a_handler_tells_its_type_and_no_more(app: Collector, store, monkeypatch, caplog) -> None:
-    monkeypatch.setattr(store, "rounds", lambda: 1 / 0)
+    monkeypatch.setattr(store, "check_ready", lambda: 1 / 0)
     assert call(app, "GET", "/readyz").code == "internal"
     assert caplog.messages == ["internal error: ZeroDivisionError"]
 
@@ -341,7 +341,7 @@ def test_it_says_that_it_lives_and_is_ready(app: Collector, store: Store, monkey
     def fail() -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr(store, "rounds", fail)
+    monkeypatch.setattr(store, "check_ready", fail)
     assert call(app, "GET", "/readyz").code == "store_unavailable"
 
 
