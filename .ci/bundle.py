@@ -4,7 +4,7 @@
 
 `index.js` loads the parts of a mechanism or a kind with the first survey that needs them; `pldp-device.min.js` is one
 file with everything. `integrity.json` has the hash of each file as browsers check it (Subresource Integrity), its bytes
-and its bytes compressed by gzip. The bundler is a tool of the build (`npm ci` in `.ci/js`); nothing of it is in the files.
+and its bytes compressed by gzip. The bundler is a tool of the build (`npm ci` in `.ci/js`): the files hold none of it.
 """
 
 import base64

@@ -83,7 +83,11 @@ def _npm_package(path: Path, number: str) -> None:
     files["README.md"] = (SOURCE / "README.md").read_bytes()
     files["LICENSE"] = (ROOT / "LICENSE").read_bytes()
     files["package.json"] = (json.dumps(_described(number), indent="\t") + "\n").encode()
-    with path.open("wb") as out, gzip.GzipFile("", "wb", 9, out, mtime=0) as packed, tarfile.open(None, "w", packed) as tar:
+    with (
+        path.open("wb") as out,
+        gzip.GzipFile("", "wb", 9, out, mtime=0) as packed,
+        tarfile.open(None, "w", packed) as tar,
+    ):
         for name in sorted(files):
             entry = tarfile.TarInfo(f"package/{name}")
             entry.size, entry.mtime, entry.mode = len(files[name]), commit_time(), 0o644
@@ -113,7 +117,15 @@ def _described(number: str) -> dict[str, object]:
 
 def _sbom(path: Path, number: str) -> None:
     program = Path(sys.executable).with_name("cyclonedx-py")
-    words = ("requirements", "requirements.lock", "--pyproject", "pyproject.toml", "--output-reproducible", "-o", str(path))
+    words = (
+        "requirements",
+        "requirements.lock",
+        "--pyproject",
+        "pyproject.toml",
+        "--output-reproducible",
+        "-o",
+        str(path),
+    )
     done = subprocess.run([program, *words], cwd=ROOT, check=False, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
         sys.exit(f"cyclonedx-py: {done.stderr.strip()}")

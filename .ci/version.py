@@ -2,9 +2,11 @@
 
 The build backend asks this file (`[tool.hatch.version]` in pyproject.toml), with the standard library only. A commit
 tagged `v0.2.0` is 0.2.0. Another commit is a pre-release of the version that follows: `0.2.1.dev7+g1a2b3c4d` is the
-seventh commit after that tag. Without Git or without a tag, as in an unpacked archive, it is `NEXT` as a pre-release.
+seventh commit after that tag. Without Git or without a tag, as in an unpacked archive, it is `NEXT` as a pre-release;
+`PLDP_BUILD_VERSION` says it where Git cannot, as in an image that is built.
 """
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,11 +16,17 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 NEXT: Final = "0.1.0"
 """The version that is worked on: that of the next tag."""
 
+_GIVEN: Final = re.compile(r"\d+\.\d+\.\d+((a|b|rc)\d+)?(\.dev\d+)?(\+[a-z0-9.]+)?")
 _TAG: Final = re.compile(r"v(\d+)\.(\d+)\.(\d+)((?:a|b|rc)\d+)?")
 
 
 def version(root: Path = ROOT, following: str = NEXT) -> str:
     """Return the version of the files below a folder; refuse a tag that is no version."""
+    given = os.environ.get("PLDP_BUILD_VERSION", "")
+    if given:
+        if not _GIVEN.fullmatch(given):
+            raise ValueError(f"PLDP_BUILD_VERSION must be a version such as 0.2.0, not {given[:40]!r}")
+        return given
     described = _git(root, "describe", "--tags", "--long", "--always", "--abbrev=8", "--match", "v[0-9]*")
     if not described or _git(root, "rev-parse", "--show-prefix"):  # a folder in another project's repository
         return f"{following}.dev0"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pldp.tallies import Service, Tally, fuse, tally
 
 try:
-    from pldp._version import __version__  # written by the build, from the tag
+    from pldp._version import __version__ as __version__  # written by the build, from the tag
 except ImportError:  # a checkout
     __version__ = "0.1.0.dev0"
 

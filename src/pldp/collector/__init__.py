@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pldp.collector.app import Collector
     from pldp.collector.database import open_database
     from pldp.collector.http import Problem
+    from pldp.collector.logs import log_json
     from pldp.collector.packing import Packed, Packing
     from pldp.collector.sender import Sender
     from pldp.collector.server import serve
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PREFIX", "Act", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store",
-    "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "warnings",
+    "Tokens", "acts_at", "log_json", "open_database", "record_at", "serve", "tally_all", "warnings",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -34,6 +35,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.database": ("open_database",),
         "pldp.collector.packing": ("Packed", "Packing"),
         "pldp.collector.http": ("Problem",),
+        "pldp.collector.logs": ("log_json",),
         "pldp.collector.sender": ("Sender",),
         "pldp.collector.server": ("serve",),
         "pldp.collector.settings": ("PREFIX", "Settings"),

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Final
 
 import msgspec
@@ -18,6 +18,7 @@ from pldp.collector.formats import FORMATS, METRICS, encode, metrics
 from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
+from pldp.collector.operations import Durations, Operations
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
 from pldp.collector.settings import Settings
@@ -63,7 +64,7 @@ class Collector:
     `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
     get when they fetch the survey: its signed form, by default the spelled-out one. A `preview` shows simulated people:
     it says so wherever it shows them, and takes no reports. `clock` tells seconds, for limits of rates and the age of
-    overviews.
+    overviews. `operations` is a second application for whoever runs it: counters, durations and health.
     """
 
     def __init__(
@@ -96,6 +97,8 @@ class Collector:
         self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
+        self._durations = Durations(store.step)
+        self.operations = Operations(self._counters, self._durations)
         self.routes = self._table()
         self._assets = assets()
         handlers = {path: asset.get for path, asset in self._assets.items()} | {"/dashboard": self._get_dashboard}
@@ -180,7 +183,9 @@ class Collector:
         if scope["type"] != "http":
             raise NotImplementedError(scope["type"])
         request = Request(scope, receive)
+        start = perf_counter()
         response = await self._answer(request)
+        self._durations.add(request.route, perf_counter() - start - request.waited)
         if self._origins.allowed:
             response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
         await http.respond(send, response, with_body=request.method != "HEAD")
@@ -191,6 +196,7 @@ class Collector:
             if self._origins.asks(request):
                 return self._origins.grant(route.method for route in self.routes)
             route = self._router.find(request)
+            request.route = route.label
             if route.scope:
                 request.scope = await self._check_token(request, route.scope)
             return await route.handler(request)
@@ -385,10 +391,13 @@ class Collector:
         return json_response({"status": "ready"})
 
     async def _get_metrics(self, _: Request) -> Response:
+        return Response(await self._counters(), METRICS)
+
+    async def _counters(self) -> bytes:
         rounds = await asyncio.to_thread(self._store.shown_rounds)
         rejections = await asyncio.to_thread(self._store.shown_rejections)
         waiting = self._uploads.waiting // self._store.step * self._store.step
-        return Response(metrics(rounds, rejections, self._problems, waiting), METRICS)
+        return metrics(rounds, rejections, self._problems, waiting)
 
 
 def _reads_pages(request: Request) -> bool:
