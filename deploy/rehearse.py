@@ -1,11 +1,11 @@
-"""Go from nothing to the first report by the steps of Dockerfile and compose.yaml, on a machine without a container engine.
+"""Go from nothing to the first report by the steps of Dockerfile and compose.yaml, without a container engine.
 
     sudo python deploy/rehearse.py commute.json
 
 The steps of the Dockerfile run in root file systems of their own (an overlay over this machine's instead of the base
-image), the services of compose.yaml in a network of their own with the addresses, ports, users, read-only roots, secrets,
-health checks and stop signals that the files name. PostgreSQL and nginx are this machine's. What takes how long is printed
-as JSON. It needs Linux, root, PyYAML, nginx, PostgreSQL and openssl, and leaves nothing behind.
+image), the services of compose.yaml in a network of their own, with the addresses, ports, users, read-only roots,
+secrets, health checks and stop signals that the files name. PostgreSQL and nginx are this machine's. What takes how
+long is printed as JSON. It needs Linux, root, PyYAML, nginx, PostgreSQL and openssl, and leaves nothing behind.
 """
 
 import ctypes
@@ -32,7 +32,12 @@ ADDRESSES: Final = {"collector": "172.30.83.3", "database": "172.30.83.4", NAME:
 TOOLS: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 CLONE_NEWNET: Final = 0x40000000
 BUILD, FINAL, PROXY = "build", "final", "proxy"  # root file systems
-KEPT: Final = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT")  # how this machine reaches an index
+KEPT: Final = (
+    "PIP_INDEX_URL",
+    "PIP_EXTRA_INDEX_URL",
+    "PIP_FIND_LINKS",
+    "PIP_CERT",
+)  # how this machine reaches an index
 
 
 def run(*words: str | Path, **more: Any) -> None:
@@ -177,7 +182,9 @@ class Services:
         self.described = compose(site)
         self.started: dict[str, subprocess.Popen[bytes]] = {}
         self._secrets = {
-            f"/run/secrets/{path.name}": path.read_bytes() for path in site.iterdir() if path.name.startswith("database_")
+            f"/run/secrets/{path.name}": path.read_bytes()
+            for path in site.iterdir()
+            if path.name.startswith("database_")
         }
 
     def network(self) -> None:
@@ -244,7 +251,9 @@ class Services:
         for volume in described["volumes"]:
             source, target, _ = volume.split(":")
             self.roots.put(PROXY, target, (self.site / Path(source).name).read_bytes())
-        main = "worker_processes 1; events { worker_connections 1024; } http { include /etc/nginx/conf.d/default.conf; }"
+        main = (
+            "worker_processes 1; events { worker_connections 1024; } http { include /etc/nginx/conf.d/default.conf; }"
+        )
         self.roots.put(PROXY, "/etc/nginx/nginx.conf", main.encode())
         root = self.roots.mount(PROXY, read_only=described["read_only"], temporary=tuple(described["tmpfs"]))
         run("mount", "-t", "tmpfs", "tmpfs", root / "var/log/nginx")
@@ -274,7 +283,13 @@ class Services:
         token = self._say("pldp", "store", "token", "ana", "--scope", "read").split()
         touched = subprocess.run(self.inside("touch", "/opt/pldp/x"), check=False, capture_output=True).returncode
         health = self._say("python", "-c", METRICS)
-        return {"sent": self.sent, "user": found, "token": len(token) > 0, "read_only": touched != 0, "metrics": health}
+        return {
+            "accepted": self.sent["accepted"],
+            "user": found,
+            "token": len(token) > 0,
+            "read_only": touched != 0,
+            "metrics": health,
+        }
 
     def _child(self, name: str) -> int:
         return self.started[name].pid  # env, chroot and setpriv each become the next: no process in between
@@ -328,5 +343,5 @@ if __name__ == "__main__":
     else:
         with tempfile.TemporaryDirectory(prefix="pldp-rehearsal-") as temporary:
             Path(temporary).chmod(0o755)
-            words = ["unshare", "--mount", sys.executable, __file__, os.path.abspath(sys.argv[1]), temporary]
+            words = ["unshare", "--mount", sys.executable, __file__, str(Path(sys.argv[1]).resolve()), temporary]
             sys.exit(subprocess.run(words, check=False).returncode)

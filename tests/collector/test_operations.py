@@ -132,7 +132,11 @@ def test_the_port_has_what_the_token_opens_and_the_build(app: Collector, tmp_pat
     shown = call(app.operations, "GET", "/metrics")
     assert shown.body.startswith(counters)
     assert re.search(rb'^pldp_build_info\{version="[^"]+",python="3\.\d+\.\d+"\} 1$', shown.body, re.MULTILINE)
-    assert [call(app.operations, "GET", path).status for path in ("/healthz", "/readyz", "/v1/survey")] == [200, 200, 404]
+    assert [call(app.operations, "GET", path).status for path in ("/healthz", "/readyz", "/v1/survey")] == [
+        200,
+        200,
+        404,
+    ]
     assert call(app.operations, "POST", "/metrics").code == "method_not_allowed"
 
 
