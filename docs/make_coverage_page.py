@@ -24,7 +24,7 @@ Rows = list[list[object]]
 HEAD = """# Do the intervals cover?
 
 Made by `make test-long` (`tests/estimates/test_coverage.py`, then `docs/make_coverage_page.py`); the counts are in
-[coverage.jsonl](coverage.jsonl). Every case goes from a survey file with two levels (ε and 2ε) over simulated reports
+`coverage.jsonl` beside this page. Every case goes from a survey file with two levels (ε and 2ε) over simulated reports
 and their tally to the result; a run covers if its 95 % interval holds the truth about the population. Runs are spread
 evenly over {people} people and ε = {epsilons}, and over the cases of a kind: at least {runs:,} for each kind and
 shape.
@@ -129,7 +129,10 @@ def _outcome(found: dict[tuple[str, str], Rows]) -> str:
             rows = [row for case in EVERY_CASE if case.kind == kind for row in found.get((case.name, shape), [])]
             outside += [f"- {kind}, {shape}: {line}" for line in wrong(_hits(rows), TESTS)]
     said = "No cell is significantly outside." if not outside else "Significantly outside are:\n\n" + "\n".join(outside)
-    return said + (f"\n\nNot run: {'; '.join(missing)}." if missing else "")
+    if missing:
+        said += f"\n\nNot run yet in this table: {'; '.join(missing)}. "
+        said += "What earlier versions had is in [earlier runs](coverage-earlier.md)."
+    return said
 
 
 def _hits(rows: Rows) -> Hits:

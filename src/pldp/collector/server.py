@@ -8,19 +8,20 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from pldp.collector.app import Collector
+from pldp.collector.http import Receive, Scope, Send
 from pldp.collector.operations import Operations
 from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
 from pldp.errors import UsageError
-from pldp.survey import Survey, load
+from pldp.survey import Survey, load, read_logo
 
 try:
     from uvloop import new_event_loop as _new_event_loop
@@ -55,29 +56,50 @@ def serve(
         from pldp.estimates import check_known  # noqa: PLC0415 - loading it takes longer than all else at the start
 
         check_known(survey, known)
+    logo = read_logo(survey, survey_path)
     store = Store(survey, settings.database, pairs=settings.question_pairs(), step=settings.result_step)
     try:
         document = _document(Path(survey_path), survey)
-        app = Collector(survey, store, Tokens(settings.database), settings, document=document, preview=preview)
-        serve_app(app, settings, ready, stop)
+        tokens = Tokens(settings.database)
+        app = Collector(survey, store, tokens, settings, document=document, preview=preview, logo=logo)
+        serve_app(app, settings, ready, stop, app.operations)
     finally:
         store.close()
 
 
-def serve_app(app: Collector, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool]) -> None:
+class App(Protocol):
+    """An ASGI application that can be told to end."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+    async def upkeep(self) -> None:
+        """Do what has to be done now and then, until it is cancelled or nothing is left."""
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+
+
+def serve_app(
+    app: App,
+    settings: Settings,
+    ready: Callable[[str], None],
+    stop: Callable[[], bool],
+    operations: Operations | None = None,
+) -> None:
     """Listen where the settings say and serve until the end, as `serve` does; the store stays open."""
     with ExitStack() as held, asyncio.Runner(loop_factory=_new_event_loop) as runner:
         doors = [_Door(app, held.enter_context(_reserve(settings.host, settings.port)), settings.connections)]
-        if settings.metrics_port:
+        if settings.metrics_port and operations:
             reserved = held.enter_context(_reserve(settings.metrics_host, settings.metrics_port))
-            doors.append(_Door(app.operations, reserved, OPERATORS))
+            doors.append(_Door(operations, reserved, OPERATORS))
         runner.run(_serve(app, settings, doors, ready, stop))
 
 
 class _Door:
     """One application on one address."""
 
-    def __init__(self, app: Collector | Operations, reserved: socket.socket, connections: int) -> None:
+    def __init__(self, app: App | Operations, reserved: socket.socket, connections: int) -> None:
         self._app = app
         self._reserved = reserved
         self._connections = connections
@@ -110,7 +132,7 @@ class _Door:
 
 
 async def _serve(
-    app: Collector,
+    app: App,
     settings: Settings,
     doors: Sequence[_Door],
     ready: Callable[[str], None],
@@ -120,6 +142,7 @@ async def _serve(
     opened: list[_Door] = []
     ended: list[_Door] = []
     with _signals(ending.set):
+        upkeep = asyncio.create_task(app.upkeep())
         try:
             for door in doors:
                 opened.append(door)
@@ -131,6 +154,7 @@ async def _serve(
                 await asyncio.wait(serving, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
         finally:
             ended = [door for door in opened if door.serving.done()]
+            upkeep.cancel()
             for door in opened:
                 door.close()
             await asyncio.wait([door.serving for door in opened], timeout=GRACE)
