@@ -58,8 +58,7 @@ class Collector:
     `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
     get when they fetch the survey: its signed form, by default the spelled-out one. A `preview` shows simulated people:
     it says so wherever it shows them, and takes no reports. `logo` is the survey's picture, where it has one. `clock`
-    tells seconds, for limits of rates and the age of overviews. `operations` is a second application for whoever runs
-    it: counters, durations and health.
+    tells seconds, for limits of rates and the age of overviews. `operations` is a second application: counters, health.
     """
 
     def __init__(  # noqa: PLR0913 - by keyword, and each a fact of its own
