@@ -410,12 +410,12 @@ def test_deep_nesting_is_malformed(app: Collector) -> None:
     assert call(app, "POST", "/v1/withdraw", b"[" * 90_000, JSON).code == "too_large"
 
 
-def test_the_page_on_production_says_what_is_there(app: Collector, reader: str) -> None:
+def test_the_page_on_production_says_what_is_there(app: Collector) -> None:
     """Its settings are settings, its metrics those that are shown, its unit starts what the command line takes."""
     page = Path("docs/production.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```toml\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
     assert Settings.read(tomllib.loads(example), {}).trusted_proxy == "127.0.0.1"
-    shown = call(app, "GET", "/metrics", token=reader).body.decode()
+    shown = call(app.operations, "GET", "/metrics").body.decode()
     metrics = set(re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE))
     assert set(re.findall(r"^\| `(pldp_\w+)` \|", page, re.MULTILINE)) == metrics
     (command,) = re.findall(r"^ExecStart=\S+/pldp (.+)$", page, re.MULTILINE)
