@@ -21,7 +21,7 @@ from pldp.collector.openapi import openapi
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
 from pldp.collector.settings import Settings
-from pldp.collector.static import LOGO_TYPES, assets, picture
+from pldp.collector.static import LOGO_TYPES, assets, picture, published
 from pldp.collector.store import Outcome, Round, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
@@ -82,7 +82,7 @@ class Collector:
         self._store = store
         self._tokens = tokens
         self._settings = settings
-        self._document = document or survey.canonical
+        self._published = published(document or survey.canonical, survey.hash)
         self._reader = Reader(survey, most_reports=settings.batch_reports)
         self._held = Held(settings.held_bytes)
         self._proxy = plain_address(settings.trusted_proxy)
@@ -245,7 +245,7 @@ class Collector:
         return caller.scope
 
     async def _get_survey(self, request: Request) -> Response:
-        return with_etag(request, self._survey.hash, Response(self._document))
+        return await self._published.get(request)
 
     async def _get_logo(self, request: Request) -> Response:
         if self._logo is None:
