@@ -119,7 +119,8 @@ def test_what_a_forged_report_can_do() -> None:
 def test_the_javascript_device_is_audited(client: JavaScript) -> None:
     rows = audit("krr", samples=200, settings=AuditSettings(javascript=client, timed=False)).rows
     assert [row.device for row in rows] == ["python", "javascript"]
-    assert [row.verdict for row in rows] == ["exact", "not refuted"]
+    assert [row.verdict for row in rows] == ["exact", "exact"]
+    assert rows[1].details["draws_compared"] > 20
     assert all(row.sampled is not None for row in rows)
 
 
