@@ -26,7 +26,7 @@ from pldp.collector.reading import Reader
 from pldp.collector.retention import TOO_LATE, promise, retained_days
 from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
-from pldp.collector.static import LOGO_TYPES, assets, picture
+from pldp.collector.static import LOGO_TYPES, assets, picture, published
 from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
@@ -77,7 +77,7 @@ class Collector:
         self._store = store
         self._tokens = tokens
         self._settings = settings
-        self._document = document or survey.canonical
+        self._published = published(document or survey.canonical, survey.hash)
         self._reader = Reader(survey, most_reports=settings.batch_reports)
         self._held = Held(settings.held_bytes)
         self._proxy = plain_address(settings.trusted_proxy)
@@ -108,15 +108,7 @@ class Collector:
         round_query = "?round=N for another round than the latest"
         return (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
-            Route(
-                "GET",
-                "/v1/logo",
-                "The picture of the survey, where it has one",
-                self._get_logo,
-                gives=LOGO_TYPES,
-                tagged=True,
-                problems=(Problem.NOT_FOUND,),
-            ),
+            Route("GET", "/v1/logo", "The logo", self._get_logo, gives=LOGO_TYPES, problems=(Problem.NOT_FOUND,)),
             Route(
                 "GET",
                 "/v1/round",
@@ -261,7 +253,7 @@ class Collector:
         return caller.scope
 
     async def _get_survey(self, request: Request) -> Response:
-        return with_etag(request, self._survey.hash, Response(self._document))
+        return await self._published.get(request)
 
     async def _get_logo(self, request: Request) -> Response:
         if self._logo is None:
