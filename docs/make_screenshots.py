@@ -11,7 +11,7 @@ IMAGES = ROOT / "docs" / "images"
 LARGEST = 150_000
 sys.path[:0] = [str(ROOT / "tests")]
 
-from helpers.browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
+from helpers.browsers import Visit, Visits, open_browser, visits  # noqa: E402 - they are found where the tests are
 from helpers.collector.servers import local, running  # noqa: E402
 from helpers.designers import designing  # noqa: E402
 from pldp.auditing import audit, write_certificate  # noqa: E402
@@ -38,6 +38,7 @@ def main() -> None:
     ):
         take_survey(visit(**DESKTOP), server.url)
         take_phone(visit(**PHONE), server.url)
+        take_german(visit)
         take_dashboard(visit(**BOARD), "commute", "dashboard")
         take_dashboard(visit(**PHONE), "shopping", "dashboard-phone", card=2)
         take_certificate(visit(**WIDE), Path(folder))
@@ -102,6 +103,24 @@ def take_phone(person: Visit, url: str) -> None:
     page.locator("#answering summary").first.click()
     page.locator("#answering").evaluate("(form) => form.scrollIntoView()")
     keep(page.screenshot(), "survey-phone")
+
+
+def take_german(visit: Visits) -> None:
+    """A survey with texts in two languages, as people who read German see it on a phone, and the receipt on paper."""
+    survey = str(ROOT / "tests" / "helpers" / "whole_way" / "survey.toml")
+    with TemporaryDirectory() as folder, running(Path(folder), survey=survey) as server:
+        page = visit(**{**PHONE, "color_scheme": "light"}, locale="de").page
+        page.goto(server.url)
+        page.locator("#choosing").wait_for()
+        keep(page.screenshot(), "survey-german")
+        page.locator("#choosing button").click()
+        page.locator("#question-0-1").check()
+        keep(page.screenshot(), "survey-german-questions")
+        page.locator("#answering button.main").click()
+        page.locator("#send").click()
+        page.locator(".receipt").wait_for()
+        page.emulate_media(media="print")
+        keep(page.screenshot(), "survey-printed")
 
 
 def take_dashboard(person: Visit, example: str, name: str, *, card: int = -1) -> None:
