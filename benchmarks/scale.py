@@ -35,7 +35,7 @@ def local(folder: str, mechanism: str, size: int, reports: int) -> dict[str, Any
 
 def duckdb(folder: str, mechanism: str, size: int, reports: int) -> dict[str, Any]:
     """Count them with DuckDB."""
-    from pldp.tallies.sql.files import tally_files  # noqa: PLC0415 - only this case needs it
+    from pldp.tallies.sql import tally_files  # noqa: PLC0415 - only this case needs it
 
     return _measured(lambda survey, path: tally_files(survey, [path]), folder, survey_of(mechanism, size), reports)
 
