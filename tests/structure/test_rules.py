@@ -170,7 +170,7 @@ DOORS = re.compile(
     r"pldp\.(\w+|\w+\.kinds|mechanisms\.(arrays|continuous)|reports\.columns|survey\.schema|papers\.\w+"
     r"|(tallies|simulate)\.spark|tallies\.sql)"
 )
-"""A package, its kinds, and what needs more than the rest of its package: NumPy, Arrow, Spark, SQL engines, a paper's data."""
+"""A package, its kinds, and what needs more than the rest of its package: NumPy, Arrow, Spark, SQL, a paper's data."""
 
 
 def past_doors(name: str, tree: ast.Module) -> Iterator[str]:
