@@ -18,6 +18,7 @@ __all__ = ["main", "make_parser"]
 
 VERBS: Final = {
     "demo": "32,561 people choose among four levels; compare estimates with the truth",
+    "new": "write a survey in the browser or in the terminal, and see what it reveals, costs and is worth",
     "survey": "check, compile and sign survey files",
     "plan": "say what errors to expect, and which design is best, before asking",
     "score": "turn people's scores of how sensitive values are into budgets, and into the questions of a survey",
@@ -31,6 +32,7 @@ VERBS: Final = {
     "estimate": "turn a tally into estimates with errors and intervals",
     "shuffle": "say what a report is worth to whoever sees only the tally or a shuffled batch",
     "audit": "try to refute every promise of a survey or a mechanism",
+    "kit": "put signed survey, certificate, privacy notices, invitations and a page to verify them into a folder",
     "reproduce": "run the experiments of the papers again and judge their claims",
     "datasets": "list the datasets of the experiments, and get what is missing",
     "doctor": "say what this installation has, what it lacks and how to get it",
