@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import tomllib
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -73,7 +75,9 @@ def test_a_survey_with_every_kind_is_written_looked_at_and_saved(visit: Visits, 
 
 def test_an_opened_file_keeps_its_keys_and_comments_and_changes_of_others(visit: Visits, tmp_path: Path) -> None:
     path = tmp_path / "s.toml"
-    before = (ROOT / "examples" / "shopping.toml").read_text(encoding="utf-8")
+    example = (ROOT / "examples" / "shopping.toml").read_text(encoding="utf-8")
+    before = re.sub("^open = .+$", "open = 1.5  # a number alone", example, flags=re.MULTILINE)
+    assert before != example
     path.write_text(before, encoding="utf-8")
     with designing(tmp_path, "s.toml", "--people", "500") as url:
         person = visit(**PHONE)
@@ -92,12 +96,9 @@ def test_an_opened_file_keeps_its_keys_and_comments_and_changes_of_others(visit:
         assert page.evaluate("document.documentElement.scrollWidth") == 390
         assert not person.barriers()
         assert not person.complaints
-    after = load(path)
-    assert after.title == "Another title"
-    assert [question.document() for question in after.questions] == [
-        question.document() for question in load(ROOT / "examples" / "shopping.toml").questions
-    ]
-    assert "# " in path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert tomllib.loads(text) == {**tomllib.loads(before), "title": "Another title"}
+    assert "# a number alone" in text
 
 
 def test_only_who_knows_the_address_gets_anything(tmp_path: Path) -> None:

@@ -36,6 +36,11 @@ const start = async () => {
 	const state = await (await fetch("state")).json();
 	let form = state.form;
 	let shown = "";
+	const plain = new WeakSet(); // levels that the file gives as a number alone
+	const sent = () => ({
+		...form,
+		levels: form.levels.map((pair) => (plain.has(pair) && String(Object.keys(pair[1])) === "epsilon" ? [pair[0], pair[1].epsilon] : pair)),
+	});
 	byId("people").value = String(state.people);
 
 	const showPreview = (hash) => {
@@ -49,7 +54,7 @@ const start = async () => {
 	};
 
 	const check = paused(PAUSE, async (latest) => {
-		const answer = await ask("check", { form });
+		const answer = await ask("check", { form: sent() });
 		if (!latest()) return;
 		complain(answer.error);
 		const left = showTroubles(byId("form"), answer.troubles ?? []);
@@ -64,7 +69,7 @@ const start = async () => {
 
 	const expect = paused(LONGER, async (latest) => {
 		const people = Number(byId("people").value.replaceAll(/[ ,.']/g, "")) || 0;
-		const answer = await ask("plan", { form, people });
+		const answer = await ask("plan", { form: sent(), people });
 		if (latest() && !answer.error) showPlan(answer, useDesign);
 	});
 
@@ -77,7 +82,7 @@ const start = async () => {
 	};
 
 	const useDesign = async (change) => {
-		const answer = await ask("better", { form, change });
+		const answer = await ask("better", { form: sent(), change });
 		if (answer.error) return complain(answer.error);
 		form = answer.form;
 		build();
@@ -88,7 +93,11 @@ const start = async () => {
 	const named = (keys) => state.fields.filter(({ key }) => keys.includes(key)).map((field) => fieldOf(field, form, [field.key], changed));
 
 	const levelRow = (pair, place) => {
-		const entry = typeof pair[1] === "object" ? pair[1] : (pair[1] = { epsilon: pair[1] });
+		if (typeof pair[1] !== "object") {
+			plain.add(pair);
+			pair[1] = { epsilon: pair[1] };
+		}
+		const entry = pair[1];
 		const key = "fraction" in entry ? "fraction" : "epsilon";
 		const name = { get name() { return pair[0]; }, set name(text) { pair[0] = text; } };
 		const where = ["levels", place];
@@ -193,7 +202,7 @@ const start = async () => {
 	};
 
 	const save = async (overwrite) => {
-		const answer = await ask("save", { form, name: byId("name").value.trim(), overwrite });
+		const answer = await ask("save", { form: sent(), name: byId("name").value.trim(), overwrite });
 		byId("overwrite").hidden = !answer.changed;
 		if (answer.error) return say(`Not saved: ${answer.error}.`);
 		showFile(answer.file, answer.kept);
@@ -204,7 +213,7 @@ const start = async () => {
 
 	const begin = async (preview) => {
 		say("Starting …");
-		const answer = await ask("start", { form, preview });
+		const answer = await ask("start", { form: sent(), preview });
 		if (answer.error) return say(`Not started: ${answer.error}.`);
 		say(preview ? "Simulated people answer here; nothing is kept." : `The survey is open on this machine. Reports go to ${answer.database}.`);
 		byId("survey-link").href = answer.survey;
