@@ -11,12 +11,13 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from benchmarks import scale_collectors
 from benchmarks.measure import Clock, Context, Row, memory_text, serve
 from benchmarks.spark import checksum, memory_of, survey_of, write
 from pldp.survey import Survey
 from pldp.tallies import Tally, tally
 
-TITLE = "Tallies of Parquet reports by the local kernel and by DuckDB"
+TITLE = "Outgrowing one process: tallies by DuckDB, several collectors on one PostgreSQL"
 
 MODULE = "benchmarks.scale"
 
@@ -35,13 +36,13 @@ def local(folder: str, mechanism: str, size: int, reports: int) -> dict[str, Any
 
 def duckdb(folder: str, mechanism: str, size: int, reports: int) -> dict[str, Any]:
     """Count them with DuckDB."""
-    from pldp.tallies.sql.files import tally_files  # noqa: PLC0415 - only this case needs it
+    from pldp.tallies.sql import tally_files  # noqa: PLC0415 - only this case needs it
 
     return _measured(lambda survey, path: tally_files(survey, [path]), folder, survey_of(mechanism, size), reports)
 
 
 def run(context: Context) -> Iterator[list[Row]]:
-    """Yield a row per mechanism."""
+    """Yield a row per mechanism, and then those of several collectors."""
     for mechanism, size, reports in (
         ("krr", 128, context.people(100_000_000)),
         ("oue", 1024, context.people(10_000_000)),
@@ -53,6 +54,7 @@ def run(context: Context) -> Iterator[list[Row]]:
         shutil.rmtree(folder)
         assert here["sums"] == there["sums"]
         yield [_row(what, written, here, there)]
+    yield from scale_collectors.run(context)
 
 
 def _row(what: dict[str, Any], written: Any, here: Any, there: Any) -> Row:

@@ -62,11 +62,13 @@ def outputs_of(channel: Channel) -> list[Any]:
 
 
 def good_row(survey: Survey, seed: int) -> dict[str, Any]:
-    """A report that a device could have sent."""
+    """A report that a device could have sent, or one with too few or too many answers."""
     source = Random(seed)
     row = {"schema": SCHEMA, "survey": survey.hash, "id": source.randbytes(16)}
     row |= dict.fromkeys(schema(survey).names[3:])
-    for question in source.sample(survey.questions, source.randint(1, survey.ask or len(survey.questions))):
+    most = len(survey.questions)
+    number = {0: 0, 1: most}.get(seed % 9, source.randint(1, survey.ask or most))  # none, or more than asked for
+    for question in source.sample(survey.questions, number):
         level = source.randrange(len(question.levels))
         channel = question.channels[level]
         row[f"{question.name}.level"] = question.levels[level].name

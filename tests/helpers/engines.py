@@ -94,7 +94,7 @@ class DuckDB:
 
     def __init__(self, folder: Path) -> None:
         pytest.importorskip("duckdb", reason="install 'pldp[sql]'")
-        from pldp.tallies.sql.files import tally_files  # noqa: PLC0415 - not every environment has it
+        from pldp.tallies.sql import tally_files  # noqa: PLC0415 - not every environment has it
 
         self.folder, self.tally_files = folder, tally_files
 

@@ -23,7 +23,7 @@ from pldp.simulate import Population, simulate_reports
 
 pytest.importorskip("duckdb", reason="install 'pldp[sql]'")
 
-from pldp.tallies.sql.files import tally_files
+from pldp.tallies.sql import tally_files
 
 EVERY = settings(max_examples=runs(4, 100), deadline=None, suppress_health_check=[*HealthCheck])
 

@@ -168,9 +168,9 @@ def packages() -> list[str]:
 
 DOORS = re.compile(
     r"pldp\.(\w+|\w+\.kinds|mechanisms\.(arrays|continuous)|reports\.columns|survey\.schema|collector\.web|papers\.\w+"
-    r"|(tallies|simulate)\.spark)"
+    r"|(tallies|simulate)\.spark|tallies\.sql)"
 )
-"""A package, its kinds, and what needs more than the rest of its package: NumPy, Arrow, Spark, a paper's data."""
+"""A package, its kinds, and what needs more than the rest of its package: NumPy, Arrow, Spark, SQL, a paper's data."""
 
 
 def past_doors(name: str, tree: ast.Module) -> Iterator[str]:

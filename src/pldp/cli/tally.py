@@ -126,7 +126,7 @@ def _tally_by_duckdb(survey: Survey | None, args: argparse.Namespace) -> Tally:
         return Tally.merge(tallies)
     survey = survey or (tallies[0].survey if tallies else _survey_of(files[0]))
     with with_extra("sql"):
-        from pldp.tallies.sql.files import tally_files  # noqa: PLC0415 - only those who use DuckDB install it
+        from pldp.tallies.sql import tally_files  # noqa: PLC0415 - only those who use DuckDB install it
     unreadable = _say_unreadable if args.skip_unreadable else None
     with progress_bar("counting with DuckDB"):
         found = tally_files(survey, files, unreadable=unreadable, patterns=args.patterns, pairs=args.pair)
