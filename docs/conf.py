@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 _ROOT = Path(__file__).parent.parent
@@ -15,7 +16,7 @@ _START = '<!doctype html><title>pldp</title><meta http-equiv="refresh" content="
 
 project = "pldp"
 author = "the pldp contributors"
-release = (_ROOT / "src/pldp/__init__.py").read_text(encoding="utf-8").split('__version__ = "')[1].split('"')[0]
+release = run_path(str(_ROOT / ".ci/version.py"))["version"]().partition("+")[0]
 
 root_doc = "docs/index"
 include_patterns = ["docs/**", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]

@@ -109,7 +109,7 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
         "repeat": repeat,
     }
     for question in document["questions"]:
-        question |= _random_rules(_chance(json.dumps(question)), question)
+        question.update(_random_rules(_chance(json.dumps(question)), question))
     texts = _chance(json.dumps(document))
     document |= _random_texts(texts, document) if texts.random() < 0.4 else {}
     for question in document["questions"]:

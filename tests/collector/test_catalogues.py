@@ -34,10 +34,8 @@ def modules() -> Iterator[tuple[str, str]]:
         text = re.sub(r"/\*.*?\*/|(?<![:\"'])//[^\n]*", "", text, flags=re.DOTALL)
         yield name, text
         folder = Path(name).parent
-        for path in re.findall(r'(?:from |import\()"\./([^"]+)"', text):
-            waiting.append((folder / path).as_posix())
-        for path in re.findall(r'from "\.\./([^"]+)"', text):
-            waiting.append((folder.parent / path).as_posix())
+        waiting += [(folder / path).as_posix() for path in re.findall(r'(?:from |import\()"\./([^"]+)"', text)]
+        waiting += [(folder.parent / path).as_posix() for path in re.findall(r'from "\.\./([^"]+)"', text)]
     yield "survey.html", (PAGES / "survey.html").read_text(encoding="utf-8")
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pldp.collector.database import open_database
     from pldp.collector.http import Problem
     from pldp.collector.lake import Exported, Lake
+    from pldp.collector.logs import log_json
     from pldp.collector.packing import Packed, Packing
     from pldp.collector.rounds import Round
     from pldp.collector.sender import Sender
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PREFIX", "Act", "Collector", "Exported", "Lake", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender",
-    "Settings", "Store", "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "warnings",
+    "Settings", "Store", "Tokens", "acts_at", "log_json", "open_database", "record_at", "serve", "tally_all",
+    "warnings",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -37,6 +39,7 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.lake": ("Exported", "Lake"),
         "pldp.collector.packing": ("Packed", "Packing"),
         "pldp.collector.http": ("Problem",),
+        "pldp.collector.logs": ("log_json",),
         "pldp.collector.sender": ("Sender",),
         "pldp.collector.server": ("serve",),
         "pldp.collector.settings": ("PREFIX", "Settings"),

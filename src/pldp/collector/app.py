@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import cached_property, partial
-from time import monotonic
+from time import monotonic, perf_counter
 from typing import Final
 
 import msgspec
@@ -16,16 +16,17 @@ import msgspec
 from pldp.budgets import epsilon_text
 from pldp.collector import http
 from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, address_of, plain_address
-from pldp.collector.formats import FORMATS, METRICS, encode, metrics
+from pldp.collector.formats import FORMATS, METRICS, Accepted, Batch, Rejected, encode, metrics
 from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
+from pldp.collector.operations import Durations, Operations
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
 from pldp.collector.retention import TOO_LATE, promise, retained_days
 from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
-from pldp.collector.static import LOGO_TYPES, assets, picture
+from pldp.collector.static import LOGO_TYPES, assets, picture, published
 from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
@@ -47,19 +48,6 @@ Hold = Callable[[int], object]
 log = logging.getLogger("pldp.collector")
 
 
-class _Accepted(msgspec.Struct, tag_field="outcome", tag="accepted", gc=False):
-    id: str
-
-
-class _Rejected(msgspec.Struct, tag_field="outcome", tag="rejected", gc=False):
-    code: Rejection
-
-
-class _Batch(msgspec.Struct, gc=False):
-    accepted: int
-    outcomes: list[_Accepted | _Rejected]
-
-
 class _Withdrawal(msgspec.Struct, forbid_unknown_fields=True):
     receipt: str
 
@@ -70,7 +58,7 @@ class Collector:
     `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
     get when they fetch the survey: its signed form, by default the spelled-out one. A `preview` shows simulated people:
     it says so wherever it shows them, and takes no reports. `logo` is the survey's picture, where it has one. `clock`
-    tells seconds, for limits of rates and the age of overviews.
+    tells seconds, for limits of rates and the age of overviews. `operations` is a second application: counters, health.
     """
 
     def __init__(  # noqa: PLR0913 - by keyword, and each a fact of its own
@@ -89,7 +77,7 @@ class Collector:
         self._store = store
         self._tokens = tokens
         self._settings = settings
-        self._document = document or survey.canonical
+        self._published = published(document or survey.canonical, survey.hash)
         self._reader = Reader(survey, most_reports=settings.batch_reports)
         self._held = Held(settings.held_bytes)
         self._proxy = plain_address(settings.trusted_proxy)
@@ -106,6 +94,8 @@ class Collector:
         self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
+        self._durations = Durations(store.step)
+        self.operations = Operations(self._counters, self._durations)
         self.routes = self._table()
         self._assets = assets()
         handlers = {path: asset.get for path, asset in self._assets.items()} | {"/dashboard": self._get_dashboard}
@@ -118,15 +108,7 @@ class Collector:
         round_query = "?round=N for another round than the latest"
         return (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
-            Route(
-                "GET",
-                "/v1/logo",
-                "The picture of the survey, where it has one",
-                self._get_logo,
-                gives=LOGO_TYPES,
-                tagged=True,
-                problems=(Problem.NOT_FOUND,),
-            ),
+            Route("GET", "/v1/logo", "The logo", self._get_logo, gives=LOGO_TYPES, problems=(Problem.NOT_FOUND,)),
             Route(
                 "GET",
                 "/v1/round",
@@ -200,7 +182,9 @@ class Collector:
         if scope["type"] != "http":
             raise NotImplementedError(scope["type"])
         request = Request(scope, receive)
+        start = perf_counter()
         response = await self._answer(request)
+        self._durations.add(request.route, perf_counter() - start - request.waited)
         if self._origins.allowed:
             response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
         await http.respond(send, response, with_body=request.method != "HEAD")
@@ -211,6 +195,7 @@ class Collector:
             if self._origins.asks(request):
                 return self._origins.grant(route.method for route in self.routes)
             route = self._router.find(request)
+            request.route = route.label
             if route.scope:
                 request.scope = await self._check_token(request, route.scope)
             return await route.handler(request)
@@ -268,7 +253,7 @@ class Collector:
         return caller.scope
 
     async def _get_survey(self, request: Request) -> Response:
-        return with_etag(request, self._survey.hash, Response(self._document))
+        return await self._published.get(request)
 
     async def _get_logo(self, request: Request) -> Response:
         if self._logo is None:
@@ -299,7 +284,7 @@ class Collector:
         (outcome,) = await self._uploads.add((packed._replace(round=number) if number else packed,), {}, payer)
         if outcome is not None:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
-        return json_response(_Accepted(packed.id.hex()))
+        return json_response(Accepted(packed.id.hex()))
 
     def _body_of_one(self, request: Request, hold: Hold) -> Awaitable[bytes]:
         """Read a body that holds one report; what is longer than any report is too long before all of it has come."""
@@ -322,12 +307,12 @@ class Collector:
             reports = [each._replace(round=number) for each in reports]
         rejections = Counter(each for each in read if isinstance(each, Rejection))
         stored = iter(await self._uploads.add(reports, rejections, payer))
-        outcomes = [self._tell(each, next(stored)) if isinstance(each, Packed) else _Rejected(each) for each in read]
-        accepted = sum(isinstance(each, _Accepted) for each in outcomes)
-        return json_response(_Batch(accepted, outcomes))
+        outcomes = [self._tell(each, next(stored)) if isinstance(each, Packed) else Rejected(each) for each in read]
+        accepted = sum(isinstance(each, Accepted) for each in outcomes)
+        return json_response(Batch(accepted, outcomes))
 
-    def _tell(self, report: Packed, outcome: Outcome) -> _Accepted | _Rejected:
-        return _Accepted(report.id.hex()) if outcome is None else _Rejected(outcome)
+    def _tell(self, report: Packed, outcome: Outcome) -> Accepted | Rejected:
+        return Accepted(report.id.hex()) if outcome is None else Rejected(outcome)
 
     async def _post_withdraw(self, request: Request) -> Response:
         if request.content_type() != ONE:
@@ -434,10 +419,13 @@ class Collector:
         return json_response({"status": "ready"})
 
     async def _get_metrics(self, _: Request) -> Response:
+        return Response(await self._counters(), METRICS)
+
+    async def _counters(self) -> bytes:
         rounds = await asyncio.to_thread(self._store.shown_rounds)
         rejections = await asyncio.to_thread(self._store.shown_rejections)
         waiting = self._uploads.waiting // self._store.step * self._store.step
-        return Response(metrics(rounds, rejections, self._problems, waiting), METRICS)
+        return metrics(rounds, rejections, self._problems, waiting)
 
 
 def _reads_pages(request: Request) -> bool:

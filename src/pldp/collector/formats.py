@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 
 from pldp.collector.http import encode_json
@@ -21,6 +22,25 @@ FORMATS: Final = {
 
 METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"  # content type of the counters
 _FORMULA: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+
+
+class Accepted(msgspec.Struct, tag_field="outcome", tag="accepted", gc=False):
+    """A report that is stored."""
+
+    id: str
+
+
+class Rejected(msgspec.Struct, tag_field="outcome", tag="rejected", gc=False):
+    """A report that is not."""
+
+    code: Rejection
+
+
+class Batch(msgspec.Struct, gc=False):
+    """The outcomes of a batch, in its order."""
+
+    accepted: int
+    outcomes: list[Accepted | Rejected]
 
 
 def encode(content: Mapping[str, Any], kind: str) -> bytes:

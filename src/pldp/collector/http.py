@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
+from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -156,6 +157,8 @@ class Request:
         self.parameter = ""  # the end of the path, where the route leaves it open
         self.scope = ""  # what the token of the request allows, once it was checked
         self.caller = ""  # and its name
+        self.route = "other"  # whose durations it belongs to
+        self.waited = 0.0  # seconds until the body was there
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
@@ -190,7 +193,9 @@ class Request:
         task = deadlines.start()
         try:
             while True:
+                start = perf_counter()
                 message = await self._receive()
+                self.waited += perf_counter() - start
                 if message["type"] == "http.disconnect":
                     raise ProblemError(Problem.BAD_REQUEST, "the body breaks off, or its chunks are malformed")
                 part = message.get("body", b"")
@@ -259,6 +264,11 @@ class Route:
     query: tuple[str, ...] = ()
     tagged: bool = False
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name the route in histograms of durations; what pages load counts together, and has no summary."""
+        return f"{self.method} {self.path}" if self.summary else "pages"
 
 
 class Router:

@@ -45,10 +45,11 @@ class _Connection:
     def execute(self, statement: str, values: Sequence[object] = (), /) -> Rows:
         with self._in_time():
             prepare = False if ";" in statement else None  # many statements at once cannot be prepared
-            return self._raw.execute(_with_placeholders(statement), values or None, prepare=prepare)
+            binary = statement.startswith("SELECT")  # bytes come as they are, not as text
+            return self._raw.execute(_with_placeholders(statement), values or None, prepare=prepare, binary=binary)
 
     def stream(self, statement: str, values: Sequence[object] = ()) -> Iterator[Any]:
-        with self._raw.cursor() as cursor:
+        with self._raw.cursor(binary=True) as cursor:
             rows = cursor.stream(_with_placeholders(statement), values or None)
             while True:
                 with self._in_time():

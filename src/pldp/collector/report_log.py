@@ -75,14 +75,18 @@ class ReportLog(LogReader):
                     break
                 self._next = self._indexed = self._seen.add_block(keys, first)
 
-    def catch_up(self, *, erased: bool = True) -> None:
-        """Learn what is stored and not known yet; `erased`: rows of blocks that are known may have changed, too."""
+    def catch_up(self, *, erased: bool = True, few: bool = False) -> None:
+        """Learn what is stored and not known yet; `erased`: rows of blocks that are known may have changed, too.
+
+        `few`: what is new fits into memory at once, which costs less than a stream.
+        """
         if erased:
             self._kept.clear()
         pending = bytearray()
         writer = self._connections.writer
         with self._connections.database.translate_errors():
-            for first, count, ids in writer.stream(_LEARN, (self._next,)):
+            new = writer.execute(_LEARN, (self._next,)).fetchall() if few else writer.stream(_LEARN, (self._next,))
+            for first, count, ids in new:
                 known = max(0, self._next + len(pending) // ID_BYTES - first)  # parts of the index end within blocks
                 pending += ids[known * ID_BYTES : count * ID_BYTES].ljust((count - known) * ID_BYTES, b"\0")
                 if len(pending) >= _LOAD_BYTES:

@@ -6,7 +6,7 @@ back instead of making them from the ids.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pldp.collector.packing import ID_BYTES
 
 RECENT: Final = 1 << 16  # ids that are kept as they are before they become a sorted run
+MANY: Final = 512  # ids of other collectors that become a run at once
 BLOCK: Final = 1 << 20  # ids in runs that are joined no more
 Keys = npt.NDArray[np.uint64]  # sorted: the upper bits are those of the id's hash, the lower ones the place in the run
 
@@ -65,9 +66,12 @@ class Seen:
 
     def add_stored(self, ids: bytes, first: int) -> None:
         """Remember ids that were read from the store, one after the other."""
-        if self._recent:
+        if self._recent and len(ids) < MANY * ID_BYTES:
             self.add([ids[start : start + ID_BYTES] for start in range(0, len(ids), ID_BYTES)], first)
         else:
+            if self._recent:
+                self._push(b"".join(self._recent), next(iter(self._recent.values())))
+                self._recent = {}
             while ids:
                 room = BLOCK - first % BLOCK
                 self._push(ids[: room * ID_BYTES], first)
@@ -109,7 +113,7 @@ class Seen:
         while len(self._runs) > 1 and self._belong_together(*self._runs[-2:]):
             one, two = self._runs[-2:]
             places = np.concatenate([one.keys & one.mask, (two.keys & two.mask) + np.uint64(len(one.keys))])
-            self._runs[-2:] = [_run(one.first, np.concatenate([one.keys, two.keys]), places)]
+            self._runs[-2:] = [_run(one.first, np.concatenate([one.keys, two.keys]), places, sort="stable")]
 
     def _belong_together(self, one: _Run, two: _Run) -> bool:
         """Tell whether two runs are of like size and in one block; one that ends a block takes all that is before."""
@@ -118,13 +122,13 @@ class Seen:
 
     def _hashes(self, ids: bytes) -> Keys:
         words = np.frombuffer(ids, "<u4").reshape(-1, ID_BYTES // 4).astype(np.uint64)
-        hashes: Keys = (words * self._multipliers).sum(axis=1, dtype=np.uint64)
+        hashes: Keys = words @ self._multipliers
         return hashes
 
 
-def _run(first: int, hashes: Keys, places: Keys) -> _Run:
-    """Put the places where the lower bits of the hashes are, and sort."""
+def _run(first: int, hashes: Keys, places: Keys, sort: Literal["quicksort", "stable"] = "quicksort") -> _Run:
+    """Put the places where the lower bits of the hashes are, and sort; a stable sort merges sorted runs fast."""
     bits = np.uint64((len(hashes) - 1).bit_length())
     keys = (hashes >> bits << bits) | places
-    keys.sort()
+    keys.sort(kind=sort)
     return _Run(first, keys)

@@ -21,7 +21,7 @@ from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.report_log import MIX, ReportLog
 from pldp.collector.retention import due_rounds
-from pldp.collector.rounds import Round, deleted_rounds, open_round, read_rounds, round_state
+from pldp.collector.rounds import Round, open_and_deleted, read_rounds, round_state
 from pldp.collector.saved import Counted, Keeper, Progress, consistent, forget, save
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
@@ -29,6 +29,7 @@ from pldp.reports.columns import BATCH_ROWS
 from pldp.survey import Survey, dearest_report, loads
 from pldp.tallies import Pair, Tally
 
+FEW_CHANGES: Final = 8  # transactions of other collectors whose reports are read at once
 DELETE_BLOCKS: Final = 200  # blocks whose rows are deleted in one transaction
 
 Outcome = Rejection | None  # why a report was not taken; `None`: it is stored
@@ -115,8 +116,10 @@ class Store:
             if connections.in_doubt or head.changes != self._known[0]:
                 if connections.in_doubt:
                     self._check_others(writer)
-                self._log.catch_up(erased=connections.in_doubt or head.erased != self._known[1])
-                self._round, self._log.deleted_rounds = open_round(writer), deleted_rounds(writer)
+                erased = connections.in_doubt or head.erased != self._known[1]
+                few = not connections.in_doubt and 0 <= head.changes - self._known[0] <= FEW_CHANGES
+                self._log.catch_up(erased=erased, few=few)
+                self._round, self._log.deleted_rounds = open_and_deleted(writer)
                 if self.shared:
                     self._ledger.charged = head.charged
                 self._known = (head.changes, head.erased)

@@ -21,6 +21,11 @@ def warnings(survey: Survey, settings: Settings, tokens: Tokens) -> list[str]:
         )
     if not settings.hosts and not (local and not settings.trusted_proxy):
         found.append("warning: any name in the header Host is served; set hosts to the name that people see")
+    if settings.metrics_port and not (settings.metrics_host == "localhost" or is_loopback(settings.metrics_host)):
+        found.append(
+            f"warning: port {settings.metrics_port} of {settings.metrics_host or 'every address'} gives counters to "
+            "all who reach it; let only the network of your monitoring reach it"
+        )
     if not survey.signer:
         found.append(
             "warning: the survey is not signed, so devices cannot tell whether somebody changed it; "
