@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pldp.design import check_document, kept_keys, question_fields, survey_fields
+from pldp.design import Designer, check_document, kept_keys, question_fields, survey_fields
 from pldp.design.checking import document_of, form_of
 from pldp.design.fields import OWN, SPELLED, _fields
 from pldp.survey import KINDS
@@ -122,3 +124,13 @@ def test_keys_that_no_field_shows_are_known_to_the_schema() -> None:
     keys = {key for kind in KINDS.values() for key in kind.keys}
     assert SPELLED - {"languages"} <= keys
     assert {"title", "total_epsilon", "repeat", "hide_level"} <= {field.key for field in survey_fields()}
+
+
+def test_a_logo_that_is_not_there_is_told_before_a_collector_fails_to_start(tmp_path: Path) -> None:
+    designer = Designer(folder=tmp_path)
+    content = {"form": form_of({**GOOD, "logo": "logo.svg"})}
+    told = asyncio.run(designer._check(content))["troubles"]
+    assert [trouble["where"] for trouble in told] == [["logo"]]
+    (tmp_path / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>", encoding="utf-8")
+    assert asyncio.run(designer._check(content))["troubles"] == []
+    assert designer._logo is not None

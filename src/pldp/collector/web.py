@@ -3,9 +3,9 @@
 from pldp.collector.callers import Hosts
 from pldp.collector.http import Deadlines, Problem, ProblemError, Receive, Request, Response, Scope, Send, respond
 from pldp.collector.server import serve_app
-from pldp.collector.static import KINDS, POLICY, Asset, assets
+from pldp.collector.static import KINDS, POLICY, Asset, assets, picture
 
 __all__ = [
     "KINDS", "POLICY", "Asset", "Deadlines", "Hosts", "Problem", "ProblemError", "Receive", "Request", "Response",
-    "Scope", "Send", "assets", "respond", "serve_app",
+    "Scope", "Send", "assets", "picture", "respond", "serve_app",
 ]  # fmt: skip

@@ -29,16 +29,17 @@ from pldp.collector.web import (
     Scope,
     Send,
     assets,
+    picture,
     respond,
 )
-from pldp.design.checking import check_document, document_of, form_of
+from pldp.design.checking import Trouble, check_document, document_of, form_of
 from pldp.design.draft import ChangedError, Draft, to_json
 from pldp.design.fields import kept_keys, kinds_mapping, survey_fields
 from pldp.design.starting import Started
 from pldp.design.summary import change_design, expect, look
 from pldp.errors import PldpError, SurveyError
 from pldp.plain import json_text
-from pldp.survey import Survey
+from pldp.survey import Survey, read_logo
 
 PEOPLE: Final = 1000  # people that a plan is made for until somebody says another number
 MOST_PEOPLE: Final = 10**9
@@ -63,6 +64,7 @@ class Designer:
         self._hosts = Hosts(Settings())
         self._deadlines = Deadlines(_SECONDS)
         self._shown: Survey | None = None
+        self._logo: Asset | None = None
         self._started: Started | None = None
         self._assets = assets()
         self._own = _own_assets()
@@ -113,6 +115,8 @@ class Designer:
             return Response(self._shown.canonical)
         if path == "/v1/round":
             return Response(b'{"round":1,"open":true,"preview":true}')
+        if path == "/v1/logo" and self._logo is not None:
+            return await self._logo.get(request)
         asset = self._assets.get(path)
         if asset is None:
             raise ProblemError(Problem.NOT_FOUND)
@@ -164,7 +168,11 @@ class Designer:
         found = [each.to_mapping() for each in (*doubled, *troubles)]
         if survey is None or found:
             return {"troubles": found}
-        self._shown = survey
+        try:  # a collector would not start without it
+            logo = read_logo(survey, self._folder / "survey.toml" if self._draft is None else self._draft.path)
+        except SurveyError as error:
+            return {"troubles": [Trouble(("logo",), str(error).removeprefix("logo: ")).to_mapping()]}
+        self._shown, self._logo = survey, None if logo is None else picture(logo)
         return {"troubles": [], **await asyncio.to_thread(look, survey)}
 
     async def _plan(self, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pldp.survey import (
     charge,
     dead_ends,
     dearest_report,
+    language_warnings,
     leak_warnings,
     name_warnings,
     repeat_mapping,
@@ -59,7 +60,7 @@ def look(survey: Survey) -> dict[str, Any]:
             "repeat": repeat_mapping(survey)["words"],
         },
         "level_leak": None if leak is None else epsilon_text(leak),
-        "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey)],
+        "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey), *language_warnings(survey)],
         "remarks": list(survey.remarks),
     }
 
