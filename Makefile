@@ -37,7 +37,7 @@ test-long: $(VENV)/test.done browser ## run the statistical tests with many more
 	PYTHONPATH=tests $(BIN)/python docs/make_coverage_page.py
 
 test-faults: $(VENV)/test.done ## 200 kills, 10,000 power cuts, failing disks, floods: the long form, with its numbers
-	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py tests/collector/test_siege.py tests/collector/test_one_writer.py tests/collector/test_integrity.py)
+	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py tests/collector/test_siege.py tests/collector/test_one_writer.py tests/collector/test_integrity.py tests/collector/test_several_collectors.py tests/collector/test_four_collectors.py)
 
 test-spark: $(VENV)/test.done ## run the tests of both engines on a Spark cluster, all of them
 	PLDP_LONG=1 $(BIN)/python -m pytest tests/spark --durations=5

@@ -92,7 +92,9 @@ def _fill(survey_file: str, settings: Settings, people: int) -> str:
     survey = load(survey_file)
     population = Population.of_shares(survey, people, seed=_PREVIEW_SEED)
     pairs = settings.question_pairs()
-    with closing(Store(survey, settings.database, pairs=pairs, step=settings.result_step)) as store:
+    # Simulated people are shown also after the closing date.
+    store = Store(survey, settings.database, pairs=pairs, step=settings.result_step, clock=float)
+    with closing(store):
         batches: Any = simulate_reports(survey, population, seed=_PREVIEW_SEED)
         for batch in batches:
             store.add([store.packing.pack(report) for report in from_batch(survey, batch)], {})

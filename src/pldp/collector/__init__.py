@@ -13,17 +13,19 @@ if TYPE_CHECKING:
     from pldp.collector.app import Collector
     from pldp.collector.database import open_database
     from pldp.collector.http import Problem
+    from pldp.collector.lake import Exported, Lake
     from pldp.collector.packing import Packed, Packing
+    from pldp.collector.rounds import Round
     from pldp.collector.sender import Sender
     from pldp.collector.server import serve
     from pldp.collector.settings import PREFIX, Settings
-    from pldp.collector.store import Outcome, Round, Store, tally_all
+    from pldp.collector.store import Outcome, Store, tally_all
     from pldp.collector.tokens import Tokens
     from pldp.collector.warnings import warnings
 
 __all__ = [
-    "PREFIX", "Act", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store",
-    "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "warnings",
+    "PREFIX", "Act", "Collector", "Exported", "Lake", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender",
+    "Settings", "Store", "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "warnings",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -32,12 +34,14 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.acts": ("Act", "acts_at", "record_at"),
         "pldp.collector.app": ("Collector",),
         "pldp.collector.database": ("open_database",),
+        "pldp.collector.lake": ("Exported", "Lake"),
         "pldp.collector.packing": ("Packed", "Packing"),
         "pldp.collector.http": ("Problem",),
         "pldp.collector.sender": ("Sender",),
         "pldp.collector.server": ("serve",),
         "pldp.collector.settings": ("PREFIX", "Settings"),
-        "pldp.collector.store": ("Outcome", "Round", "Store", "tally_all"),
+        "pldp.collector.rounds": ("Round",),
+        "pldp.collector.store": ("Outcome", "Store", "tally_all"),
         "pldp.collector.tokens": ("Tokens",),
         "pldp.collector.warnings": ("warnings",),
     },

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, partial
 from time import monotonic
 from typing import Final
 
@@ -20,14 +22,16 @@ from pldp.collector.live import Live
 from pldp.collector.openapi import openapi
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
+from pldp.collector.retention import TOO_LATE, promise, retained_days
+from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
-from pldp.collector.static import assets
-from pldp.collector.store import Outcome, Round, Store
+from pldp.collector.static import LOGO_TYPES, assets, picture
+from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
 from pldp.errors import EstimateError, StoreError, TallyError, UsageError
 from pldp.reports import Rejection, ReportRejected
-from pldp.survey import Survey, dearest_report
+from pldp.survey import Logo, Survey, dearest_report
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
@@ -35,6 +39,9 @@ LEDGER_BYTES: Final = 96  # of every account: the length of a number would tell 
 RECEIPT_BYTES: Final = 1024  # largest body of a withdrawal
 SMALL: Final = 1 << 14
 """Bytes of a report that need not be counted while they are held: connections are, and each holds one."""
+
+UPKEEP_SECONDS: Final = 1.0  # between two looks at what other collectors did
+DELETE_SECONDS: Final = 600.0  # between two looks for rounds whose reports were kept for long enough
 
 Hold = Callable[[int], object]
 log = logging.getLogger("pldp.collector")
@@ -62,11 +69,11 @@ class Collector:
 
     `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
     get when they fetch the survey: its signed form, by default the spelled-out one. A `preview` shows simulated people:
-    it says so wherever it shows them, and takes no reports. `clock` tells seconds, for limits of rates and the age of
-    overviews.
+    it says so wherever it shows them, and takes no reports. `logo` is the survey's picture, where it has one. `clock`
+    tells seconds, for limits of rates and the age of overviews.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by keyword, and each a fact of its own
         self,
         survey: Survey,
         store: Store,
@@ -75,6 +82,7 @@ class Collector:
         *,
         document: bytes | None = None,
         preview: bool = False,
+        logo: Logo | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._survey = survey
@@ -90,6 +98,8 @@ class Collector:
         self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._preview = preview
+        self._logo = None if logo is None else picture(logo)
+        self._retained = retained_days(settings.retain)
         known, planned = settings.known_shares(), settings.planned_reports
         self._live = Live(store, preview=preview, known=known, planned=planned, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
@@ -110,8 +120,18 @@ class Collector:
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
             Route(
                 "GET",
+                "/v1/logo",
+                "The picture of the survey, where it has one",
+                self._get_logo,
+                gives=LOGO_TYPES,
+                tagged=True,
+                problems=(Problem.NOT_FOUND,),
+            ),
+            Route(
+                "GET",
                 "/v1/round",
-                "Number of the latest round, whether it is open, and whether answering needs an invitation",
+                "Number of the latest round, whether it is open, needs an invitation, or the survey has ended, "
+                "and until when a report can be withdrawn",
                 self._get_round,
             ),
             Route(
@@ -134,7 +154,7 @@ class Collector:
                 "Withdraw a report by its receipt",
                 self._post_withdraw,
                 takes=(ONE,),
-                problems=(*body, *stored, Problem.BAD_REQUEST, Problem.UNKNOWN_RECEIPT),
+                problems=(*body, *stored, Problem.BAD_REQUEST, Problem.UNKNOWN_RECEIPT, Problem.REPORTS_DELETED),
             ),
             Route(
                 "GET",
@@ -208,6 +228,20 @@ class Collector:
             return self._assets["/missing"].as_problem(problem, request.path)
         return problem.response()
 
+    async def upkeep(self) -> None:
+        """Do what is due beside requests, over and over until cancelled; a store that is away is asked again."""
+        deleted_at, mine = -math.inf, True
+        while True:
+            with suppress(StoreError, ProblemError):
+                if self._store.shared:
+                    await self._uploads.run(self._store.follow)
+                    mine = await self._live.run(self._store.keep)
+                if self._retained is not None and mine and monotonic() - deleted_at > DELETE_SECONDS:
+                    due = await self._live.run(partial(self._store.count_due, self._retained))
+                    await self._uploads.delete_reports(due)
+                    deleted_at = monotonic()
+            await asyncio.sleep(UPKEEP_SECONDS)
+
     async def close(self) -> None:
         """Wait until all that was taken is stored; begin nothing more."""
         await self._uploads.drain()
@@ -235,6 +269,11 @@ class Collector:
 
     async def _get_survey(self, request: Request) -> Response:
         return with_etag(request, self._survey.hash, Response(self._document))
+
+    async def _get_logo(self, request: Request) -> Response:
+        if self._logo is None:
+            raise ProblemError(Problem.NOT_FOUND, "the survey has no logo")
+        return await self._logo.get(request)
 
     async def _post_reports(self, request: Request) -> Response:
         if self._preview:
@@ -298,7 +337,10 @@ class Collector:
             receipt = msgspec.json.decode(body, type=_Withdrawal).receipt
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
-        if not await self._uploads.withdraw(receipt):
+        found = await self._uploads.withdraw(receipt)
+        if found is None:
+            raise ProblemError(Problem.REPORTS_DELETED, TOO_LATE)
+        if not found:
             raise ProblemError(Problem.UNKNOWN_RECEIPT)
         return json_response({"outcome": "withdrawn"})
 
@@ -316,9 +358,16 @@ class Collector:
 
     async def _get_round(self, _: Request) -> Response:
         latest = (await asyncio.to_thread(self._store.rounds))[-1]
-        facts = {"preview": self._preview, "invitation": self._settings.uploads != "open"}
+        facts = {
+            "preview": self._preview,
+            "invitation": self._settings.uploads != "open",
+            "ended": self._store.has_closed and not self._preview,
+        }
         marked = {name: True for name, holds in facts.items() if holds}
-        return json_response({"round": latest.number, "open": latest.open, **marked})
+        retention = (
+            {} if self._retained is None else {"retain_days": self._retained, "retention": promise(self._retained)}
+        )
+        return json_response({"round": latest.number, "open": latest.open, **marked, **retention})
 
     async def _close_round(self, request: Request) -> Response:
         return await self._change_round(lambda: self._store.close_round(request.caller))
@@ -381,7 +430,7 @@ class Collector:
         return json_response({"status": "ok"})
 
     async def _get_ready(self, _: Request) -> Response:
-        await asyncio.to_thread(self._store.rounds)
+        await asyncio.to_thread(self._store.check_ready)
         return json_response({"status": "ready"})
 
     async def _get_metrics(self, _: Request) -> Response:

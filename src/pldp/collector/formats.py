@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from pldp.collector.http import encode_json
-from pldp.collector.store import Round
+from pldp.collector.rounds import Round
 from pldp.plain import plain
 from pldp.reports import Rejection
 

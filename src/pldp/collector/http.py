@@ -39,6 +39,7 @@ class Problem(Enum):
     NOT_ACCEPTABLE = 406, "This format is not on offer"
     TOO_SLOW = 408, "The body did not arrive in time"
     NO_ESTIMATE = 409, "The reports do not allow this estimate"
+    REPORTS_DELETED = 410, "The single reports of this round were deleted"
     TOO_LARGE = 413, "The body is larger than allowed"
     TOO_MANY_REPORTS = 413, "The batch has more reports than allowed"
     WRONG_CONTENT_TYPE = 415, "The body has another content type than this address takes"
@@ -54,6 +55,12 @@ class Problem(Enum):
         self.status = status
         self.title = title
         self.code = self.name.lower()
+
+
+_READ_WHOLE: Final = {
+    *(Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.REPORTS_DELETED, Problem.OVERLOADED)
+}
+"""Problems that come after a body was read to its end, so that the connection can go on."""
 
 
 class Response(NamedTuple):
@@ -92,7 +99,7 @@ class ProblemError(Exception):
             headers.append((b"retry-after", b"%d" % self.retry_after))
         if self.problem is Problem.BAD_TOKEN:
             headers.append((b"www-authenticate", b"Bearer"))
-        if self.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
+        if self.problem not in _READ_WHOLE:
             headers.append((b"connection", b"close"))
         return Response(encode_json(document), "application/problem+json", status, tuple(headers))
 

@@ -8,18 +8,19 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from pldp.collector.app import Collector
+from pldp.collector.http import Receive, Scope, Send
 from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
 from pldp.errors import UsageError
-from pldp.survey import Survey, load
+from pldp.survey import Survey, load, read_logo
 
 try:
     from uvloop import new_event_loop as _new_event_loop
@@ -53,23 +54,38 @@ def serve(
         from pldp.estimates import check_known  # noqa: PLC0415 - loading it takes longer than all else at the start
 
         check_known(survey, known)
+    logo = read_logo(survey, survey_path)
     store = Store(survey, settings.database, pairs=settings.question_pairs(), step=settings.result_step)
     try:
         document = _document(Path(survey_path), survey)
-        app = Collector(survey, store, Tokens(settings.database), settings, document=document, preview=preview)
+        tokens = Tokens(settings.database)
+        app = Collector(survey, store, tokens, settings, document=document, preview=preview, logo=logo)
         serve_app(app, settings, ready, stop)
     finally:
         store.close()
 
 
-def serve_app(app: Collector, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool]) -> None:
+class App(Protocol):
+    """An ASGI application that can be told to end."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+    async def upkeep(self) -> None:
+        """Do what has to be done now and then, until it is cancelled or nothing is left."""
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+
+
+def serve_app(app: App, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool]) -> None:
     """Listen where the settings say and serve until the end, as `serve` does; the store stays open."""
     with _reserve(settings) as reserved, asyncio.Runner(loop_factory=_new_event_loop) as runner:
         runner.run(_serve(app, settings, reserved, ready, stop))
 
 
 async def _serve(
-    app: Collector,
+    app: App,
     settings: Settings,
     reserved: socket.socket,
     ready: Callable[[str], None],
@@ -92,6 +108,7 @@ async def _serve(
     ending = threading.Event()
     with _signals(ending.set):
         serving = asyncio.create_task(server.serve())
+        upkeep = asyncio.create_task(app.upkeep())
         try:
             await _until_it_listens(serving, host, port)
             reserved.close()
@@ -100,6 +117,7 @@ async def _serve(
                 await asyncio.wait([serving], timeout=0.1)
         finally:
             ended_by_itself = serving.done()
+            upkeep.cancel()
             server.stop()  # type: ignore[no-untyped-call] # granian has no types here
             await asyncio.wait([serving], timeout=GRACE)
             await app.close()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from pldp.collector.retention import FORM
 from pldp.errors import UsageError
 from pldp.known import parse_known
 
@@ -57,6 +58,11 @@ class Settings:
         1_000,
         "reports that a round is planned for: intervals hold however often one looks, and are narrowest from here to "
         "five times as many; 0: intervals for one look, once the round is closed",
+    )
+    retain: str = _setting(
+        "",
+        "delete single reports so long after their round was closed, such as 30 days; results stay; empty: never",
+        form=FORM,
     )
     pairs: str = _setting(
         "", "two or three questions to count together for tables, such as mode+late, with commas between"

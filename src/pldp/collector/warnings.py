@@ -1,6 +1,7 @@
 """What the owner of a collector should know when it starts: one line each, never a reason not to start."""
 
 import shlex
+from time import time
 
 from pldp.collector.callers import is_loopback
 from pldp.collector.settings import Settings
@@ -27,6 +28,8 @@ def warnings(survey: Survey, settings: Settings, tokens: Tokens) -> list[str]:
         )
     if not any(each.scope != "upload" and not tokens.has_expired(each.expires) for each in tokens.all()):
         found.append(f"warning: there is no token, so nobody can read the results; make one: {token_command(settings)}")
+    if survey.has_closed(time()):
+        found.append(f"warning: the survey closed at the end of {survey.closes} (UTC), so new reports are refused")
     if settings.uploads == "open":
         found.append("note: anybody can send any number of reports; uploads = token or ledger limits who can")
     return found

@@ -4,6 +4,7 @@ from pldp.show.kinds import BY_KIND
 from pldp.show.markup import bullets, details, figure, paragraph, table
 from pldp.show.numbers import brief
 from pldp.show.page import card, page, panel, results_body, results_page, snippet
+from pldp.show.qr import qr_svg
 from pldp.show.sentence import assumptions, conclusions, footing, heading, in_full, sentence, tables, verdict
 from pldp.show.table import Table, groups_table
 
@@ -24,6 +25,7 @@ __all__ = [
     "page",
     "panel",
     "paragraph",
+    "qr_svg",
     "results_body",
     "results_page",
     "sentence",

@@ -259,5 +259,7 @@ class _Asking:
 
 def _any_answer(question: Question) -> bool:
     """Tell whether every value of a question's channels can be answered."""
+    if getattr(question, "exclusive", ()):
+        return False
     limit = getattr(question, "at_most", None)
     return limit is None or all(getattr(channel, "largest_set", limit) <= limit for channel in question.channels)

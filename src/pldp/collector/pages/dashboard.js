@@ -13,7 +13,7 @@ const REASONS = {
 	no_answer: "without an answer", too_many_answers: "too many answers", unknown_question: "unknown question",
 	repeated_question: "a question twice", unknown_level: "unknown level", wrong_type: "wrong type of output",
 	wrong_length: "wrong length of output", out_of_range: "impossible output", conflict: "another report with the same id",
-	withdrawn: "sent again after withdrawal", closed_round: "the round was closed", over_budget: "over the person's budget",
+	withdrawn: "sent again after withdrawal", closed_round: "the round was closed", closed_survey: "after the closing date", over_budget: "over the person's budget",
 };
 
 let chosen = "";
