@@ -54,7 +54,7 @@ def test_what_is_new_after_the_closing_date_is_refused_and_counted(survey: Surve
     assert store.add([first], {}) == [None]
     clock.seconds += 1
     assert store.add([first, second], {}) == [None, Rejection.CLOSED_SURVEY]  # what is stored is taken again
-    assert store.has_closed
+    assert store.has_closed()
 
 
 def test_a_closed_survey_is_told_and_its_reports_can_be_withdrawn(

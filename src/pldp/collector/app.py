@@ -346,7 +346,7 @@ class Collector:
         facts = {
             "preview": self._preview,
             "invitation": self._settings.uploads != "open",
-            "ended": self._store.has_closed and not self._preview,
+            "ended": self._store.has_closed() and not self._preview,
         }
         marked = {name: True for name, holds in facts.items() if holds}
         retention = (

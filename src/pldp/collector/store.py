@@ -60,8 +60,7 @@ class Store:
         self.step = step
         self._arrivals = Arrivals(step)
         self._survey = survey.hash
-        self._ends = survey.has_closed
-        self._clock = clock
+        self.has_closed: Callable[[], bool] = lambda: survey.has_closed(clock())  # what is new is refused then
         self._settings = json.dumps([step, sorted(map(list, pairs))]).encode()
         self._ledger = Ledger(dearest_report(survey))
         self._round: int | None = None
@@ -174,17 +173,12 @@ class Store:
             self._log.remember(blocks)
         return outcomes
 
-    @property
-    def has_closed(self) -> bool:
-        """Whether the closing date of the survey is past: what is new is refused, and what is stored stays."""
-        return self._ends(self._clock())
-
     def _judge(
         self, reports: Sequence[Packed], payers: Sequence[bytes]
     ) -> tuple[list[Outcome], dict[bytes, bytes], dict[bytes, bytes]]:
         """Return the outcome of each report, the rows of new ids, and who pays for them; budgets are asked later."""
         stored = self._log.find([report.id for report in reports])
-        closed = self.has_closed
+        closed = self.has_closed()
         if not (stored or payers or closed) and {report.round for report in reports} <= {0, self._round} - {None}:
             fresh = {report.id: report.row for report in reports}
             if len(fresh) == len(reports) and self._round is not None:  # as nearly always
