@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from pldp.collector.lake import Exported, Lake
     from pldp.collector.logs import log_json
     from pldp.collector.packing import Packed, Packing
+    from pldp.collector.recount import tally_all
     from pldp.collector.rounds import Round
     from pldp.collector.sender import Sender
     from pldp.collector.server import serve
     from pldp.collector.settings import PREFIX, Settings
-    from pldp.collector.store import Outcome, Store, tally_all
+    from pldp.collector.store import Outcome, Store
     from pldp.collector.tokens import Tokens
     from pldp.collector.warnings import warnings
 
@@ -44,7 +45,8 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.server": ("serve",),
         "pldp.collector.settings": ("PREFIX", "Settings"),
         "pldp.collector.rounds": ("Round",),
-        "pldp.collector.store": ("Outcome", "Store", "tally_all"),
+        "pldp.collector.store": ("Outcome", "Store"),
+        "pldp.collector.recount": ("tally_all",),
         "pldp.collector.tokens": ("Tokens",),
         "pldp.collector.warnings": ("warnings",),
     },

@@ -196,3 +196,10 @@ class Connections:
         with self._reading:
             for connection in (self._reader, self._writer):
                 connection.close()
+
+
+def keep_meta(writer: Connection, name: str, value: bytes) -> bytes:
+    """Store a value unless there is one of this name; return what is stored."""
+    writer.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
+    (kept,) = writer.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return bytes(kept)

@@ -16,17 +16,24 @@ import pyarrow as pa
 from pldp.collector.acts import COMMAND_LINE, record
 from pldp.collector.arrivals import Arrivals, Hour
 from pldp.collector.counting import Counting, in_steps
-from pldp.collector.database import Connection, Connections, Database, check_program, open_database, stored_survey
+from pldp.collector.database import (
+    Connection,
+    Connections,
+    Database,
+    check_program,
+    keep_meta,
+    open_database,
+)
 from pldp.collector.ledger import Ledger
 from pldp.collector.packing import Packed, Packing
 from pldp.collector.report_log import MIX, ReportLog
 from pldp.collector.retention import due_rounds
 from pldp.collector.rounds import Round, open_and_deleted, read_rounds, round_state
-from pldp.collector.saved import Counted, Keeper, Progress, consistent, forget, save
+from pldp.collector.saved import Counted, Keeper, Progress, forget, save
 from pldp.errors import StoreError
 from pldp.reports import Rejection, report_id
 from pldp.reports.columns import BATCH_ROWS
-from pldp.survey import Survey, dearest_report, loads
+from pldp.survey import Survey, dearest_report
 from pldp.tallies import Pair, Tally
 
 FEW_CHANGES: Final = 8  # transactions of other collectors whose reports are read at once
@@ -70,10 +77,10 @@ class Store:
             self._connections = opened.enter_context(closing(Connections(open_database(where))))
             self.shared = self._connections.database.shared
             with self._connections.transaction() as writer:
-                if _keep(writer, "survey", survey.canonical) != survey.canonical:
+                if keep_meta(writer, "survey", survey.canonical) != survey.canonical:
                     raise StoreError("the store holds reports of another survey, or of another version of it")
                 self._check_others(writer, alone=alone)
-                key = _keep(writer, "index_key", secrets.token_bytes(32))
+                key = keep_meta(writer, "index_key", secrets.token_bytes(32))
                 writer.execute("INSERT INTO rounds (number) SELECT 1 WHERE NOT EXISTS (SELECT * FROM rounds)")
                 self._ledger.mix(writer)
             secret = blake2b(key=key, digest_size=32, person=b"seen").digest()
@@ -100,7 +107,7 @@ class Store:
         is_alone = self._connections.database.is_alone(writer)
         if alone and not is_alone:
             raise StoreError("the database is in use by another collector")
-        if _keep(writer, "settings", self._settings) != self._settings:
+        if keep_meta(writer, "settings", self._settings) != self._settings:
             if not is_alone:
                 raise StoreError("collectors of one store need the same result_step and pairs, and others run here")
             writer.execute("UPDATE meta SET value = ? WHERE name = 'settings'", (self._settings,))
@@ -420,32 +427,6 @@ class Store:
         self.tidy()
         self._keeper.close()
         self._connections.close()
-
-
-def tally_all(
-    where: str | Path, number: int | None = None, pairs: Sequence[Pair] = (), note: Callable[[str], object] = str
-) -> Tally:
-    """Return the tally of all reports of a round in a store that no collector serves, such as a backup.
-
-    `note` is told where single reports were deleted, and only what readers could see is left.
-    """
-    database = open_database(where)
-    with database.translate_errors(), closing(database.connect()) as reader:
-        survey = stored_survey(reader)
-    if survey is None:
-        raise StoreError(f"{where}: holds no survey yet, so it has no reports")
-    with closing(Store(loads(survey.decode()), database, pairs=pairs, alone=True)) as store:
-        if store.has_deleted(number):
-            note("the single reports of this round were deleted; its tally has the steps and pairs that readers saw")
-            return consistent(store.tally(number))
-        return store.tally(number)
-
-
-def _keep(writer: Connection, name: str, value: bytes) -> bytes:
-    """Store a value unless there is one of this name; return what is stored."""
-    writer.execute("INSERT INTO meta VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
-    (kept,) = writer.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return bytes(kept)
 
 
 def _today() -> date:
