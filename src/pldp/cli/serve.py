@@ -44,10 +44,10 @@ def add_settings(parser: argparse.ArgumentParser, *names: str) -> None:
 def _run(args: argparse.Namespace) -> None:
     settings = Settings.read(vars(args), file=args.config)
     with with_extra("collector"):
-        from pldp.collector import Tokens, serve, warnings  # noqa: PLC0415 - optional
+        from pldp.collector import Tokens, serve, token_command, warnings  # noqa: PLC0415 - optional
 
     def tell(address: str) -> None:
-        _tell(address)
+        _tell(address, settings, token_command(settings))
         for line in warnings(load(args.survey), settings, Tokens(settings.database)):
             sys.stderr.write(f"pldp: {line}\n")
         sys.stderr.flush()
@@ -113,6 +113,10 @@ def _told_to_end() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(address: str) -> None:
-    sys.stdout.write(f"survey     {address}/\ndashboard  {address}/dashboard\nAPI        {address}/v1/openapi.json\n")
+def _tell(address: str, settings: Settings, command: str) -> None:
+    lines = {"survey": f"{address}/", "dashboard": f"{address}/dashboard", "API": f"{address}/v1/openapi.json"}
+    if settings.public:
+        lines["public"] = f"{address}/results"
+    lines["tokens"] = command
+    sys.stdout.write("".join(f"{name:<11}{words}\n" for name, words in lines.items()))
     sys.stdout.flush()

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pldp.collector.settings import PREFIX, Settings
     from pldp.collector.store import Outcome, Round, Store, tally_all
     from pldp.collector.tokens import Tokens
-    from pldp.collector.warnings import warnings
+    from pldp.collector.warnings import token_command, warnings
 
 __all__ = [
     "PREFIX", "Act", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store",
-    "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "warnings",
+    "Tokens", "acts_at", "open_database", "record_at", "serve", "tally_all", "token_command", "warnings",
 ]  # fmt: skip
 
 __getattr__, __dir__ = lazy_exports(
@@ -39,6 +39,6 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.settings": ("PREFIX", "Settings"),
         "pldp.collector.store": ("Outcome", "Round", "Store", "tally_all"),
         "pldp.collector.tokens": ("Tokens",),
-        "pldp.collector.warnings": ("warnings",),
+        "pldp.collector.warnings": ("token_command", "warnings"),
     },
 )

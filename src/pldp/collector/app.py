@@ -7,21 +7,21 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from pldp.budgets import epsilon_text
 from pldp.collector import http
 from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, address_of, plain_address
-from pldp.collector.formats import FORMATS, METRICS, encode, metrics
+from pldp.collector.formats import FORMATS, METRICS, archive, encode, metrics, wanted
 from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
-from pldp.collector.live import Live
+from pldp.collector.live import PUBLIC, Live
 from pldp.collector.openapi import openapi
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
 from pldp.collector.settings import Settings
-from pldp.collector.static import assets
+from pldp.collector.static import POLICY, assets
 from pldp.collector.store import Outcome, Round, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
@@ -91,14 +91,16 @@ class Collector:
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._preview = preview
         known, planned = settings.known_shares(), settings.planned_reports
-        self._live = Live(store, preview=preview, known=known, planned=planned, clock=clock)
+        self._public = settings.public_names(survey)
+        self._live = Live(store, preview=preview, known=known, planned=planned, public=self._public, clock=clock)
         self._limit = RateLimit(settings.rate_limit, clock=clock) if settings.rate_limit else None
         self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
         self.routes = self._table()
         self._assets = assets()
-        handlers = {path: asset.get for path, asset in self._assets.items()} | {"/dashboard": self._get_dashboard}
+        handlers = {path: asset.get for path, asset in self._assets.items()}
+        handlers |= {"/dashboard": self._get_dashboard, **({"/results": self._get_public} if self._public else {})}
         pages = (Route("GET", path, "", handler) for path, handler in handlers.items())
         self._router = http.Router((*self.routes, *pages))
 
@@ -157,6 +159,27 @@ class Collector:
                 scope="read",
                 query=("round",),
                 tagged=True,
+                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
+            ),
+            Route(
+                "GET",
+                "/v1/overview.html",
+                f"The same as markup, which a dashboard shows as it is; {round_query}",
+                self._get_board,
+                scope="read",
+                gives=("text/html",),
+                query=("round",),
+                tagged=True,
+                problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
+            ),
+            Route(
+                "GET",
+                "/v1/results.zip",
+                f"Everything as files: the overview, and every question as JSON, CSV and Arrow; {round_query}",
+                self._get_everything,
+                scope="read",
+                gives=("application/zip",),
+                query=("round",),
                 problems=(Problem.NOT_FOUND, Problem.BAD_REQUEST),
             ),
             Route(
@@ -338,11 +361,34 @@ class Collector:
         shown = await self._live.overview(_round_number(request), request.scope)
         return with_etag(request, shown.tag, Response(shown.body))
 
-    async def _get_estimate(self, request: Request) -> Response:
-        question, kind = self._wanted(request)
+    async def _get_board(self, request: Request) -> Response:
+        shown = await self._live.overview(_round_number(request), request.scope, "html")
+        return with_etag(request, shown.tag, Response(shown.body, FORMATS["html"]))
+
+    async def _get_public(self, request: Request) -> Response:
+        shown = await self._live.overview(_round_number(request), PUBLIC, "html")
+        return with_etag(request, shown.tag, Response(shown.body, FORMATS["html"], headers=(POLICY,)))
+
+    async def _get_everything(self, request: Request) -> Response:
+        number = await self._known_round(request)
+        overview = await self._live.overview(number, request.scope)
+        return Response(await self._live.run(lambda: self._everything(number, overview.body)), "application/zip")
+
+    def _everything(self, number: int | None, overview: bytes) -> bytes:
+        from pldp.collector.answers import everything  # noqa: PLC0415 - it loads slowly
+
+        return archive(*everything(self._store.shown(number), self._store.step, self._reading()), overview)
+
+    async def _known_round(self, request: Request) -> int | None:
+        """Return the number of the round that is asked for, if it is there."""
         number = _round_number(request)
         if number is not None and number not in {each.number for each in await asyncio.to_thread(self._store.rounds)}:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
+        return number
+
+    async def _get_estimate(self, request: Request) -> Response:
+        question, kind = wanted(request, {each.name for each in self._survey.questions})
+        number = await self._known_round(request)
         try:
             body = await self._live.run(lambda: self._estimate(question, kind, number))
         except (EstimateError, TallyError) as error:
@@ -350,25 +396,14 @@ class Collector:
         return Response(body, FORMATS[kind])
 
     def _estimate(self, question: str, kind: str, number: int | None) -> bytes:
-        from pldp.collector.answers import Reading, estimate  # noqa: PLC0415 - it loads slowly
+        from pldp.collector.answers import estimate  # noqa: PLC0415 - it loads slowly
 
-        reading = Reading(self._settings.known_shares(), self._settings.planned_reports or None)
-        return encode(estimate(self._store.shown(number), question, self._store.step, reading), kind)
+        return encode(estimate(self._store.shown(number), question, self._store.step, self._reading()), kind)
 
-    def _wanted(self, request: Request) -> tuple[str, str]:
-        """Return question and format: by the ending of the name, otherwise by the header `Accept`."""
-        names = {question.name for question in self._survey.questions}
-        asked = request.parameter
-        if asked in names:
-            accepted = request.headers.get(b"accept", b"*/*").decode("latin-1")
-            for kind, media in FORMATS.items():
-                if any(wanted in accepted for wanted in (media.partition(";")[0], "*/*")):
-                    return asked, kind
-            raise ProblemError(Problem.NOT_ACCEPTABLE, f"on offer: {', '.join(FORMATS.values())}")
-        name, _, ending = asked.rpartition(".")
-        if name in names and ending in FORMATS:
-            return name, ending
-        raise ProblemError(Problem.NOT_FOUND, "the survey has no such question")
+    def _reading(self) -> Any:
+        from pldp.collector.answers import Reading  # noqa: PLC0415 - it loads slowly
+
+        return Reading(self._settings.known_shares(), self._settings.planned_reports or None)
 
     async def _get_openapi(self, _: Request) -> Response:
         return self._description
