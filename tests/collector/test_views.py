@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
@@ -13,6 +16,7 @@ from zipfile import ZipFile
 import pytest
 
 from helpers.collector.client import call
+from helpers.collector.servers import running
 from pldp import show
 from pldp.collector import Collector, Settings, Store, Tokens
 from pldp.errors import UsageError
@@ -129,3 +133,21 @@ def test_the_page_on_reading_names_sections_that_the_documentation_has(serving: 
     for titles, path in named:
         headings = set(re.findall(r"(?m)^##+ (.*)$", Path(path).read_text()))
         assert set(re.findall(r"“(.*?)”", titles)) <= headings
+
+
+def test_the_printed_command_makes_a_token_for_this_collector_wherever_it_is_typed(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with running(tmp_path) as server:
+        assert server.process.stdout is not None
+        lines = (server.process.stdout.readline().decode() for _ in range(3))
+        printed = next(line for line in lines if line.startswith("tokens")).split(maxsplit=1)[1]
+        words = shlex.split(printed.replace("NAME", "ana"))
+        command = [sys.executable, "-m", *words]
+        made = subprocess.run(command, cwd=elsewhere, check=True, capture_output=True, text=True)
+        connection = server.connect()
+        connection.request("GET", "/v1/rounds", headers={"authorization": f"Bearer {made.stdout.strip()}"})
+        assert connection.getresponse().status == 200
+        connection.close()
+    assert not list(elsewhere.iterdir())
+    assert made.stderr == ""

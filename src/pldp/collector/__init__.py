@@ -10,6 +10,7 @@ from pldp.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from pldp.collector.acts import Act, acts_at, record_at
+    from pldp.collector.advice import token_command, warnings
     from pldp.collector.app import Collector
     from pldp.collector.database import open_database
     from pldp.collector.http import Problem
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pldp.collector.settings import PREFIX, Settings
     from pldp.collector.store import Outcome, Round, Store, tally_all
     from pldp.collector.tokens import Tokens
-    from pldp.collector.warnings import token_command, warnings
 
 __all__ = [
     "PREFIX", "Act", "Collector", "Outcome", "Packed", "Packing", "Problem", "Round", "Sender", "Settings", "Store",
@@ -39,6 +39,6 @@ __getattr__, __dir__ = lazy_exports(
         "pldp.collector.settings": ("PREFIX", "Settings"),
         "pldp.collector.store": ("Outcome", "Round", "Store", "tally_all"),
         "pldp.collector.tokens": ("Tokens",),
-        "pldp.collector.warnings": ("token_command", "warnings"),
+        "pldp.collector.advice": ("token_command", "warnings"),
     },
 )
