@@ -19,9 +19,9 @@ NOT_OLDEST := tests/clients tests/project tests/survey tests/device tests/budget
 	$(foreach name,combinations growth rules,tests/structure/test_$(name).py) \
 	$(foreach name,changes coverage fused_coverage tracked two_way,tests/estimates/test_$(name).py) \
 	$(foreach name,floods integrity kills ledger nginx one_writer power siege steps,tests/collector/test_$(name).py) \
-	$(wildcard tests/collector/test_*_page.py tests/collector/test_survey_ways.py tests/show/test_pages_in_a_browser.py tests/papers/test_*.py)
+	$(wildcard tests/collector/test_*_page.py tests/design/test_*_page.py tests/collector/test_survey_ways.py tests/show/test_pages_in_a_browser.py tests/papers/test_*.py)
 
-.PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom audit clean help
+.PHONY: demo test test-oldest test-long test-faults test-spark browser lint format bench docs lock sbom dist bundler lint-deploy audit clean help
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,7 +29,7 @@ help: ## list the targets
 demo: $(VENV)/demo.done ## run the main job end to end and write demo-report.html
 	$(BIN)/pldp demo --html demo-report.html
 
-test: $(VENV)/test.done browser ## run all tests, doctests included
+test: $(VENV)/test.done browser bundler ## run all tests, doctests included
 	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 test-long: $(VENV)/test.done browser ## run the statistical tests with many more runs
@@ -37,7 +37,7 @@ test-long: $(VENV)/test.done browser ## run the statistical tests with many more
 	PYTHONPATH=tests $(BIN)/python docs/make_coverage_page.py
 
 test-faults: $(VENV)/test.done ## 200 kills, 10,000 power cuts, failing disks, floods: the long form, with its numbers
-	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py tests/collector/test_siege.py tests/collector/test_one_writer.py tests/collector/test_integrity.py)
+	PLDP_LONG=1 $(BIN)/python -m pytest -rP $(wildcard tests/collector/test_kills.py tests/collector/test_power.py tests/collector/test_floods.py tests/collector/test_siege.py tests/collector/test_one_writer.py tests/collector/test_integrity.py tests/collector/test_several_collectors.py tests/collector/test_four_collectors.py)
 
 test-spark: $(VENV)/test.done ## run the tests of both engines on a Spark cluster, all of them
 	PLDP_LONG=1 $(BIN)/python -m pytest tests/spark --durations=5
@@ -50,6 +50,10 @@ browser: ## install the Chromium that pages are tested in, where that is allowed
 	if [ "$$(id -u)" = 0 ] && command -v apt-get; then \
 		apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium >/dev/null; \
 	fi || true; command -v chromium || echo "no Chromium: tests of pages are skipped (try: apt-get install chromium)"
+
+bundler: ## install what bundles the JavaScript device, where npm can
+	@test -e .ci/js/node_modules/esbuild || npm ci --silent --ignore-scripts --no-audit --no-fund --prefix .ci/js \
+		|| echo "no npm, or no registry: tests of the bundle are skipped"
 
 lint: $(VENV)/lint.done ## check style, types and import directions
 	$(BIN)/ruff check .
@@ -71,15 +75,27 @@ lock: $(VENV)-tools/tools.done ## pin every dependency with its hash; UPGRADE=--
 	$(LOCK) pyproject.toml --extra collector --extra postgres --extra signing --extra plots -o requirements.lock
 	$(LOCK) pyproject.toml .ci/build.txt --extra test --extra spark --extra lint --extra docs \
 		-c requirements.lock -o requirements-ci.lock
+	$(LOCK) .ci/build.txt -c requirements-ci.lock -o .ci/build.lock
 
 sbom: $(VENV)-tools/tools.done ## list what the collector is made of in sbom.json (CycloneDX), from requirements.lock
 	$(VENV)-tools/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --output-reproducible -o sbom.json
+
+dist: $(VENV)-tools/tools.done bundler ## build wheel, source archive, npm package, SBOM and checksums in dist/, the same bytes every time
+	rm -rf dist
+	$(VENV)-tools/bin/python .ci/dist.py dist
+
+lint-deploy: $(VENV)-tools/tools.done ## check Dockerfile, scripts, compose.yaml and workflows with linters of their own
+	$(VENV)-tools/bin/hadolint Dockerfile
+	$(VENV)-tools/bin/shellcheck deploy/install.sh deploy/prepare.sh .ci/run
+	$(VENV)-tools/bin/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+	$(VENV)-tools/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(VENV)-tools/bin/zizmor --offline --quiet .github/workflows
 
 audit: $(VENV)-tools/tools.done ## look up known vulnerabilities of the locked versions, where an index answers
 	$(VENV)-tools/bin/python .ci/audit.py requirements-ci.lock
 
 clean: ## remove environments and results
-	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench $(VENV)-tools site jupyter_execute demo-report.html sbom.json
+	rm -rf $(VENV) $(VENV)-oldest $(VENV)-bench $(VENV)-tools site jupyter_execute demo-report.html sbom.json dist .ci/js/node_modules
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "pldp needs Python 3.11 or newer")'

@@ -5,8 +5,10 @@ pages like all others, and one relative link works on a Git host and in the buil
 """
 
 import re
+import shutil
 import sys
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
 _ROOT = Path(__file__).parent.parent
@@ -14,7 +16,7 @@ _START = '<!doctype html><title>pldp</title><meta http-equiv="refresh" content="
 
 project = "pldp"
 author = "the pldp contributors"
-release = (_ROOT / "src/pldp/__init__.py").read_text(encoding="utf-8").split('__version__ = "')[1].split('"')[0]
+release = run_path(str(_ROOT / ".ci/version.py"))["version"]().partition("+")[0]
 
 root_doc = "docs/index"
 include_patterns = ["docs/**", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md"]
@@ -45,6 +47,7 @@ html_show_sourcelink = False
 
 def setup(app: Any) -> None:
     """Read docstrings in our own way, and let `site/index.html` lead to the first page."""
+    app.connect("source-read", _link_to_report)
     app.connect("autodoc-process-signature", _shorten_signature)
     app.connect("autodoc-process-docstring", _read_docstring)
     app.connect("build-finished", _write_start)
@@ -87,9 +90,22 @@ def _words_below(name: str) -> list[str]:
     return []
 
 
+def _link_to_report(app: Any, name: str, source: list[str]) -> None:
+    """Let links into the report of the papers lead to their place in it; Sphinx would offer the file as a download."""
+    del app, name
+    pattern = r'\[([^\]]+)\]\(([^)\s]*report\.html(?:#[\w-]+)?)(?: ("[^"]*"))?\)'
+    source[0] = re.sub(
+        pattern, lambda link: f'<a href="{link[2]}" title={link[3] or chr(34) * 2}>{link[1]}</a>', source[0]
+    )
+
+
 def _write_start(app: Any, error: Exception | None) -> None:
+    """Write the first page, and the report of the papers beside the pages that link to it."""
     if error is None and app.builder.format == "html":
         (Path(app.outdir) / "index.html").write_text(_START + "\n", encoding="utf-8")
+        place = Path(app.outdir) / "docs" / "research"
+        place.mkdir(parents=True, exist_ok=True)
+        shutil.copy(_ROOT / "docs" / "research" / "report.html", place)
 
 
 suppress_warnings = ["ref.python"]  # Row and Table are words of results and of audits; annotations link to either

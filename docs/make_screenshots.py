@@ -13,14 +13,17 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from helpers.browsers import Visit, open_browser, visits  # noqa: E402 - they are found where the tests are
 from helpers.collector.servers import local, running  # noqa: E402
+from helpers.designers import designing  # noqa: E402
 from pldp.auditing import audit, write_certificate  # noqa: E402
 from pldp.collector import Tokens  # noqa: E402
+from pldp.kit import make_kit  # noqa: E402
 from pldp.reports.columns import from_batch  # noqa: E402
 from pldp.simulate import Population, simulate_reports  # noqa: E402
 from pldp.survey import Survey  # noqa: E402
 
 WIDE = {"viewport": {"width": 980, "height": 900}, "device_scale_factor": 1}
 DESKTOP = {"viewport": {"width": 760, "height": 900}, "device_scale_factor": 1.25}
+DESK = {"viewport": {"width": 1280, "height": 900}}
 BOARD = {"viewport": {"width": 1000, "height": 1000}}
 PHONE = {"viewport": {"width": 360, "height": 720}, "device_scale_factor": 1.5, "color_scheme": "dark"}
 
@@ -38,6 +41,32 @@ def main() -> None:
         take_dashboard(visit(**BOARD), "commute", "dashboard")
         take_dashboard(visit(**PHONE), "shopping", "dashboard-phone", card=2)
         take_certificate(visit(**WIDE), Path(folder))
+        take_new(visit(**DESK), visit(**PHONE), Path(folder))
+        take_kit(visit(**WIDE), Path(folder))
+
+
+def take_new(desk: Visit, phone: Visit, folder: Path) -> None:
+    """The survey of the tutorial in `pldp new`, and its end on a phone."""
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    (folder / "sleep.toml").write_text(text.split("```toml\n", 1)[1].split("```", 1)[0], encoding="utf-8")
+    with designing(folder, "sleep.toml", "--people", "5000") as url:
+        for person, name in ((desk, "new"), (phone, "new-phone")):
+            page = person.page
+            page.goto(url)
+            page.locator("#errors table").wait_for()
+            page.frame_locator("#seen").locator("#level-0-odds").wait_for()
+            if person is phone:
+                page.locator("#reveals-title").evaluate("(title) => title.scrollIntoView()")
+            keep(page.screenshot(), name)
+
+
+def take_kit(person: Visit, folder: Path) -> None:
+    """The page that verifies a certificate."""
+    made = make_kit(Survey.load(ROOT / "examples" / "commute.toml"), folder / "kit", samples=0)
+    person.page.goto((made.folder / "verify.html").as_uri())
+    person.page.locator("#rows tr").first.wait_for()
+    box = {"x": 0, "y": 0, "width": 980, "height": 560}
+    keep(person.page.screenshot(clip=box), "verify")
 
 
 def take_certificate(person: Visit, folder: Path) -> None:

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from pldp.survey import Survey
     from pldp.tallies import Service, Tally, fuse, tally
 
-__version__ = "0.1.0"
+try:
+    from pldp._version import __version__ as __version__  # written by the build, from the tag
+except ImportError:  # a checkout
+    __version__ = "0.1.0.dev0"
 
 _ELSEWHERE = {
     "auditing": ("AuditSettings", "audit_channel", "exact_epsilon"),

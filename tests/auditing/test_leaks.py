@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from scipy import stats
 
-from helpers.claims import FALSE_ALARM, runs
-from helpers.leaks import JAVASCRIPT, MISSED, OWN, Leak, one_question
-from pldp import Device
-from pldp.auditing import AuditSettings, JavaScript, Row
+from helpers.claims import runs
+from helpers.leaks import JAVASCRIPT_MISSED, JAVASCRIPT_OWN, MISSED, OWN, one_question
+from helpers.power import (
+    IN_JAVASCRIPT,
+    IN_PYTHON,
+    POWER,
+    ROUNDS,
+    Power,
+    Round,
+    look_at,
+    look_at_script,
+    measure,
+    tamper,
+)
+from pldp.auditing import AuditSettings, JavaScript
 from pldp.auditing.surveys import audit_survey
 
 MUST_HAVE_NODE = bool(os.environ.get("CI") or os.environ.get("PLDP_CI"))
-ALL = MISSED | OWN
-POWER = 0.95
 ALIKE = {
+    "a full leak in 1 % of reports",
+    "a changed level",
     "a full leak in 1 %, far from its mark",
     "30 ms more in 5 % of one answer",
     "1 ms more when the truth is told",
@@ -30,70 +39,67 @@ ALIKE = {
     "another level in one round",
 }
 """Dear, or like others: in the long form only."""
-IN_SHORT = [name for name in ALL if runs(0, 1) or name not in ALIKE]
+IN_SHORT = [name for name in IN_PYTHON if runs(0, 1) or name not in ALIKE]
+SCRIPTS_IN_SHORT = ["order of JSON keys", "a report that is sent twice"]
 
 
-def look(leak: Leak, *, planted: bool = True) -> list[Row]:
-    settings = AuditSettings(device=leak.device if planted else Device, timed=leak.timed, only=leak.only)
-    return list(audit_survey(leak.survey, leak.samples, settings, sequences=leak.sequences))
-
-
-def found(leak: Leak) -> bool:
-    """Tell whether what is meant to find the leak does: an event of the samples, or the rule of asking again."""
-    rows = look(leak)
-    if leak.by_rule:
-        return any(row.refuted for row in rows)
-    return any(bound.refutes for row in rows for bound in row.bounds)
+def shows(power: Power) -> bool:
+    """Tell whether the rounds show the power; the short form has one, which must find the leak."""
+    return power.found == 1 if len(power.rounds) == 1 else power.least >= POWER
 
 
 @pytest.mark.parametrize("name", IN_SHORT)
 def test_a_leak_is_found(name: str) -> None:
     """Once in the short form; in the long form often enough to show a power of .95."""
-    leak, repeats = ALL[name], runs(1, 30)
-    times = sum(found(leak) for _ in range(repeats))
-    assert stats.binom.cdf(times, repeats, POWER) > FALSE_ALARM, f"{times} of {repeats}"
+    leak = IN_PYTHON[name]
+    power = measure(name, leak, partial(look_at, leak), runs(1, ROUNDS))
+    print(power.row)  # noqa: T201 - the table of the long form: pytest -s shows it
+    assert shows(power), power.row
 
 
-@pytest.mark.parametrize("name", ALL if runs(0, 1) else [])
+@pytest.mark.parametrize("name", IN_PYTHON if runs(0, 1) else [])
 def test_the_same_device_without_the_leak_is_not_refuted(name: str) -> None:
-    assert not [words for row in look(ALL[name], planted=False) for words in row.refutations]
+    assert not [words for row in look_at(IN_PYTHON[name], planted=False) for words in row.refutations]
 
 
-def test_there_are_the_nine_that_were_missed_and_twelve_of_our_own() -> None:
+def test_the_nine_that_were_missed_and_twelve_of_our_own_are_planted_in_both_languages() -> None:
     assert len(MISSED) == 9
+    assert set(JAVASCRIPT_MISSED) == set(MISSED)
     assert len(OWN) >= 12
-    assert set(ALL) > ALIKE
-    assert len(JAVASCRIPT) >= 6
+    assert len(JAVASCRIPT_OWN) >= 12
+    assert set(IN_PYTHON) > ALIKE
+
+
+def test_power_is_counted_or_computed_and_a_leak_that_is_found_by_half_is_not_enough() -> None:
+    all_found = Power("", 1, (Round(found=True, margin=None),) * ROUNDS)
+    assert all_found.least >= POWER > Power("", 1, all_found.rounds[1:]).counted
+    clear = Power("", 1, tuple(Round(found=True, margin=3 + 0.3 * (-1) ** turn) for turn in range(12)))
+    vague = Power("", 1, tuple(Round(found=turn % 2 == 0, margin=0.5 * (-1) ** turn) for turn in range(12)))
+    assert clear.least >= 0.999
+    assert vague.least < 0.5
+    assert not shows(vague)
 
 
 @pytest.fixture
-def tampered(tmp_path: Path) -> Callable[[str, str], JavaScript]:
-    client = JavaScript.find()
-    if client is None:
+def client() -> JavaScript:
+    found = JavaScript.find()
+    if found is None:
         pytest.fail("Node is missing") if MUST_HAVE_NODE else pytest.skip("there is no Node here")
-
-    def make(old: str, new: str) -> JavaScript:
-        shutil.copytree(client.folder, tmp_path / "js", ignore=shutil.ignore_patterns("test"))
-        script = tmp_path / "js" / "vectors" / "audit.js"
-        text = script.read_text(encoding="utf-8")
-        assert old in text
-        script.write_text(text.replace(old, new), encoding="utf-8")
-        return JavaScript(client.node, tmp_path / "js")
-
-    return make
+    return found
 
 
-@pytest.mark.parametrize("name", list(JAVASCRIPT)[: runs(2, len(JAVASCRIPT))])
-def test_a_leak_of_the_javascript_device_is_found(name: str, tampered: Callable[[str, str], JavaScript]) -> None:
-    old, new, samples, timed = JAVASCRIPT[name]
-    settings = AuditSettings(javascript=tampered(old, new), timed=timed, only=("q", "one", "javascript"))
-    (row,) = audit_survey(one_question(), 4 * samples, settings, sequences=False)
-    assert any(bound.refutes for bound in row.bounds) or row.refutations, name
+@pytest.mark.parametrize("name", IN_JAVASCRIPT if runs(0, 1) else SCRIPTS_IN_SHORT)
+def test_a_leak_of_the_javascript_device_is_found(name: str, client: JavaScript, tmp_path: Path) -> None:
+    leak = IN_JAVASCRIPT[name]
+    look = partial(look_at_script, leak, tamper(client, tmp_path / "js", leak))
+    power = measure(f"JavaScript: {name}", leak, look, runs(1, ROUNDS))
+    print(power.row)  # noqa: T201
+    assert shows(power), power.row
 
 
-def test_the_javascript_device_is_not_refuted(tampered: Callable[[str, str], JavaScript]) -> None:
-    settings = AuditSettings(javascript=tampered("observe", "observe"), only=("q", "one", "javascript"))
+def test_the_javascript_device_is_not_refuted(client: JavaScript) -> None:
+    settings = AuditSettings(javascript=client, only=("q", "one", "javascript"))
     (row,) = audit_survey(one_question(), 4 * runs(300, 2_000), settings, sequences=False)
     assert not row.refutations
-    assert row.verdict == "not refuted"
+    assert row.verdict == "exact"
     assert {bound.family for bound in row.bounds} == {"answer", "id", "parity", "bytes", "time", "together"}

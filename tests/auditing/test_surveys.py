@@ -14,7 +14,7 @@ from pldp import Device, Survey
 from pldp.auditing import NAMES, Audit, AuditSettings, JavaScript, Row, audit, certificate_page, write_certificate
 from pldp.auditing import devices as audited_devices
 from pldp.auditing.kinds import BY_KIND
-from pldp.auditing.surveys import HIDDEN
+from pldp.auditing.surveys import HIDDEN, audit_survey
 from pldp.cli import main
 from pldp.errors import AuditError
 from pldp.mechanisms import REGISTRY, ItemSet, build, names
@@ -47,14 +47,14 @@ def test_every_mechanism_has_an_exact_row_that_holds_and_progress_is_told() -> N
 
 
 def test_every_kind_of_question_is_sampled_on_a_device() -> None:
-    found = audit(Survey.load("examples/shopping.toml"), samples=200, settings=UNTIMED)
+    found = audit(Survey.load("examples/shopping.toml"), samples=100, settings=UNTIMED)
     assert not found.refuted
     assert [row.device for row in found.rows] == ["python"] * 16
     assert all(row.sampled is not None for row in found.rows)
     assert found.rows[-1].mechanism == "all answers"
     assert found.false_alarm == pytest.approx(1e-5)
     assert found.rows[-1].verdict == "not refuted"  # all answers together have no exact ε
-    assert found.people == sum(row.people for row in found.rows) > 10_000
+    assert found.people == sum(row.people for row in found.rows) > 5_000
 
 
 def test_hidden_levels_are_audited_with_their_label() -> None:
@@ -119,7 +119,8 @@ def test_what_a_forged_report_can_do() -> None:
 def test_the_javascript_device_is_audited(client: JavaScript) -> None:
     rows = audit("krr", samples=200, settings=AuditSettings(javascript=client, timed=False)).rows
     assert [row.device for row in rows] == ["python", "javascript"]
-    assert [row.verdict for row in rows] == ["exact", "not refuted"]
+    assert [row.verdict for row in rows] == ["exact", "exact"]
+    assert rows[1].details["draws_compared"] > 20
     assert all(row.sampled is not None for row in rows)
 
 
@@ -134,11 +135,11 @@ def test_a_javascript_device_with_a_stuck_generator_is_refuted(client: JavaScrip
     survey = loads(
         'pldp=1\ntitle="t"\nlevels={one=0.5}\nquestions=[{name="q",values=["a","b","c","d"],mechanism="krr"}]'
     )
-    rows = audit(
-        survey, samples=800, settings=AuditSettings(javascript=JavaScript.find(tmp_path / "js"), timed=False)
-    ).rows
-    assert not any(row.refuted for row in rows if row.device == "python")
-    assert next(row.refuted for row in rows if row.device == "javascript")
+    stuck_client = JavaScript.find(tmp_path / "js")
+    settings = AuditSettings(javascript=stuck_client, timed=False, only=("q", "one", "javascript"))
+    row = next(audit_survey(survey, 800, settings, sequences=False))
+    assert row.device == "javascript"
+    assert any(bound.refutes for bound in row.bounds)
 
 
 def test_a_javascript_client_that_fails_is_named(client, tmp_path: Path, commute: Survey, monkeypatch) -> None:

@@ -109,6 +109,10 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
         "repeat": repeat,
     }
     for question in document["questions"]:
+        question.update(_random_rules(_chance(json.dumps(question)), question))
+    texts = _chance(json.dumps(document))
+    document |= _random_texts(texts, document) if texts.random() < 0.4 else {}
+    for question in document["questions"]:
         if repeat == "tracked":
             question.pop("purpose", None)  # what is rounded at random cannot be tracked
         if repeat == "tracked" and rng.random() < 0.3:
@@ -130,6 +134,36 @@ def _random_survey(rng: random.Random, case: str, repeat: str) -> Survey | None:
         return loads(json.dumps(document))
     except SurveyError:
         return None
+
+
+def _random_texts(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
+    """Texts beside the questions, a closing date, a logo, and some of all texts in other languages."""
+    question, level = rng.choice(document["questions"]), rng.choice(list(document["levels"]))
+    words: dict[str, Any] = {"text": rng.choice(["was?", "wo?"])}
+    if "values" in question:
+        words["values"] = {rng.choice(question["values"]): "ö"}
+    german = {
+        "title": "Straße",
+        "levels": {level: rng.choice(["streng", {"name": "auf"}])},
+        "questions": {question["name"]: words},
+    }
+    return {
+        "language": rng.choice(["en", "nl"]),
+        "languages": {"de": german, **({"ar-XB": {"title": "ا"}} if rng.random() < 0.5 else {})},
+        "closes": rng.choice(["2026-12-31", "2028-02-29"]),
+        **({"texts": {"introduction": "hallo\n\nda", "notice": "https://example.org"}} if rng.random() < 0.5 else {}),
+        **({"logo": "logo.svg"} if rng.random() < 0.5 else {}),
+    }
+
+
+def _random_rules(rng: random.Random, question: dict[str, Any]) -> dict[str, Any]:
+    """Rules for answers that reports do not show."""
+    rules: dict[str, Any] = {"required": True} if rng.random() < 0.05 else {}
+    if "values" in question and rng.random() < 0.2:
+        rules["option_order"] = "random"
+    if question["kind"] == "choices" and rng.random() < 0.3:
+        rules["exclusive"] = rng.sample(question["values"], rng.randint(1, min(2, len(question["values"]) - 1)))
+    return rules
 
 
 def _random_question(rng: random.Random, case: str, place: int, names: list[str], hidden: bool) -> dict[str, Any]:
@@ -260,7 +294,10 @@ def _edit(rng: random.Random, survey: Survey) -> Iterator[Survey]:
             case "text":
                 question["text"] += "?"
             case "label" if "values" in question:
-                question["values"][0] += "!"
+                old, question["values"][0] = question["values"][0], question["values"][0] + "!"
+                if "exclusive" in question:
+                    question["exclusive"] = [f"{old}!" if each == old else each for each in question["exclusive"]]
+                document.pop("languages", None)
             case "rule" if survey.repeat != "tracked":
                 document["repeat"] = rng.choice(["once", "fresh"])
             case _:
@@ -446,6 +483,7 @@ def _device(editions: list[Survey], name: str, rng: random.Random) -> dict[str, 
         device = Device(survey, cap=None if story else cap, round=round_, random=stream)
         device._state = state = state or device._state
         chapter: dict[str, Any] = {"edition": number, "round": round_, "asked": device.asked}
+        chapter["options"] = [device.options(name) for name in device.asked if survey.question(name).size < LARGE]
         chapter["calls"] = [_request(rng, survey, device.asked) for _ in range(rng.randint(1, 3))]
         chapter["results"] = [_result(device, *call) for call in chapter["calls"]]
         chapter |= {"answered": device.answered, "remaining": device.remaining()}
@@ -520,6 +558,9 @@ def _answer(rng: random.Random, question: Question) -> Any:
         return rng.choice(question.values)
     if question.kind == "choices":
         labels = rng.sample(question.values, rng.randint(0, question.at_most or len(question.values)))
+        if question.exclusive and rng.random() < 0.9:
+            together = [label for label in labels if label not in question.exclusive]
+            labels = together if rng.random() < 0.7 else [rng.choice(question.exclusive)]
         wrong: list[Any] = [[*labels, "?"], [*labels, *labels, question.values[0]], list(question.values), 3]
         return labels if rng.random() > 0.03 else rng.choice(wrong)
     low, high, width = question.grid.low, question.grid.high, question.grid.width

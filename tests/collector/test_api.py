@@ -287,7 +287,7 @@ def test_a_failing_store_is_told_and_recovers(
 
 
 def test_a_mistake_in_a_handler_tells_its_type_and_no_more(app: Collector, store, monkeypatch, caplog) -> None:
-    monkeypatch.setattr(store, "rounds", lambda: 1 / 0)
+    monkeypatch.setattr(store, "check_ready", lambda: 1 / 0)
     assert call(app, "GET", "/readyz").code == "internal"
     assert caplog.messages == ["internal error: ZeroDivisionError"]
 
@@ -341,7 +341,7 @@ def test_it_says_that_it_lives_and_is_ready(app: Collector, store: Store, monkey
     def fail() -> None:
         raise StoreError("away")
 
-    monkeypatch.setattr(store, "rounds", fail)
+    monkeypatch.setattr(store, "check_ready", fail)
     assert call(app, "GET", "/readyz").code == "store_unavailable"
 
 
@@ -410,12 +410,12 @@ def test_deep_nesting_is_malformed(app: Collector) -> None:
     assert call(app, "POST", "/v1/withdraw", b"[" * 90_000, JSON).code == "too_large"
 
 
-def test_the_page_on_production_says_what_is_there(app: Collector, reader: str) -> None:
+def test_the_page_on_production_says_what_is_there(app: Collector) -> None:
     """Its settings are settings, its metrics those that are shown, its unit starts what the command line takes."""
     page = Path("docs/production.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"^```toml\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
     assert Settings.read(tomllib.loads(example), {}).trusted_proxy == "127.0.0.1"
-    shown = call(app, "GET", "/metrics", token=reader).body.decode()
+    shown = call(app.operations, "GET", "/metrics").body.decode()
     metrics = set(re.findall(r"^# TYPE (\w+)", shown, re.MULTILINE))
     assert set(re.findall(r"^\| `(pldp_\w+)` \|", page, re.MULTILINE)) == metrics
     (command,) = re.findall(r"^ExecStart=\S+/pldp (.+)$", page, re.MULTILINE)

@@ -57,7 +57,9 @@ def certificate(folder: Path) -> None:
 def guide(folder: Path, port: int, collector: str) -> str:
     """Return the configuration of the guide with this test's ports and files."""
     page = Path("docs/production.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^```nginx\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
+    text, _ = re.findall(
+        r"^```nginx\n(.+?)^```$", page, re.MULTILINE | re.DOTALL
+    )  # the other is for several collectors
     for before, after in (
         ("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;"),
         ("server 127.0.0.1:8300;", f"server {collector};"),

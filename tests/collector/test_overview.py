@@ -22,10 +22,10 @@ from helpers.collector.senders import make_reports, packed, receipt_of
 from pldp.cli import main
 from pldp.collector import Collector, Packing, Settings, Store, Tokens, answers
 from pldp.collector.answers import ClosedRounds, estimate, overview
+from pldp.collector.arrivals import HOURS, Arrivals
 from pldp.collector.formats import encode
 from pldp.collector.http import ProblemError
 from pldp.collector.live import Live
-from pldp.collector.store import HOURS, Arrivals
 from pldp.device import Device
 from pldp.errors import StoreError, UsageError
 from pldp.estimates import Result, frequencies, mean, trend
@@ -212,7 +212,7 @@ def test_while_counting_takes_long_the_reader_sees_how_far_it_is(
     app: Collector, store: Store, commute: Survey, reader: str, monkeypatch
 ) -> None:
     monkeypatch.setattr("pldp.collector.live.PATIENCE", 0.2)
-    monkeypatch.setattr("pldp.collector.store.STEP", 60)
+    monkeypatch.setattr("pldp.collector.counting.STEP", 60)
     for start in range(3):
         store.add(packed(commute, make_reports(commute, 60 + start)), {})
     count = store.shown
@@ -246,7 +246,7 @@ def test_reports_are_stored_while_the_first_overview_is_counted(
 ) -> None:
     """Looking and storing share no thread and no lock for longer than one step."""
     reports = make_reports(commute, 400)
-    monkeypatch.setattr("pldp.collector.store.STEP", 100)
+    monkeypatch.setattr("pldp.collector.counting.STEP", 100)
     for start in range(0, 200, 50):
         store.add(packed(commute, reports[start : start + 50]), {})
     stored: list[list[Any]] = []

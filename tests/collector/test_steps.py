@@ -228,7 +228,11 @@ def test_who_withdraws_from_a_closed_round_leaves_its_results(tmp_path: Path, su
     with closing(Store(survey, tmp_path / "reports.db", step=STEP)) as again:
         assert (again.shown(1), again.shown(2)) == (fewer, second)
     tables = {name for (name,) in query(tmp_path / "reports.db", "SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables == {"acts", "blocks", "ledger", "meta", "rejections", "rounds", "seen", "tail", "tokens", "version"}
+    assert tables == {
+        *("acts", "blocks", "head", "ledger", "meta", "rejections", "rounds", "seen", "tail", "tallies", "tokens"),
+        "version",
+    }
+    assert query(tmp_path / "reports.db", "SELECT * FROM tallies") == []
 
 
 def test_nothing_stored_gives_a_withdrawn_report_back(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ def test_only_what_is_new_is_counted(open_store: Open, commute: Survey, monkeypa
 def test_many_reports_are_counted_in_steps_that_others_can_interrupt(
     open_store: Open, commute: Survey, monkeypatch
 ) -> None:
-    monkeypatch.setattr("pldp.collector.store.STEP", 10)
+    monkeypatch.setattr("pldp.collector.counting.STEP", 10)
     monkeypatch.setattr(report_log, "BLOCK_REPORTS", 4)
     reports = make_reports(commute, 64)
     rows = packed(commute, reports)
@@ -356,7 +356,8 @@ def test_a_full_disk_loses_nothing_and_recovers(tmp_path: Path, commute: Survey)
     store.close()
 
 
-def test_a_second_collector_on_the_same_store_is_refused(store: Store, where: str | Path, commute: Survey) -> None:
+@pytest.mark.parametrize("where", ["sqlite"], indirect=True)
+def test_a_second_collector_on_the_same_file_is_refused(store: Store, where: str | Path, commute: Survey) -> None:
     with pytest.raises(StoreError, match="in use by another collector"):
         Store(commute, where)
 
@@ -377,7 +378,7 @@ def test_an_older_store_is_migrated_and_a_newer_one_refused(where: str | Path, c
     assert store.add(packed(commute, make_reports(commute, 2)), {}) == [None, None]
     assert Tokens(where).all() == []
     store.close()
-    query(where, "INSERT INTO version VALUES (99)")
+    query(where, "INSERT INTO version VALUES (99, 99)")
     with pytest.raises(StoreError, match="newer than this program"):
         Store(commute, where)
 
@@ -502,7 +503,7 @@ def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(
     for _ in range(2):
         assert store.add(rows, {}) == [None] * 1000
         assert store.rounds()[0].reports == 1000
-        assert query(where, "SELECT count(*) FROM seen") == [(2,)]
+        assert query(where, "SELECT count(*) FROM seen") == [(3,)]
         store = open_store()
     assert store.withdraw(receipt_of(rows[3].id))
     query(where, "DELETE FROM seen")
@@ -513,10 +514,10 @@ def test_ids_are_found_again_in_sorted_runs_and_kept_blocks(
 def test_ids_with_the_same_hash_are_told_apart(where: str | Path, monkeypatch) -> None:
     """With a secret of zeros the hash of an id is the sum of its words."""
     monkeypatch.setattr("pldp.collector.seen.RECENT", 8)
-    reports = {struct.pack("<4I", number, 1000 - number, 0, 0): bytes([number]) for number in range(1, 31)}
+    reports = {struct.pack("<4I", number, 1000 - number, 0, 0): bytes([number, 0]) for number in range(1, 31)}
     for _ in range(2):  # as they are appended, and as the next start learns them
         with closing(Connections(open_database(where))) as connections:
-            log = report_log.ReportLog(connections, 1, bytes(32), mix=1)
+            log = report_log.ReportLog(connections, 2, bytes(32), mix=1)
             log.catch_up()
             for identity, row in reports.items():
                 if not log.find([identity]):
@@ -524,7 +525,7 @@ def test_ids_with_the_same_hash_are_told_apart(where: str | Path, monkeypatch) -
                         blocks = log.append(writer, 1, {identity: row})
                     log.remember(blocks)
             found = [log.find(list(reports))[identity] for identity in reports]
-            assert found == [report_log.Entry(place, bytes([place + 1])) for place in range(30)]
+            assert found == [report_log.Entry(place, bytes([place + 1, 0])) for place in range(30)]
 
 
 def test_a_block_that_cannot_be_kept_is_made_again(tmp_path: Path, commute: Survey, monkeypatch) -> None:
@@ -535,7 +536,7 @@ def test_a_block_that_cannot_be_kept_is_made_again(tmp_path: Path, commute: Surv
     with database.disturbed(before=failing(sqlite3.OperationalError("full"), "INSERT INTO seen")):
         assert store.add(numbered(commute, 0, 200), {}) == [None] * 200
     assert store.add(numbered(commute, 100, 400), {}) == [None] * 300
-    assert query(tmp_path / "reports.db", "SELECT count(*) FROM seen") == [(2,)]
+    assert query(tmp_path / "reports.db", "SELECT count(*) FROM seen") == [(3,)]
     store.close()
     store = Store(commute, tmp_path / "reports.db")
     assert store.add(numbered(commute, 0, 400), {}) == [None] * 400

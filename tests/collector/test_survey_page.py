@@ -452,7 +452,8 @@ def test_markup_in_a_survey_is_shown_as_text(visit: Visits, server: Server) -> N
     expect(person.page.locator("#words")).to_contain_text(MARKUP)
     person.page.get_by_role("button", name="Send this report").click()
     expect(person.page.get_by_role("alert")).to_have_text("The collector refused the report (wrong_survey).")
-    assert person.page.evaluate("[window.ran, document.querySelectorAll('img, b, i, script').length]") == [False, 1]
+    foreign = "img:not(#logo), b, i, script"  # the page has a script of its own
+    assert person.page.evaluate(f"[window.ran, document.querySelectorAll('{foreign}').length]") == [False, 1]
     assert not [complaint for complaint in person.complaints if "422" not in complaint]
 
 
@@ -652,7 +653,7 @@ def test_every_step_is_accessible_and_fits_a_phone(visit: Visits, server: Server
 def test_the_scan_finds_what_it_looks_for(visit: Visits, server: Server) -> None:
     person = visit()
     person.alter("/pages/common.css", "--muted: #56616c", "--muted: #c0c0c0")
-    person.alter("/", '<label for="receipt">', '<label for="another">')
+    person.alter("/", '<label for="receipt"', '<label for="another"')
     person.page.goto(server.url)
     expect(person.page.get_by_label("strict")).to_be_visible()
     assert {finding.split(":")[0] for finding in person.barriers()} == {"color-contrast", "label"}

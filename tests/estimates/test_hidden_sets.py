@@ -175,7 +175,7 @@ def test_levels_that_depend_on_an_item_are_noticed_and_supports_hold_without_the
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_levels_that_depend_on_nothing_are_not_noticed(name: str) -> None:
-    found = [draw(name, 4000, run).together(4, "precision", "population").dependence for run in range(runs(60, 2000))]
+    found = [draw(name, 4000, run).together(4, "precision", "population").dependence for run in range(runs(60, 10_000))]
     rejected = sum(each.rejected for each in found if each is not None)
     assert stats.binom.sf(rejected - 1, len(found), 0.01) > FALSE_ALARM
 

@@ -294,7 +294,7 @@ def many_values(seed: int) -> Homogeneity:
 
 
 def test_the_test_keeps_its_rate_with_thousands_of_values_and_few_reports() -> None:
-    assert is_rare(many_values(seed).rejected for seed in range(runs(25, 2000)))
+    assert is_rare(many_values(seed).rejected for seed in range(runs(25, 10_000)))
 
 
 def test_the_rate_is_not_kept_if_the_largest_values_are_tested(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +315,7 @@ def item_groups(supports: tuple[np.ndarray, np.ndarray], seed: int) -> ItemGroup
 def test_the_test_of_items_keeps_its_rate_where_supports_are_tiny() -> None:
     """Variances at supports pooled by size, without the longer tail, rejected more than every second time here."""
     rare = np.full(200, 0.002)
-    assert is_rare(item_groups((rare, rare), seed).homogeneity().rejected for seed in range(runs(25, 2000)))
+    assert is_rare(item_groups((rare, rare), seed).homogeneity().rejected for seed in range(runs(25, 10_000)))
 
 
 def test_the_test_of_items_has_the_power_that_it_states() -> None:
@@ -366,7 +366,7 @@ def test_a_table_notices_levels_that_differ_in_what_two_answers_have_to_do_with_
 
 def test_tables_of_levels_that_agree_are_rarely_accused() -> None:
     same = {"strict": [4, 1, 2, 3], "open": [4, 1, 2, 3]}
-    found = [paired("krr", same, seed).homogeneity for seed in range(runs(25, 2000))]
+    found = [paired("krr", same, seed).homogeneity for seed in range(runs(25, 10_000))]
     assert is_rare(each.rejected for each in found)
     assert all(each.degrees == 3 and 0 < each.noticed < 0.5 for each in found)
 

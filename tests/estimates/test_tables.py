@@ -6,6 +6,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from helpers.claims import mean_is, runs
 from pldp import Device, Survey, Tally, tally
@@ -13,7 +14,7 @@ from pldp.errors import EstimateError, TallyError
 from pldp.estimates import cross, estimate, three_way, two_way
 from pldp.estimates.consistency import nearest_tables, with_margins
 from pldp.estimates.tables import ItemAxis, LabelAxis, Spread
-from pldp.estimates.tables.hidden import label_chance
+from pldp.estimates.tables.hidden import HiddenTable, label_chance
 from pldp.estimates.tables.ranges import RangeAxis, Ranges
 from pldp.mechanisms import build
 from pldp.mechanisms.arrays import arrays
@@ -200,6 +201,28 @@ def test_hidden_levels_are_unbiased_and_cover(same: bool) -> None:
         covered = [float((np.abs(each) <= 1.96).mean()) for each in z]
         assert mean_is(covered, 0.95) or np.mean(covered) > 0.95
     assert not mean_is([float((np.abs(each) <= 0.8).mean()) for each in z], 0.95)
+
+
+RARE = [0.97, 0.025, 0.005]
+
+
+def rare_hits(times: int) -> int:
+    """How often the interval of a cell with one person in 40,000 holds its share: among 2,000 people, mostly nobody."""
+    survey, hits = form("as", 4, hide_level={"epsilon": 1}), 0
+    for seed in range(times):
+        people = Population.of_shares(survey, 2000, {"a": RARE, "s": RARE}, seed=seed)
+        table = two_way(tally(survey, simulate_reports(survey, people, seed=seed), pairs=[("a", "s")]), "a", "s")
+        row = {row.label: row for row in table.rows()}["z", "k"]
+        hits += row.low <= RARE[2] ** 2 <= row.high
+    return hits
+
+
+def test_cells_of_hidden_levels_that_few_reports_speak_for_cover(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exact binomial test at 1e-6; the twin takes the spread of the reports that came for that of the channel."""
+    times = runs(20, 400)
+    assert stats.binom.cdf(rare_hits(times), times, 0.93) > 1e-6
+    monkeypatch.setattr(HiddenTable, "_expected", lambda table, likely: table._shares)
+    assert stats.binom.cdf(rare_hits(times), times, 0.93) < 1e-6
 
 
 def test_hidden_levels_that_depend_on_the_answer_are_noticed_and_do_not_bias_what_assumes_nothing() -> None:

@@ -12,7 +12,7 @@ import os
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -344,7 +344,7 @@ MISSED = {
         LevelLater, one_question(levels=TWO_LEVELS, repeat="fresh"), 600, sequences=True, only=("q", "two")
     ),
     "state kept in a file": Leak(Forgetful, one_question(), 200, by_rule=True),
-    "one label of eight with doubled ε": Leak(DoubledLabel, one_question(labels=8), 1_000),
+    "one label of eight with doubled ε": Leak(DoubledLabel, one_question(labels=8), 2_000),
 }
 """What the first audit did not find."""
 
@@ -357,7 +357,7 @@ OWN = {
     "three bits of the id": Leak(ThreeBits, one_question(), 500),
     "the truth in the id": Leak(TruthInTheId, one_question(), 800),
     "capital letters": Leak(Capitals, one_question(), 300),
-    "30 ms more in 5 % of one answer": Leak(SeldomSlow, one_question(), 3_200, timed=True),
+    "30 ms more in 5 % of one answer": Leak(SeldomSlow, one_question(), 6_000, timed=True),
     "another answer in one round": Leak(AnswerInTheRound, one_question(), 200, by_rule=True),
     "another level in one round": Leak(ChangedLevel, one_question(levels=TWO_LEVELS), 200, by_rule=True),
     "an answer that changes back": Leak(Reverted, one_question(repeat="fresh"), 600, sequences=True),
@@ -375,39 +375,127 @@ _TRUE = "report.answers[0].output === Number(values[0][1].slice(1))"
 _VALUE = "Number(values[0][1].slice(1))"
 _BUSY = "{ const end = process.hrtime.bigint() + %sn; while (process.hrtime.bigint() < end); }"
 _SEND = "\tawait send(NOWHERE, survey, report, { fetch });\n"
+_BODY = "body: String(body)"
+_TOLD = "\t\ttold.push([report && bodyOf(report, bodyLength(survey)), device.ledger().total]);\n"
+_ONES = (
+    "\tconst bits = [...report.id].flatMap((digit) => parseInt(digit, 16).toString(2).padStart(4, '0').split(''));\n"
+    "\tconst ones = %s.reduce((sum, bit) => sum + Number(bit), 0);\n"
+    "\tconst flipped = (parseInt(report.id[0], 16) ^ 8).toString(16) + report.id.slice(1);\n"
+    f"\tif (ones %% 2 !== {_VALUE}) report.id = flipped;\n"
+)
 
-JAVASCRIPT = {
-    "order of JSON keys": (
-        _SEND,
-        f"\tif ({_VALUE}) {{ const own = report.pldp; delete report.pldp; report.pldp = own; }}\n{_SEND}",
-        300,
-        False,
+
+@dataclass(frozen=True)
+class ScriptLeak:
+    """What is changed in the script that runs the JavaScript device, the survey, and people per value."""
+
+    old: str
+    new: str
+    samples: int
+    survey: Survey = field(default_factory=one_question)
+    timed: bool = False
+    sequences: bool = False
+    by_rule: bool = False
+    only: tuple[str, ...] = ("q", "one")
+
+
+def _sent(change: str) -> tuple[str, str]:
+    """Change the report before it is sent."""
+    return _SEND, f"{change}{_SEND}"
+
+
+def _body(changed: str) -> tuple[str, str]:
+    """Change the body where the answer is the second."""
+    return _BODY, f"body: {_VALUE} ? {changed} : String(body)"
+
+
+def _slower(nanoseconds: int) -> tuple[str, str]:
+    return _ANSWER, f"{_ANSWER}\tif ({_TRUE}) {_BUSY % nanoseconds}\n"
+
+
+JAVASCRIPT_MISSED = {
+    "a full leak in 1 % of reports": ScriptLeak(
+        *_sent(f"\tif (Math.random() < 0.01) report.id = `f00d0${{{_VALUE}}}` + report.id.slice(6);\n"), 20_000
     ),
-    "1 ms more when the truth is told": (_ANSWER, f"{_ANSWER}\tif ({_TRUE}) {_BUSY % 1_000_000}\n", 500, True),
-    "parity of the bits of the id": (
-        _SEND,
-        "\tlet ones = 0;\n"
-        "\tfor (const digit of report.id) ones += parseInt(digit, 16).toString(2).replaceAll('0', '').length;\n"
-        "\tconst flipped = (parseInt(report.id[0], 16) ^ 1).toString(16) + report.id.slice(1);\n"
-        f"\tif (ones % 2 !== {_VALUE}) report.id = flipped;\n{_SEND}",
-        500,
-        False,
+    "200 µs more when the truth is told": ScriptLeak(*_slower(200_000), 3_200, timed=True),
+    "1 ms more when the truth is told": ScriptLeak(*_slower(1_000_000), 500, timed=True),
+    "parity of the bits of the id": ScriptLeak(*_sent(_ONES % "bits"), 500),
+    "order of JSON keys": ScriptLeak(
+        *_sent(f"\tif ({_VALUE}) {{ const own = report.pldp; delete report.pldp; report.pldp = own; }}\n"), 300
     ),
-    "200 µs more when the truth is told": (_ANSWER, f"{_ANSWER}\tif ({_TRUE}) {_BUSY % 200_000}\n", 800, True),
-    "a report that is sent twice": (_SEND, f"{_SEND}\tif ({_VALUE}) {_SEND}", 300, False),
-    "another header": (
+    "a changed answer": ScriptLeak(
+        _TOLD,
+        "\t\tconst moved = number && story[number - 1].values[0][1] !== values[0][1];\n"
+        + _TOLD.replace("bodyLength(survey))", "bodyLength(survey)).replace('{', moved ? '{ ' : '{')"),
+        400,
+        one_question(repeat="fresh"),
+        sequences=True,
+    ),
+    "a changed level": ScriptLeak(
+        _TOLD,
+        "\t\tif (report && number && story[number - 1].level !== level)\n"
+        f"\t\t\treport.answers[0].output = {_VALUE};\n{_TOLD}",
+        600,
+        one_question(levels=TWO_LEVELS, repeat="fresh"),
+        sequences=True,
+        only=("q", "two"),
+    ),
+    "state kept in a file": ScriptLeak("store: storeOf(number), round", "round", 200, by_rule=True),
+    "one label of eight with doubled ε": ScriptLeak(
+        *_sent(
+            f"\tif ({_VALUE} === 5) report.answers[0].output = Math.random() < 0.51352 ? 5 :\n"
+            "\t\t[0, 1, 2, 3, 4, 6, 7][Math.floor(7 * Math.random())];\n"
+        ),
+        2_000,
+        one_question(labels=8),
+    ),
+}
+"""What the first audit did not find, in JavaScript."""
+
+JAVASCRIPT_OWN = {
+    "a report that is sent twice": ScriptLeak(_SEND, f"{_SEND}\tif ({_VALUE}) {_SEND}", 300),
+    "another header": ScriptLeak(
         "headers: Object.entries(headers)",
         f"headers: Object.entries({{ ...headers, ...({_VALUE} && {{ x: '1' }}) }})",
         300,
-        False,
     ),
-    "the answer in the address": ("send(NOWHERE,", f"send(`${{NOWHERE}}?${{{_VALUE}}}`,", 300, False),
-    "a full leak in 1 % of reports": (
-        _SEND,
-        f"\tif (Math.random() < 0.01) report.id = `f00d0${{{_VALUE}}}` + report.id.slice(6);\n{_SEND}",
-        20_000,
-        False,
+    "the answer in the address": ScriptLeak("send(NOWHERE,", f"send(`${{NOWHERE}}?${{{_VALUE}}}`,", 300),
+    "a body that is not padded": ScriptLeak(*_body("`${body} `"), 300),
+    "a key that comes twice": ScriptLeak(*_body("String(body).replace('{', '{\"pldp\":1,')"), 300),
+    "a number written in another way": ScriptLeak(
+        *_body('String(body).replace(/"output":(\\d)/, \'"output":$1.0\')'), 300
     ),
-    "state that is not read": ("store: storeOf(number), round", "round", 200, False),
+    "capital letters": ScriptLeak(*_body("String(body).replace(survey.hash, survey.hash.toUpperCase())"), 300),
+    "three bits of the id": ScriptLeak(*_sent(_ONES % "[bits[0], bits[77], bits[101]]"), 500),
+    "the truth in the id": ScriptLeak(
+        *_sent(
+            f"\tconst digits = {_TRUE} ? '01234567' : '89abcdef';\n"
+            "\treport.id = report.id.slice(0, -1) + digits[Math.floor(8 * Math.random())];\n"
+        ),
+        800,
+    ),
+    "an id with a hash of the answer": ScriptLeak(
+        *_sent(
+            f"\tconst mark = (Math.floor(64 * Math.random()) * 2 + {_VALUE} + 1) * 2654435761 % 2 ** 32;\n"
+            "\treport.id = report.id.slice(0, 10) + mark.toString(16).padStart(8, '0') + report.id.slice(18);\n"
+        ),
+        2_000,
+    ),
+    "noise that two questions share": ScriptLeak(
+        "openDevice(survey);",
+        "openDevice(survey, { random: ((noise) => (count) => noise.slice(0, count))"
+        "(crypto.getRandomValues(new Uint8Array(64))) });",
+        1_000,
+        BOTH,
+        only=("all 2", "one"),
+    ),
+    "another answer in one round": ScriptLeak(
+        _TOLD,
+        "\t\tconst again = number && story[number - 1].round === round && story[0].values[0][1] !== values[0][1];\n"
+        + _TOLD.replace("bodyLength(survey))", "bodyLength(survey)).replace('{', again ? '{ ' : '{')"),
+        200,
+        by_rule=True,
+    ),
+    "a copy of the state that was put back": ScriptLeak("copyFileSync(path, copy);", "", 200, by_rule=True),
 }
-"""What is changed in the script that runs the JavaScript device, people per value, and whether times are looked at."""
+"""What else can go wrong in JavaScript."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Sequence
 from functools import reduce
 from itertools import combinations, pairwise, product
 
@@ -13,6 +14,7 @@ import pytest
 from scipy.stats import norm
 
 from helpers.claims import Z, mean_is, runs
+from helpers.shipped import again
 from pldp.cli import main
 from pldp.errors import EstimateError
 from pldp.estimates import supports
@@ -70,6 +72,7 @@ def test_groups_have_their_shares_of_the_people() -> None:
     assert sizes == [282, 188, 188, 188, 94]
 
 
+@again("aprr-10")
 def test_with_the_q_of_its_own_channel_aprr_hides_a_one_less_than_gr_ppfm() -> None:
     raised = [0, 0.08, 0.14, 0.23, 0.35]
     own = aprr.privacy_measures([1, 0.77, 0.71, 0.65, 0.57], SHARES, SUPPORT, 0.84, raised)
@@ -78,18 +81,23 @@ def test_with_the_q_of_its_own_channel_aprr_hides_a_one_less_than_gr_ppfm() -> N
     assert own.average < aprr.privacy_measures([1, 0.9, 0.8, 0.7, 0.6], GROUP_SHARES, SUPPORT, 0.84).average
 
 
+@again("aprr-2", "aprr-3", "aprr-13")
 def test_a_report_of_mask_has_a_finite_epsilon_and_one_of_aprr_has_none() -> None:
     """The verdicts on LDP by hand: eleven independent bits, and four items that are sent as they are."""
     assert aprr.mask(11, 0.84).micro_epsilon == pytest.approx(11e6 * math.log(0.84 / 0.16), abs=11)
     assert aprr.aprr([0, 1], 9_000_000).micro_epsilon == math.inf
+    together = 0.0
     for level in (1, 2, 3, 4):
         zero, one = (2 * (5 - level) / 20 * 9 * part for part in (2 / 3, 1 / 3))
         kept_zero, kept_one = (math.exp(each) / (math.exp(each) + 1) for each in (zero, one))
         true = aprr.aprr([level], 9_000_000).item_micro_epsilon(0)
         assert true.present / 1e6 == pytest.approx(math.log(kept_one / (1 - kept_zero)), abs=2e-6)
         assert true.present / 1e6 > one
+        together += (2, 2, 2, 1)[level - 1] * math.log(kept_one / (1 - kept_zero))
+    assert together == pytest.approx(10.2055, abs=1e-4)  # of the seven protected items, where 9 is promised
 
 
+@again("aprr-14")
 def test_epsilon_alone_does_not_tell_how_to_rebuild() -> None:
     """The verdict on exposed information by hand: half the reports have a "1", and two levels give two supports."""
     rebuilt = []
@@ -129,7 +137,7 @@ def test_every_method_rebuilds_supports_without_bias() -> None:
             supports(
                 perturb_baskets(method, rows, np.random.default_rng(run)), names, [["5", "10"]], pool="size"
             ).support[0]
-            for run in range(200)
+            for run in range(runs(60, 200))
         ]
         assert mean_is(found, truth), method
         assert not mean_is(found, truth + 0.05), method
@@ -156,6 +164,7 @@ def basket() -> tuple[list[str], np.ndarray]:
     return read_baskets(path)
 
 
+@again("aprr-15", "aprr-16", "aprr-19", "aprr-20", "aprr-25")
 def test_rates_of_single_items_are_those_of_normal_errors() -> None:
     """Figure 3 in closed form: the rebuilt support of an item is normal around the true one, with a known variance."""
     items, rows = basket()
@@ -184,7 +193,8 @@ def test_rates_of_single_items_are_those_of_normal_errors() -> None:
             rates = [getattr(each, name) for each in found]
             reach = Z * np.std(rates, ddof=1) / np.sqrt(len(rates))
             assert abs(np.mean(rates) - rate) <= reach + 1  # a point for the normal approximation
-    assert expected(0.2)[0] > expected(0.05)[0] + 5  # θ⁺ of single items does not fall
+    assert expected(0.2)[0] > expected(0.05)[0] + 5  # θ⁺ of single items does not fall,
+    assert expected(0.3)[0] > expected(0.05)[0] + 5  # from the smallest support to the largest neither
     assert expected(0.3)[1] > expected(0.05)[1] + 5  # nor does θ⁻
     mask = np.full(11, 0.84)
     own, other = (
@@ -193,53 +203,59 @@ def test_rates_of_single_items_are_those_of_normal_errors() -> None:
     assert own > other + 0.5  # and MASK overestimates less
 
 
-def test_overestimates_of_sets_rise_between_two_supports() -> None:
-    """Figure 3 by another program: all sets of up to three items, each inverted by its own matrix."""
-    rows = basket()[1]
-    channel = aprr.aprr(ITEM_LEVELS, 9_000_000)
-    singles = [
-        np.array([[1 - raised / 2**32, 1 - kept / 2**32], [raised / 2**32, kept / 2**32]])
-        for kept, raised in zip(channel.kept, channel.raised, strict=True)
-    ]
-    assert all(matrix.sum(axis=0) == pytest.approx([1, 1]) for matrix in singles)
-    sets = [chosen for size in (1, 2, 3) for chosen in combinations(range(11), size)]
-    flip = np.array([[0.84, 0.16], [0.16, 0.84]])
-    inverses = [reduce(np.kron, [np.linalg.inv(singles[item]) for item in chosen])[-1] for chosen in sets]
-    of_mask = [reduce(np.kron, [np.linalg.inv(flip)] * len(chosen))[-1] for chosen in sets]
+SETS = [chosen for size in (1, 2, 3) for chosen in combinations(range(11), size)]
+PARTS = [[SETS.index(part) for part in combinations(chosen, len(chosen) - 1) if part] for chosen in SETS]
+BITS = np.arange(2**11)[:, None] >> np.arange(11) & 1
+"""The bits of all patterns that a basket of eleven items can be reported as."""
 
-    def supports_of(packed: np.ndarray, *, exact: bool = False, inverses: list[np.ndarray] = inverses) -> np.ndarray:
-        bits = np.unpackbits(packed, axis=1, bitorder="little")[:, :11].astype(np.intp)
-        found = []
-        for chosen, inverse in zip(sets, inverses, strict=True):
-            code = bits[:, list(chosen)] @ (1 << np.arange(len(chosen))[::-1])
-            shares = np.bincount(code, minlength=len(inverse)) / len(bits)
-            found.append(shares[-1] if exact else inverse @ shares)
-        return np.array(found)
 
-    def frequent(support: np.ndarray, least: float) -> set[tuple[int, ...]]:
-        kept: set[tuple[int, ...]] = set()
-        for chosen, own in zip(sets, support, strict=True):
-            parts = combinations(chosen, len(chosen) - 1) if len(chosen) > 1 else ()
-            if own >= least and all(part in kept for part in parts):
-                kept.add(chosen)
-        return kept
+def weights_of(kept: Sequence[float], raised: Sequence[float]) -> np.ndarray:
+    """What each pattern (column) counts for the support of each set (row): the last row of its inverted matrix."""
+    singles = [np.array([[1 - q, 1 - p], [q, p]]) for p, q in zip(kept, raised, strict=True)]
+    weights = []
+    for chosen in SETS:
+        inverse = np.linalg.inv(reduce(np.kron, [singles[item] for item in chosen]))[-1]
+        weights.append(inverse[BITS[:, list(chosen)] @ (1 << np.arange(len(chosen))[::-1])])
+    return np.array(weights)
 
-    truth, generator = supports_of(rows, exact=True), np.random.default_rng(2)
-    excess: dict[str, list[list[float]]] = {"aprr": [], "mask": []}
-    for _ in range(runs(40, 600)):
-        found = {
-            "aprr": supports_of(perturb_item_sets(channel, rows, generator)),
-            "mask": supports_of(perturb_item_sets(aprr.mask(11, 0.84), rows, generator), inverses=of_mask),
-        }
-        for method, support in found.items():
-            true = [frequent(truth, least) for least in SUPPORTS]
-            mined = [frequent(support, least) for least in SUPPORTS]
-            excess[method].append([100 * len(one - other) / len(other) for one, other in zip(mined, true, strict=True)])
-    rates = np.array(excess["aprr"])
-    rise = rates[:, SUPPORTS.index(0.2)] - rates[:, SUPPORTS.index(0.15)]
-    assert rise.mean() > Z * rise.std(ddof=1) / np.sqrt(len(rise))
-    more = (rates - np.array(excess["mask"])).mean(axis=1)  # on average over the supports, than MASK's
-    assert more.mean() > runs(1, 5) * more.std(ddof=1) / np.sqrt(len(more))
+
+def frequent(supports: np.ndarray) -> np.ndarray:
+    """Return which sets have the least supports of Figure 3 with all their parts: collections × supports × sets."""
+    found = supports[:, None, :] >= np.array(SUPPORTS)[:, None]
+    for place, parts in enumerate(PARTS):
+        if parts:
+            found[..., place] &= found[..., parts].all(axis=-1)
+    return found
+
+
+@again("aprr-17", "aprr-21", "aprr-26")
+def test_rates_of_sets_rise_between_two_supports_and_are_above_those_of_mask() -> None:
+    """Figure 3 by another program: bits are flipped here, and all sets of up to three items inverted by matrices."""
+    bits = np.unpackbits(basket()[1], axis=1, bitorder="little")[:, :11]
+    codes = [sum(1 << item for item in chosen) for chosen in SETS]
+    true = frequent((bits @ BITS.T == BITS.sum(axis=1)).mean(axis=0)[None, codes])[0]
+    kept = [1.0, *(one for _, one in TABLE_2.values())]
+    raised = [0.0, *(1 - zero for zero, _ in TABLE_2.values())]
+    channels = {
+        "aprr": ([kept[level] for level in ITEM_LEVELS], [raised[level] for level in ITEM_LEVELS]),
+        "mask": ([0.84] * 11, [0.16] * 11),
+    }
+    generator, more, fewer = np.random.default_rng(2), {}, {}
+    for method, (truth, other) in channels.items():
+        patterns = [
+            np.bincount(
+                (generator.random(bits.shape) < np.where(bits, truth, other)) @ (1 << np.arange(11)), minlength=2**11
+            )
+            for _ in range(runs(400, 4000))
+        ]
+        mined = frequent(np.array(patterns) @ weights_of(truth, other).T / len(bits))
+        more[method] = 100 * (mined & ~true).sum(axis=2) / true.sum(axis=1)
+        fewer[method] = 100 * (true & ~mined).sum(axis=2) / true.sum(axis=1)
+    for rates, before, after in ((more["aprr"], 0.15, 0.2), (fewer["aprr"], 0.25, 0.3)):
+        rise = rates[:, SUPPORTS.index(after)] - rates[:, SUPPORTS.index(before)]
+        assert rise.mean() > Z * rise.std(ddof=1) / np.sqrt(len(rise))
+    one, two = more["aprr"].mean(axis=1), more["mask"].mean(axis=1)  # averages over the supports
+    assert one.mean() - two.mean() > Z * np.hypot(one.std(ddof=1), two.std(ddof=1)) / np.sqrt(len(one))
 
 
 @pytest.mark.parametrize("with_data", [True, False])

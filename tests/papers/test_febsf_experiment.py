@@ -13,6 +13,7 @@ import pytest
 from scipy import optimize
 
 from helpers.claims import Z, mean_is, runs
+from helpers.shipped import again
 from pldp.cli import main
 from pldp.estimates import group, moments, norm_sub
 from pldp.mechanisms import RandomizedResponse, SymmetricUnaryEncoding, UnaryEncoding, build
@@ -127,6 +128,7 @@ def test_emoa_of_the_code_maximises_its_objective() -> None:
         assert shares == pytest.approx(best / best.sum(), abs=1e-5)
 
 
+@again("febsf-16")
 def test_emoa_follows_the_printed_equations_and_lowers_its_objective() -> None:
     """Equations 12, 14 and 15 person by person, over every level and value, beside the product's sums over cells."""
     setting = UNIFORM["education"]
@@ -210,6 +212,7 @@ def test_the_error_of_pbp_is_that_of_many_runs() -> None:
         assert not mean_is(squares, 1.3 * expected)
 
 
+@again("febsf-12")
 def test_what_is_sent_tells_more_about_the_budget_than_epsilon_p() -> None:
     """All outputs of a small domain, and the closed form k·ln(q/q') for the flipped bits of a large one."""
     small = Setting("job", "uniform", (), 3)
@@ -233,6 +236,7 @@ def test_what_is_sent_tells_more_about_the_budget_than_epsilon_p() -> None:
         assert leak + 1 > 1.0 + 3.0
 
 
+@again("febsf-15")
 @pytest.mark.parametrize(("mechanism", "expected"), [(RandomizedResponse, 1.0), (SymmetricUnaryEncoding, 8.0)])
 def test_equation_5_is_a_probability_for_krr_only(mechanism: Any, expected: float) -> None:
     channel = mechanism.of(4, 1_000_000)

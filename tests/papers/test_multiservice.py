@@ -13,6 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import laplace
 
 from helpers.claims import Z, follows, mean_is, runs
+from helpers.shipped import again
 from pldp.errors import EstimateError
 from pldp.estimates import mean
 from pldp.mechanisms import build
@@ -178,6 +179,7 @@ def test_the_printed_variance_of_the_square_wave_is_right_with_the_published_con
         assert wave.unbiased(wave.mean(v)) == pytest.approx(v)
 
 
+@again("multiservice-6")
 def test_posterior_weights_are_biased_and_lose_to_constant_ones_at_a_million_people() -> None:
     """The verdict on minimal errors again: people are drawn, nothing is enumerated."""
     shares = experiment.shares_of("beta", means.SIZE)
@@ -190,6 +192,7 @@ def test_posterior_weights_are_biased_and_lose_to_constant_ones_at_a_million_peo
     assert posterior.error(shares, 1000) < constant.error(shares, 1000)  # the bias does not yet show
 
 
+@again("multiservice-12")
 def test_constant_weights_gain_over_ua_what_posteriors_gain() -> None:
     """The verdict on where the advantage stems from again: people are drawn, and the variances are the printed ones."""
     shares = experiment.shares_of("beta", means.SIZE)
@@ -211,6 +214,7 @@ def test_weights_by_inverse_variance_have_the_least_variance() -> None:
         assert means.average(PAIRS, weights.tolist()).variance[5] >= best
 
 
+@again("multiservice-1")
 def test_the_printed_square_wave_is_no_density_and_the_published_one_is() -> None:
     """Integrated numerically, for the verdict on Section 2.5."""
     for epsilon in (0.1, 0.6, 2.0):
@@ -230,6 +234,7 @@ def test_the_printed_square_wave_is_no_density_and_the_published_one_is() -> Non
         assert mass == pytest.approx(1, rel=1e-4)
 
 
+@again("multiservice-3")
 def test_the_inverse_of_a_mean_that_is_not_linear_is_biased() -> None:
     """The verdict on Theorem 4.1 by a sample: ±1 with mean v³ at v = 0.5."""
     outputs = np.where(np.random.default_rng(1).random(20_000) < (1 + 0.5**3) / 2, 1.0, -1.0)

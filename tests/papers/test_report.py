@@ -2,13 +2,15 @@
 
 import json
 import pkgutil
+import re
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pldp import papers, show
+from pldp import papers
 from pldp.cli import main
 from pldp.papers import PAPERS, load_paper
 from pldp.papers.aprr.experiment import METHODS, SUPPORTS, table_2, table_3
@@ -18,7 +20,8 @@ from pldp.papers.mpldp.published import TABLE_3
 from pldp.papers.multiservice.experiment import checks, settings
 from pldp.papers.paper import Panel, Series, Table
 from pldp.papers.report import page, reproduce_all
-from pldp.papers.report.draw import draw
+from pldp.papers.report.chart import chart, compact_svg
+from pldp.papers.report.draw import draw, styles_of
 
 PARTS = {"__init__", "experiment", "claims"}
 CLAIM = {
@@ -102,14 +105,21 @@ def maximum_errors() -> list[dict[str, Any]]:
     return [{"n": people, "epsilon": total, "budgets": "printed"} | forms for people, total in TABLE_3]
 
 
+@cache
+def _extra(name: str) -> dict[str, Any]:
+    """What a result has beside rows and claims; tables are computed, which takes a while."""
+    if name == "mpldp":
+        reason = "not run: adult.parquet is not here"
+        return {"table_2": allocations(), "table_3": maximum_errors(), "adult": reason}
+    if name == "ipldp":
+        return {"datasets": {"zipf": "Zipf", "kosarak_parts": "parts"}}
+    if name == "aprr":
+        return {"table_2": table_2(), "table_3": table_3(), "averages": [], "basket": None}
+    return {"missing": ["taobao <b>"], "checks": checks()} if name == "multiservice" else {}
+
+
 def result_of(name: str) -> dict[str, Any]:
-    extra: dict[str, Any] = {
-        "mpldp": {"table_2": allocations(), "table_3": maximum_errors(), "adult": "not run: adult.parquet is not here"},
-        "ipldp": {"datasets": {"zipf": "Zipf", "kosarak_parts": "parts"}},
-        "aprr": {"table_2": table_2(), "table_3": table_3(), "averages": [], "basket": None},
-        "multiservice": {"missing": ["taobao <b>"], "checks": checks()},
-    }.get(name, {})
-    return {"rows": rows_of(name), "claims": [claim | {"paper": name} for claim in CLAIMS]} | extra
+    return {"rows": rows_of(name), "claims": [claim | {"paper": name} for claim in CLAIMS]} | _extra(name)
 
 
 @pytest.fixture
@@ -123,8 +133,8 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return result_of(name)
 
     monkeypatch.setattr("pldp.papers.report.reproduce", reproduce)
-    monkeypatch.setattr(page, "draw", lambda panels, labels: panels)  # drawing is slow and has a test of its own
-    monkeypatch.setattr(page, "figure", lambda figure, label: f"<svg></svg><!-- {len(figure)} panels -->")
+    # Drawing is slow and has tests of its own.
+    monkeypatch.setattr(page, "chart", lambda panels, labels, about: f"<svg></svg><!-- {len(panels)} panels -->")
     monkeypatch.delenv("PLDP_DATA", raising=False)
     return names
 
@@ -203,21 +213,34 @@ def test_the_report_is_written_and_an_interrupted_run_goes_on(ran: list[str], tm
     assert len(ran) == 5
 
 
-def test_figures_have_a_key_and_no_empty_axes() -> None:
+def test_a_figure_has_a_drawing_per_panel_and_one_key() -> None:
     exhibit = next(each for each in load_paper("multiservice").exhibits if each.label == "Figure 5a–d")
     assert exhibit.draw is not None
     panels = exhibit.draw(result_of("multiservice"))
     assert not isinstance(panels, Table)
-    figure = draw([*panels, *panels])
-    names = [name for name in ("Beta(2, 5)", "Beta+Sin", "Taxi", "Retirement") for _ in ("mse", "over_best")]
-    assert [axes.get_title(loc="left") for axes in figure.axes if axes.axison] == 2 * names
-    assert len(figure.legends[0].get_texts()) == len({line.label for panel in panels for line in panel.series})
-    assert "<svg" in show.figure(figure, "a < b")
+    drawn = chart(panels[:4], (), "a < b")
+    before, _, key = drawn.partition("<ul>")
+    assert before.count("<svg") == 4
+    assert re.findall(r">(Beta[^<]*)</text>", before) == ["Beta(2, 5)", "Beta+Sin"] * 2  # measure by measure
+    assert 'aria-label="a &lt; b"' in before
+    assert key.count("<li>") == key.count("<svg") == len({line.label for panel in panels for line in panel.series})
+
+
+def test_a_drawing_keeps_its_numbers_as_text_and_names_nothing_twice() -> None:
+    panel = Panel("a < b", "x", "y", [Series("one", [0.125, 0.5], [0.001, 0.002], [1e-4, 1e-4])])
+    drawn = "".join(compact_svg(draw(panel, styles_of([("one", False)]))) for _ in range(2))
+    assert drawn.count(">0.001</text>") == 2
+    assert "a &lt; b" in drawn
+    named, used = re.findall(r' id="([^"]*)"', drawn), re.findall(r'href="#([^"]*)"', drawn)
+    assert len(named) == len(set(named))
+    assert set(used) == set(named)
+    assert not re.search(r'd="[^"]*\d\.\d{3}', drawn)
 
 
 def test_a_single_point_stands_at_its_number_among_lines_and_above_its_name_alone() -> None:
     line, point = Series("a", [0.1, 0.3], [1.0, 2.0]), Series("b", [0.3], [3.0], ours=True)
-    beside, alone = (draw([Panel("", "x", "y", lines)]).axes[0] for lines in ([line, point], [point]))
+    styles = styles_of([("a", False), ("b", True)])
+    beside, alone = (draw(Panel("", "x", "y", lines), styles).axes[0] for lines in ([line, point], [point]))
     assert [each.get_xdata().tolist() for each in beside.lines if len(each.get_xdata()) == 1] == [[0.3]]
     assert [tick.get_text() for tick in alone.get_xticklabels()] == ["0.3"]
 

@@ -16,13 +16,14 @@ import pytest
 
 from helpers.claims import runs
 from helpers.samples import hidden_counts
-from pldp import Survey, plan
+from pldp import Survey, estimate, plan, tally
 from pldp.estimates import baskets_of, frequencies, mean, supports
+from pldp.estimates.numbers.hidden import HiddenNumbers
+from pldp.estimates.numbers.hidden_means import HiddenMoments
 from pldp.mechanisms import names
 from pldp.simulate import Population, simulate_reports
 from pldp.survey import loads
 from pldp.tallies import Tally, fused_of
-from pldp.tallies.kernel import tally_batch
 
 SKEWED = [0.7, 0.1, 0.05, 0.04, 0.03, 0.02, *[0.01] * 6]
 VALUES = 'values = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]'
@@ -49,6 +50,15 @@ def mean_of(tally: Tally) -> np.ndarray:
     return np.array([mean(fused_of(tally, "q")).value])
 
 
+def rows_of(tally: Tally) -> np.ndarray:
+    return np.array([row.estimate for row in estimate(tally, "q", largest=1).rows()])
+
+
+def hidden_mean_of(tally: Tally) -> np.ndarray:
+    hidden = HiddenNumbers.of(tally, tally.survey.question("q"))
+    return np.array([HiddenMoments(hidden).pooled().value * 50])  # of 0 to 100, from [−1, 1]
+
+
 @dataclass(frozen=True)
 class Case:
     question: str
@@ -65,6 +75,7 @@ class Case:
 
 NUMBER = 'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 64'
 FRACTIONS = 'total_epsilon = 4\nask = 1\nlevels = { high = { fraction = "1/3" }, low = { fraction = 1 } }'
+HIDE = "levels = { strict = 1, open = 3 }\nhide_level = { epsilon = 2 }"
 OTHER = '\n[[questions]]\nname = "r"\nvalues = ["x", "y"]'
 CASES = {
     **{f"choice, {name}": Case(f'{VALUES}\nmechanism = "{name}"', SKEWED) for name in names("labels", per_value=False)},
@@ -82,7 +93,7 @@ CASES = {
     "hidden levels, integers": Case(
         f'{FIVE}\nmechanism = "krr"',
         FAR_FROM_ZERO,
-        head="levels = { strict = 1, open = 3 }\nhide_level = { epsilon = 2 }",
+        head=HIDE,
     ),
     "hidden levels, bits": Case(
         f'{FIVE}\nmechanism = "oue"',
@@ -91,8 +102,25 @@ CASES = {
         short=25,
         long=1500,
     ),
+    "hidden levels, budgets per value": Case(
+        f'{FIVE}\nfractions = {{ b = "1/2" }}', FAR_FROM_ZERO, head=HIDE, short=20, long=1500
+    ),
+    "hidden levels, set, a budget per label": Case(
+        f'kind = "choices"\n{ITEMS}', TICKED, rows_of, head=HIDE, short=6, long=1500
+    ),
+    "hidden levels, set, one budget": Case(
+        f'kind = "choices"\nbudget = "set"\n{ITEMS}', TICKED, rows_of, head=HIDE, short=6, long=1500
+    ),
+    "hidden levels, number for its mean": Case(
+        'kind = "number"\nlow = 0\nhigh = 100\nbuckets = 17\npurpose = "mean"',
+        LATE[:17],
+        hidden_mean_of,
+        head=HIDE,
+        short=10,
+        long=1500,
+    ),
 }
-UNMOVED = ("budgets per value, bits", "number", "hidden levels, bits")
+UNMOVED = ("budgets per value, bits", "number", *(name for name, case in CASES.items() if case.short <= 25))
 """Cases whose errors are so near to those at equal shares that short runs cannot tell."""
 
 PEOPLE = 3000
@@ -108,7 +136,7 @@ def collections(name: str) -> np.ndarray:
     """What the estimate says of so many simulated collections, runs × rows."""
     case, survey = CASES[name], CASES[name].survey
     people, repeats = people_of(survey), runs(case.short, case.long)
-    if survey.level_channel is not None:
+    if survey.level_channel is not None and case.estimate is shares_of:
         question, generator = survey.question("q"), np.random.default_rng(4)
         found = []
         for _ in range(repeats):
@@ -121,7 +149,8 @@ def collections(name: str) -> np.ndarray:
         return np.array(found)
     population = Population.of_shares(survey, people * repeats, {"q": list(case.shares)}, seed=3)
     batches = simulate_reports(survey, population, seed=3, rows=people)
-    return np.array([case.estimate(tally_batch(survey, batch)) for batch in batches])
+    patterns = survey.level_channel is not None
+    return np.array([case.estimate(tally(survey, batch, patterns=patterns)) for batch in batches])
 
 
 def compare(name: str, shares: object) -> list[tuple[float, float]]:

@@ -94,3 +94,11 @@ def test_reports_for_the_cluster_are_counted_on_this_machine(tmp_path: Path) -> 
     module = import_module("benchmarks.spark")
     module.write(**what)
     assert module.local(**what)["count"] == 200
+
+
+def test_reports_for_duckdb_are_counted(tmp_path: Path) -> None:
+    pytest.importorskip("duckdb", reason="install 'pldp[sql]'")
+    what = {"folder": str(tmp_path / "reports"), "mechanism": "krr", "size": 4, "reports": 200}
+    import_module("benchmarks.spark").write(**what)
+    module = import_module("benchmarks.scale")
+    assert module.duckdb(**what)["sums"] == module.local(**what)["sums"]

@@ -39,6 +39,7 @@ PUBLIC = (
     "pldp.reports",
     "pldp.tallies",
     "pldp.tallies.spark",
+    "pldp.tallies.sql",
     "pldp.estimates",
     "pldp.simulate",
     "pldp.planning",
@@ -194,6 +195,19 @@ def test_the_command_line_page_is_what_the_parser_says_now() -> None:
     assert read(DOCS / "cli.md") == maker.make_page(), "run: .venv/bin/python docs/make_cli_page.py"
 
 
+def test_the_pictures_of_concepts_are_those_that_their_script_draws(tmp_path: Path, monkeypatch) -> None:
+    spec = spec_from_file_location("make_concept_pictures", DOCS / "make_concept_pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    maker = module_from_spec(spec)
+    spec.loader.exec_module(maker)
+    monkeypatch.setattr(maker, "FOLDER", tmp_path)
+    maker.draw_all()
+    drawn = sorted(tmp_path.iterdir())
+    assert len(drawn) == 3
+    assert [read(path) for path in drawn] == [read(DOCS / "images" / path.name) for path in drawn]
+
+
 def run(command: str) -> None:
     """Run one line of a page in this process: words, comments, `> FILE` and `"$(cat FILE)"`, no other shell."""
     filled = re.sub(r'"\$\(cat (\S+)\)"', lambda found: read(Path(found[1])).strip(), command)
@@ -235,13 +249,15 @@ def without_code(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that Git hosts and Sphinx give to headings."""
+    """The anchors that Git hosts and Sphinx give to headings, or those that a page has itself."""
+    if page.suffix == ".html":
+        return set(re.findall(r' id="([^"]+)"', read(page)))
     headings = re.findall(r"^#{1,6} (.+)$", without_code(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def links(page: Path) -> Iterator[str]:
-    yield from re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", without_code(page)))
+    yield from re.findall(r'\]\(([^)\s]+)(?: "[^"]*")?\)', re.sub(r"`[^`\n]+`", "", without_code(page)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

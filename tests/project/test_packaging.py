@@ -115,5 +115,13 @@ def test_importing_loads_no_numpy(module: str) -> None:
     assert done.stdout == "[]\n"
 
 
-def test_the_version_is_that_of_the_installed_package() -> None:
-    assert pldp.__version__ == importlib.metadata.version("pldp")
+def test_the_version_is_that_of_the_installed_package_or_of_a_checkout(wheel: zipfile.ZipFile) -> None:
+    """The build writes it into the wheel, from the tag; a checkout has the next version, as a pre-release."""
+    written = wheel.read("pldp/_version.py").decode()
+    (metadata,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    version = re.search(r"^Version: (.+)$", wheel.read(metadata).decode(), re.MULTILINE)
+    assert version
+    assert written == f'__version__ = "{version[1]}"\n'
+    checkout = "0.1.0.dev0"
+    assert pldp.__version__ in {checkout, importlib.metadata.version("pldp")}
+    assert f'NEXT: Final = "{checkout.removesuffix(".dev0")}"' in (ROOT / ".ci/version.py").read_text(encoding="utf-8")

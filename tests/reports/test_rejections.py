@@ -81,7 +81,12 @@ def test_each_fault_has_its_reason(every_form: Survey, good: dict, reason: str, 
 
 def test_every_reason_occurs() -> None:
     elsewhere = {"too_many_answers"}  # needs a survey with `ask`: tests/survey/test_many_questions.py
-    elsewhere |= {"conflict", "closed_round", "withdrawn"}  # need a store: tests/collector/test_store.py
+    elsewhere |= {
+        "conflict",
+        "closed_round",
+        "closed_survey",
+        "withdrawn",
+    }  # need a store: tests/collector/test_store.py
     elsewhere |= {"over_budget"}  # needs a ledger: tests/collector/test_ledger.py
     elsewhere |= {"unreadable"}  # needs a broken file: tests/spark/test_commands.py
     assert set(WRONG) | elsewhere == {reason.value for reason in Rejection}

@@ -12,6 +12,7 @@ from pldp.auditing import write_certificate
 from pldp.cli import main
 from pldp.errors import ShuffleError
 from pldp.shuffling import shuffle
+from pldp.shuffling.whole import dearest_allowed
 
 EXAMPLES = sorted(Path("examples").glob("*.toml"))
 DECLARED = {
@@ -45,11 +46,42 @@ def test_reports_that_show_their_level_are_hidden_among_that_level_only() -> Non
 
 
 def test_hidden_levels_hide_each_other() -> None:
-    shown = Survey.read(DECLARED)
-    hidden = Survey.read({**DECLARED, "hide_level": {"epsilon": 0.5}})
+    alone = {**DECLARED, "questions": DECLARED["questions"][1:]}
+    shown, hidden = Survey.read(alone), Survey.read({**alone, "hide_level": {"epsilon": 0.5}})
     named = [{row.level: row for row in shuffle(each, 2000).rows if row.question == "mode"} for each in (shown, hidden)]
     assert named[1]["strict"].high <= named[0]["strict"].high
     assert named[1]["open"].high < 0.9 * named[0]["open"].high
+
+
+def test_a_whole_report_is_the_dearest_that_the_total_allows() -> None:
+    """Three answers at 2.5 cost 7.5, and the total allows 6: two of them, 5, are the most; 3 + 3 of (3, 3, 2) are 6."""
+    questions = [{"name": name, "values": ["a", "b", "c"]} for name in ("p", "q", "r")]
+    document = {"pldp": 1, "title": "t", "levels": {"strict": 1, "open": 2.5}, "questions": questions}
+    free, limited = (shuffle(Survey.read({**document, **more}), 500) for more in ({}, {"total_epsilon": 6}))
+    whole = [{row.level: row for row in each.rows if not row.question} for each in (free, limited)]
+    assert [(rows["strict"].local, rows["open"].local) for rows in whole] == [(3, 7.5), (3, 5)]
+    assert whole[0]["strict"] == whole[1]["strict"]
+    assert 0 < whole[1]["open"].low <= whole[1]["open"].high <= min(5, whole[0]["open"].high)
+    assert whole[1]["open"].low < whole[0]["open"].low
+    assert free.limited == ()
+    assert any("At level open the survey's total does not allow" in words for words in limited.conditions)
+    dear = Survey.read({**document, "levels": {"strict": 1, "open": 7}, "total_epsilon": 6})
+    reasons = {(row.question, row.level): row.refusal for row in shuffle(dear, 500).rows}
+    assert reasons["p", "open"] == reasons["", "open"] == "an answer costs ε = 7, and the survey's total is 6"
+    assert reasons["", "strict"] is None
+
+
+@pytest.mark.parametrize(("budgets", "total", "most"), [((3, 3, 2), 6, 6), ((4, 3, 3), 6, 6), ((5, 2, 2, 2), 7.5, 7)])
+def test_the_dearest_set_that_is_allowed_is_found(budgets: tuple[int, ...], total: float, most: float) -> None:
+    questions = [
+        {"name": f"q{place}", "values": ["a", "b"], "levels": {"one": budget}} for place, budget in enumerate(budgets)
+    ]
+    survey = Survey.read(
+        {"pldp": 1, "title": "t", "levels": {"one": 1}, "total_epsilon": total, "questions": questions}
+    )
+    chosen, found = dearest_allowed(survey, list(survey.questions), "one")
+    assert found == pytest.approx(most, abs=1e-5)
+    assert sum(each.charge(0) for each in chosen) == most * 1e6
 
 
 def test_a_level_that_nobody_chooses_gets_a_reason() -> None:

@@ -167,7 +167,7 @@ def packages() -> list[str]:
 
 
 DOORS = re.compile(
-    r"pldp\.(\w+|\w+\.kinds|mechanisms\.(arrays|continuous)|reports\.columns|survey\.schema|papers\.\w+"
+    r"pldp\.(\w+|\w+\.kinds|mechanisms\.(arrays|continuous)|reports\.columns|survey\.schema|collector\.web|papers\.\w+"
     r"|(tallies|simulate)\.spark)"
 )
 """A package, its kinds, and what needs more than the rest of its package: NumPy, Arrow, Spark, a paper's data."""

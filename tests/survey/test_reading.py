@@ -127,6 +127,7 @@ def test_the_schema_takes_the_keys_of_the_kind_and_no_others(kind: str) -> None:
         "values": ["x", "y"],
     }
     sample |= {"fractions": {}, "unprotected": [], "budgets": {}, "budget": "set", "at_most": 1}
+    sample |= {"exclusive": ["x"], "option_order": "random"}
     sample |= {"ticked": {}, "unticked": {}, "sides": {}}
     broken = [{**good, "kind": "essay"}, {**good, "colour": 1}]
     broken += [{**good, key: sample[key]} for key in every - KINDS[kind].keys.keys()]

@@ -8,6 +8,7 @@ import { namesOf } from "./reading.js";
 import { chargeOf } from "./repeat.js";
 import { check, openSent } from "./sent.js";
 import { memoryStore, openState } from "./state.js";
+import { english } from "./words.js";
 
 const mapOf = (given) => (given instanceof Map ? given : new Map(Object.entries(given)));
 const microOf = (cap) => microOfText(String(cap), TOTAL) ?? fail("EpsilonError", "cap must be above 0, at most 1000");
@@ -66,6 +67,9 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 			sent.checkRound(known);
 			const number = sent.findAll(known, answers.map(({ question }) => question));
 			if (number >= 0) return [await sent.reportOf(known, number)];
+			const given = answers.map(({ question }) => question);
+			for (const question of survey.questions.filter(({ required, name }) => required && asked.includes(name)))
+				check(given.includes(question) || sent.find(known, question) >= 0, `question '${question.name}' is required: answer it in the same report`);
 			const next = await make(known, answers);
 			return [await sent.reportOf(next, next.sent.length - 1), next];
 		});
@@ -85,6 +89,13 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 		answerAll,
 		answer: async (name, value, level) =>
 			answerAll(new Map([[survey.question(name).name, value]]), new Map([[name, level]])),
+		options: async (name) => {
+			const { values = [], inRandomOrder, exclusive = [] } = survey.question(name);
+			if (!inRandomOrder) return [...values];
+			const keys = new Map(await Promise.all(values.map(async (label) => [label, await state.key("order", hash, name, label)])));
+			const rank = (label) => `${Number(exclusive.includes(label))}${keys.get(label)}`;
+			return values.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1));
+		},
 		answered: () =>
 			state.change((known) => [namesOf(survey.questions.filter((question) => sent.find(known, question) >= 0))]),
 		sent: (name) =>
@@ -103,10 +114,10 @@ export const openDevice = async (survey, { store = memoryStore(), cap = null, ro
 			const micro = microOf(most);
 			return state.change((known) => [undefined, { ...known, cap: micro }]);
 		},
-		explain: (level, name = null) =>
+		explain: (level, name = null, words = english) =>
 			(name === null ? survey.questions : [survey.question(name)])
-				.map((question) => explainLevel(survey, question, question.levelOf(level)))
-				.concat(explainCap(state.known(), survey))
+				.map((question) => explainLevel(survey, question, question.levelOf(level), words))
+				.concat(explainCap(state.known(), survey, words))
 				.join("\n"),
 		ledger: () => {
 			const { ledger: spends, cap: most } = state.known();

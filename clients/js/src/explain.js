@@ -1,5 +1,6 @@
 import { epsilonText } from "./epsilon.js";
 import { FRESH, ONCE, pricesOf } from "./repeat.js";
+import { english } from "./words.js";
 
 /** Python's format ".{digits}g". */
 const significant = (number, digits) => {
@@ -14,27 +15,27 @@ export const ofHundred = (chance) => {
 	return people % 1 === 0.5 ? 2 * Math.round(people / 2) : Math.round(people);
 };
 
-export const times = (micro) => `${micro < 7e8 ? significant(Math.exp(micro / 1e6), 3) : `e^${epsilonText(micro)}`} times`;
-export const odds = (micro) => `${times(micro)} (ε = ${epsilonText(micro)})`;
+export const epsilonIn = ({ number }, micro) => number(epsilonText(micro));
+export const times = (words, micro) =>
+	words.say("times", { number: micro < 7e8 ? words.number(significant(Math.exp(micro / 1e6), 3)) : `e^${epsilonIn(words, micro)}` });
+export const odds = (words, micro) => words.say("odds", { times: times(words, micro), epsilon: epsilonIn(words, micro) });
 
-const aboutRepeats = (repeat, level, hiding) => {
-	if (repeat === ONCE) return "Asked again, you send the same report or none.";
-	const prices = pricesOf(repeat, level);
-	const levelToo = hiding ? " It tells as much about your level again." : "";
-	if (repeat === FRESH) return `Every round is a new draw and costs ε = ${epsilonText(prices[0][1])} again.${levelToo}`;
-	return `Asked again, you pay: ${prices.map(([what, micro]) => `${what} ε = ${epsilonText(micro)}`).join("; ")}.`;
+const aboutRepeats = (words, repeat, level, hiding) => {
+	if (repeat === ONCE) return words.say("repeat.once");
+	const [report, permanent, instant] = pricesOf(repeat, level).map(([, micro]) => epsilonIn(words, micro));
+	if (repeat === FRESH) return words.say("repeat.fresh", { epsilon: report }) + (hiding ? words.say("repeat.level") : "");
+	return words.say("repeat.tracked", { report, permanent, instant });
 };
 
-export const explainLevel = ({ hiding, repeat }, question, level) =>
+/** Lines about a level of a question; the first one names both. */
+export const explainLevel = ({ hiding, repeat }, question, level, words) =>
 	[
-		`Level "${level.name}", question "${question.name}":`,
-		...question.explain(level),
-		hiding?.explain(question) ?? "Your report shows the level that you chose.",
-		aboutRepeats(repeat, hiding ? question.levels.at(-1) : level, hiding), // the dearest one is charged where levels are hidden
+		words.say("level", { level: level.name, question: question.name }),
+		...question.explain(level, words),
+		hiding?.explain(question, words) ?? words.say("level.shown"),
+		aboutRepeats(words, repeat, hiding ? question.levels.at(-1) : level, hiding), // the dearest one is charged where levels are hidden
 	].join("\n");
 
 /** Who mixes reports before anybody else sees them, and what that is worth: a promise that no device can check. */
-export const explainShuffle = ({ by, people }) =>
-	`${by} promises to mix your report with at least ${(people - 1).toLocaleString("en")} others before anybody else sees it, ` +
-	"and to pass on no name, address or time. If that is so, whoever sees only mixed reports or results learns far less " +
-	`about you than your level allows. If it is not so, and towards ${by} itself, only your level protects you.`;
+export const explainShuffle = ({ by, people }, words = english) =>
+	words.say("shuffle", { by, others: words.number((people - 1).toLocaleString("en")) });

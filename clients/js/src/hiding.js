@@ -25,10 +25,8 @@ const jointEpsilon = (channels, label) =>
 	Math.max(...channels.map(ownEpsilon), label + Math.max(levelLeak(channels), most(channels, otherValue)));
 
 /** Label and answer together: what they tell about the pair of answer and level. */
-const aboutPairs = (micro) =>
-	micro === Infinity
-		? "label and this answer can prove some answers, whatever the level (ε infinite)."
-		: `label and this answer, between any two pairs of answer and level, at most ${odds(micro)}.`;
+const aboutPairs = (words, micro) =>
+	micro === Infinity ? words.say("hidden.proves") : words.say("hidden.pairs", { odds: odds(words, micro) });
 
 const channelsOf = ({ levels }) => levels.map(({ channel }) => channel);
 
@@ -58,11 +56,11 @@ export const hidingOf = async (entry, levels, questions, ask) => {
 	const named = (output) => names.every((_, level) => channel.supports(output, level) === (output === level));
 	check(channel.form.integers === levels.length && names.every((_, output) => named(output)), key);
 	const told = Math.max(...names.map((_, level) => channel.promised(level)));
-	const answers = ask === 1 ? "this answer" : `all ${ask} answers at one level`;
 	return {
 		channel,
-		explain: (question) =>
-			`Your level is hidden: label and ${answers} together change the odds between any two levels at most ` +
-			`${odds(told + outputs)};\n${aboutPairs(jointEpsilon(channelsOf(question), told))}`,
+		explain: (question, words) => {
+			const together = words.say(ask === 1 ? "hidden.one" : "hidden.all", { count: ask, odds: odds(words, told + outputs) });
+			return `${together}\n${aboutPairs(words, jointEpsilon(channelsOf(question), told))}`;
+		},
 	};
 };

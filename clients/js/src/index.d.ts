@@ -36,6 +36,8 @@ interface AnyQuestion {
 	readonly text: string;
 	/** What a device knows the question by: a hash of its name, text, labels, levels and weights. */
 	readonly identity: string;
+	/** Whether people who are asked it cannot skip it. */
+	readonly required: boolean;
 	/** The levels on offer, strictest first. */
 	readonly levels: readonly QuestionLevel[];
 	/** The level of this name; the strictest if there is none. */
@@ -46,8 +48,12 @@ interface AnyQuestion {
 export interface LabelQuestion extends AnyQuestion {
 	readonly kind: "choice" | "choices";
 	readonly values: readonly string[];
+	/** Whether people see the labels in random order: see `Device.options`. */
+	readonly inRandomOrder: boolean;
 	/** Of `choices`: the most labels that may be ticked. */
 	readonly atMost?: number;
+	/** Of `choices`: labels that cannot be ticked together with others. */
+	readonly exclusive?: readonly string[];
 	/** Of `choices`: whether a level's ε protects the whole set of labels, not each label. */
 	readonly whole?: boolean;
 }
@@ -84,6 +90,17 @@ export interface Survey {
 	readonly repeat: "once" | "fresh" | "tracked";
 	/** Who promises to mix reports before anybody else sees them, and how many at least; undefined: nobody. */
 	readonly shuffle: { readonly by: string; readonly people: number } | undefined;
+	/** Introduction, thanks, contact and notice, as far as there are any. */
+	readonly texts: { readonly introduction?: string; readonly thanks?: string; readonly contact?: string; readonly notice?: string };
+	/** The last day on which reports are taken, such as 2026-12-31; empty: no end. */
+	readonly closes: string;
+	/** Name of the logo's file; empty: none. */
+	readonly logo: string;
+	/** The language of all texts, and the others that there are. */
+	readonly language: string;
+	readonly languages: readonly string[];
+	/** A text in another language by its place, such as ("de", "questions", "mode", "text"); undefined: there is none. */
+	translation(language: string, ...path: string[]): string | undefined;
 	/** SHA-256 of the canonical bytes, the same as in Python. */
 	readonly hash: string;
 	/** The public key that signed the file; empty: nobody. */
@@ -149,6 +166,15 @@ export interface Spend {
 
 export type PerQuestion<T> = Readonly<Record<string, T>> | ReadonlyMap<string, T>;
 
+/** Sentences by their key, how numbers are written, and what labels and units are called. */
+export interface Words {
+	say(key: string, values?: Readonly<Record<string, unknown>>): string;
+	number(text: string | number): string;
+	label(question: Question, label: string): string;
+	unit(question: Question): string;
+	quoted(question: Question, label: string): string;
+}
+
 /**
  * Answers one survey for one person: perturbs, remembers, accounts. A question that was answered is not drawn again: in
  * the same round the same report goes out, whatever the answer, and in a later one nothing does, unless the survey's
@@ -177,8 +203,10 @@ export interface Device {
 	price(question: string, level?: string | null): Promise<number>;
 	/** Set the lifetime cap, also to more than before. Only the person may ask for that. */
 	changeCap(cap: number | string): Promise<void>;
-	/** What a level does to an answer, in words. */
-	explain(level?: string | null, question?: string | null): string;
+	/** The labels of a question in the order in which this person is shown them; none for a number. */
+	options(question: string): Promise<string[]>;
+	/** What a level does to an answer, in words: English, or those of another language. */
+	explain(level?: string | null, question?: string | null, words?: Words): string;
 	/** What this person has spent, in millionths, and the most that each account may spend. */
 	ledger(): { readonly spends: readonly Spend[]; readonly total: number; readonly cap: number };
 	/** How much of the survey's total this person can still spend. */

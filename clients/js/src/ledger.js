@@ -1,6 +1,7 @@
 /** The person's own account of what was spent, in millionths: see pldp.device.ledger. */
 import { epsilonText } from "./epsilon.js";
 import { fail } from "./errors.js";
+import { english } from "./words.js";
 
 /** The most that a person spends on one collector unless they say otherwise. */
 export const LIFETIME_CAP = 20e6;
@@ -20,7 +21,7 @@ export const checkSpends = (state, { hash, total, account }, spends) => {
 	refuseAbove(total, spentOn(state, hash), sum(spends), "this survey's total_epsilon");
 };
 
-export const explainCap = (state, { account }) => {
-	const whom = account ? "the signer of this survey" : "all surveys without a signature that it trusts";
-	return `Your device stops at ε = ${epsilonText(state.cap)} for ${whom}; ${epsilonText(spentBy(state, account))} is spent.`;
+export const explainCap = (state, { account }, { say, number } = english) => {
+	const [cap, spent] = [state.cap, spentBy(state, account)].map((micro) => number(epsilonText(micro)));
+	return say(account ? "cap.signer" : "cap.others", { cap, spent });
 };

@@ -5,6 +5,7 @@ import { loadMechanisms } from "./mechanisms/registry.js";
 import { check, fields, levelsOf, microOf, NAME, namesOf, table, textOf } from "./reading.js";
 
 const KEYS = ["name", "text", "kind", "levels", "mechanism", "weights"];
+const OPTIONAL = ["required"];
 
 export const questionOf = async (entry, known, tracked) => {
 	check(entry instanceof Map, "question");
@@ -14,7 +15,8 @@ export const questionOf = async (entry, known, tracked) => {
 	const loadStages = async () => tracked && (await import("./mechanisms/stages.js")).loadStages();
 	const [module, channelOf, stagesOf] = await Promise.all([load(entry), loadMechanisms(mechanisms), loadStages()]);
 	const keys = [...KEYS, ...module.keys, ...(tracked ? ["stages"] : [])];
-	const { name, text, kind, ...file } = fields(entry, key, keys, module.options);
+	const { name, text, kind, required, ...file } = fields(entry, key, keys, [...OPTIONAL, ...module.options]);
+	check(required === undefined || required === true, `${key}.required`);
 	const { size, scale, rule, encode, ...shown } = module.read(file, key);
 	const price = ({ promised }) => module.chargeOf?.(Array.from({ length: size }, (_, place) => promised(place))) ?? promised(0);
 	const placeOf = ({ name: level }) => known.findIndex((each) => each.name === level);
@@ -44,6 +46,7 @@ export const questionOf = async (entry, known, tracked) => {
 		name,
 		text: textOf(text, `${key}.text`, undefined, /^/),
 		kind,
+		required: required === true,
 		levels,
 		// What a device knows the question by, and what its answers are measured by.
 		identity: await sha256(canonical(entry)),
@@ -52,7 +55,7 @@ export const questionOf = async (entry, known, tracked) => {
 		levelOf: (level = null) =>
 			levels.find((each) => level === null || each.name === level) ??
 			unknown(`level must be one of ${namesOf(levels).join(", ")}`),
-		explain: (level) => module.explain(question, level),
+		explain: (level, words) => module.explain(question, level, words),
 	};
 	return question;
 };

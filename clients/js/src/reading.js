@@ -48,9 +48,10 @@ export const levelsOf = (entry, key, read, order = (a, b) => byCodePoint(a.name,
 	return levels.sort((a, b) => a.micro - b.micro || order(a, b));
 };
 
-export const labelsOf = ({ values }, key) => {
+export const labelsOf = ({ values, option_order: order }, key) => {
+	check(order === undefined || order === "random", `${key}.option_order`);
 	check(Array.isArray(values) && values.length >= 2 && values.length <= MOST_VALUES, key);
 	const places = new Map(values.map((label, place) => [textOf(label, key), place]));
 	check(new Set(values.map(shownOf)).size === values.length, key);
-	return { values, places, size: values.length, scale: values };
+	return { values, places, size: values.length, scale: values, inRandomOrder: order !== undefined };
 };

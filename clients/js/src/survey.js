@@ -6,6 +6,9 @@ import { questionOf } from "./questions.js";
 import { check, fields, levelsOf, microOf, optionalText, shownOf, sumOfLargest, textOf } from "./reading.js";
 import { ONCE, RULES, TRACKED } from "./repeat.js";
 
+/** What people read beside the questions, where the file has nothing of it. */
+const PLAIN = { texts: {}, closes: "", logo: "", language: "en", languages: [], translation: () => undefined };
+
 const STRINGS = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
 export const readSurvey = async (text, options = {}) => {
@@ -35,7 +38,8 @@ const parse = (text) => {
 };
 
 const build = async (document) => {
-	const optional = ["collector", "total_epsilon", "ask", "hide_level", "repeat", "shuffle"];
+	const presented = ["texts", "closes", "logo", "language", "languages"];
+	const optional = ["collector", "total_epsilon", "ask", "hide_level", "repeat", "shuffle", ...presented];
 	const file = fields(document, "survey", ["pldp", "title", "levels", "questions"], optional);
 	check(file.pldp === 1, "pldp");
 	const levels = levelsOf(file.levels, "levels", (name, entry, key) => {
@@ -55,17 +59,18 @@ const build = async (document) => {
 	const total = microOf(file.total_epsilon, "total_epsilon", TOTAL);
 	// Where levels are hidden, every answer is charged what the dearest level costs.
 	const charges = questions.map((question) => question.levels.at(hide_level === undefined ? 0 : -1).charge);
-	const least = ask ? sumOfLargest(charges, ask) : Math.min(...charges);
+	const needed = charges.filter((_, place) => questions[place].required);
+	const least = ask ? sumOfLargest(charges, ask) : needed.length ? sumOfLargest(needed, needed.length) : Math.min(...charges);
 	check(total >= least, "total_epsilon");
 	const shuffle = file.shuffle && fields(file.shuffle, "shuffle", ["by", "people"]);
 	const people = shuffle?.people ?? 2;
 	check(Number.isInteger(people) && people >= 2 && people <= 1e10, "shuffle.people");
 	const { hidingOf } = hide_level === undefined ? {} : await import("./hiding.js");
+	const named = { title: textOf(file.title, "title"), collector: optionalText(file.collector, "collector"), levels, questions };
+	const presentation = presented.some((key) => key in file) ? (await import("./texts.js")).presentation : () => PLAIN;
 	return {
-		title: textOf(file.title, "title"),
-		collector: optionalText(file.collector, "collector"),
-		levels,
-		questions,
+		...named,
+		...presentation(file, named),
 		ask,
 		total,
 		repeat,

@@ -2,16 +2,20 @@
  * node audit.js: one request per line on standard input, one answer per line on standard output.
  * {survey, people: [{values: [[question, value], …], level}, …], order, warm_up}: let a new device answer for each of the people
  * in this order and send the report, after a warm-up that does not count → {sent: [[{url, headers, body}, …], …], times:
- * [nanoseconds, …]}: every request that a report made, and how long answering took; or {error}.
+ * [nanoseconds, …], work: […]}: every request that a report made, how long answering took, and for how long the processor worked; or
+ * {error}.
  * {survey, stories: [[{round, values, level}, …], …], mode}: let a new device live through each story, whatever its cap, with its
  * state in memory, in a file, in one that is copied after every step, or in one that two devices share → {told: [[[body, or null
  * where it refuses, spent so far], …], …]}, or {error}.
+ * {survey, question, level, set, draws: [[value, [random bytes in hexadecimal, …]], …]}: draw from these random bytes, without a question the
+ * label of a hidden level → {drawn: [output, or null where other numbers of random bytes are asked for, …]}, or {error}.
  */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { bodyLength, bodyOf } from "../src/body.js";
+import { fromHex } from "../src/bytes.js";
 import { memoryStore, openDevice, readSurvey, send } from "../src/index.js";
 
 const NOWHERE = "https://collector.invalid/v1/reports";
@@ -19,28 +23,29 @@ const NOWHERE = "https://collector.invalid/v1/reports";
 const answerOnce = async (survey, { values, level }) => {
 	const device = await openDevice(survey);
 	await device.changeCap(1000);
-	const start = process.hrtime.bigint();
+	const [start, before] = [process.hrtime.bigint(), process.cpuUsage()];
 	const report = await device.answerAll(new Map(values), level);
-	const taken = Number(process.hrtime.bigint() - start);
+	const [taken, { user, system }] = [Number(process.hrtime.bigint() - start), process.cpuUsage(before)];
 	const sent = [];
 	const fetch = async (url, { method, headers, body }) => {
 		sent.push({ url: `${method} ${url}`, headers: Object.entries(headers), body: String(body) });
 		return new Response("{}");
 	};
 	await send(NOWHERE, survey, report, { fetch });
-	return { sent, taken };
+	return { sent, taken, work: 1000 * (user + system) };
 };
 
 const observe = async ({ survey: text, people, order, warm_up }) => {
 	const survey = await readSurvey(text);
 	for (const place of warm_up) await answerOnce(survey, people[place]);
-	const [sent, times] = [[], []];
+	const [sent, times, work] = [[], [], []];
 	for (const place of order) {
 		const made = await answerOnce(survey, people[place]);
 		sent.push(made.sent);
 		times.push(made.taken);
+		work.push(made.work);
 	}
-	return { sent, times };
+	return { sent, times, work };
 };
 
 const fileStore = (path) => {
@@ -92,8 +97,33 @@ const replay = async ({ survey: text, stories, mode }) => {
 	return { told };
 };
 
+/** The output that these random bytes make, all of which must be asked for as they are cut. */
+const drawFrom = (channel, value, parts) => {
+	const left = parts.map(fromHex);
+	const [cut, random] = [new Error(), (count) => (left[0]?.length === count ? left.shift() : fail(cut))];
+	try {
+		const output = channel.draw(value, random);
+		return left.length ? null : output;
+	} catch (error) {
+		if (error === cut) return null;
+		throw error;
+	}
+};
+
+const fail = (error) => {
+	throw error;
+};
+
+const draw = async ({ survey: text, question, level, set, draws }) => {
+	const survey = await readSurvey(text);
+	const { channel } = question ? survey.question(question).levelOf(level) : survey.hiding;
+	return { drawn: draws.map(([value, parts]) => drawFrom(channel, set ? BigInt(value) : Number(value), parts)) };
+};
+
+const answer = (request) => (request.stories ? replay(request) : request.draws ? draw(request) : observe(request));
+
 for await (const line of createInterface({ input: process.stdin })) {
 	const request = JSON.parse(line);
-	const answer = await (request.stories ? replay : observe)(request).catch((error) => ({ error: `${error.name}: ${error.message}` }));
-	process.stdout.write(`${JSON.stringify(answer)}\n`);
+	const found = await answer(request).catch((error) => ({ error: `${error.name}: ${error.message}` }));
+	process.stdout.write(`${JSON.stringify(found)}\n`);
 }

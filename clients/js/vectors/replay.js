@@ -17,7 +17,7 @@ subtle.importKey = (format, key, algorithm, ...rest) =>
 subtle.sign = async (_, key, text) => createHmac("sha256", key).update(text).digest();
 subtle.digest = async (_, text) => createHash("sha256").update(text).digest();
 
-const MOST_SETTLED = 64;
+const [MOST_SETTLED, LARGE] = [64, 1024];
 const NOTHING = { surveys: 0, devices: 0, once: 0, fresh: 0, tracked: 0, refusals: 0, accepted: 0, refused: 0 };
 let [counts, editions] = [];
 
@@ -84,7 +84,10 @@ const checkDevice = async ({ stream: name, cap, story, spent, state }) => {
 		device = await openDevice(editions[edition], { store, cap: device ? null : cap, round, random });
 		const results = [];
 		for (const call of calls) results.push(await resultOf(device, call));
-		const found = { asked: device.asked, results, answered: await device.answered(), remaining: device.remaining() };
+		const orders = [];
+		const small = (name) => (editions[edition].question(name).values ?? []).length < LARGE && (editions[edition].question(name).buckets ?? 0) < LARGE;
+		for (const name of device.asked.filter(small)) orders.push(await device.options(name));
+		const found = { asked: device.asked, options: orders, results, answered: await device.answered(), remaining: device.remaining() };
 		deepStrictEqual(found, expected);
 		counts[editions[edition].repeat] += results.filter((result) => result.startsWith("{")).length;
 		counts.refusals += results.filter((result) => result.includes("Error")).length;

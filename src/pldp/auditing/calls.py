@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
@@ -23,14 +23,20 @@ Codes = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Called:
-    """All calls in the order in which they were made: the place of the value, the output, and nanoseconds."""
+    """All calls in the order in which they were made: the place of the value, the output, and nanoseconds.
+
+    `work` are the nanoseconds for which the processor worked, where they are known: on a busy machine a process that
+    waits for others hides what takes longer in its times, and not there.
+    """
 
     who: tuple[int, ...]
     outputs: tuple[Any, ...]
     times: tuple[int, ...]
+    work: tuple[int, ...] = ()
 
     def __add__(self, later: "Called") -> "Called":
-        return Called(self.who + later.who, self.outputs + later.outputs, self.times + later.times)
+        pairs = ((getattr(self, each.name), getattr(later, each.name)) for each in fields(self))
+        return Called(*(first + second for first, second in pairs))
 
     def of(self, value: int) -> list[Any]:
         """Return the outputs for one of the values."""
@@ -44,11 +50,11 @@ class Called:
         """Everything that one can see of each call: what came out, how long it took, also beside the calls before."""
         if not timed:
             return [{name: output} for output in self.outputs]
-        beside = relative(np.array(self.times, np.float64))
-        return [
-            {name: output, "time": taken, "time beside the calls before": other}
-            for output, taken, other in zip(self.outputs, self.times, beside, strict=True)
-        ]
+        clocks = {"time": self.times, **({"time of the processor": self.work} if self.work else {})}
+        seen: dict[str, Sequence[Any]] = {name: self.outputs}
+        for clock, times in clocks.items():
+            seen |= {clock: times, f"{clock} beside the calls before": relative(np.array(times, np.float64))}
+        return [dict(zip(seen, row, strict=True)) for row in zip(*seen.values(), strict=True)]
 
 
 def relative(times: npt.NDArray[np.float64]) -> list[int]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from pldp.auditing.calls import WARM_UP, Called, Progress, draw_values
+from pldp.auditing.node import Lines
 from pldp.device import Device
 from pldp.epsilon import LARGEST_TOTAL
 from pldp.errors import AuditError
@@ -24,6 +25,8 @@ CHUNK: Final = 2_000  # people whom one request to the JavaScript device is abou
 _LEAST_ID: Final = 16
 
 MakeDevice = Callable[..., Device]
+Drawn = tuple[int, Sequence[bytes]]
+"""A value, and the random bytes that its output is drawn from, as they are asked for."""
 People = Sequence[tuple[dict[str, Any], str]]
 
 
@@ -78,7 +81,10 @@ def observe_requests(sent: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class JavaScript:
-    """The JavaScript client in its folder (`clients/js` of the project), run by Node as a process of its own."""
+    """The JavaScript client in its folder (`clients/js` of the project), run by Node as a process of its own.
+
+    The process starts with the first request, answers all that follow, and ends with this object.
+    """
 
     node: str
     folder: Path
@@ -95,7 +101,8 @@ class JavaScript:
 
         Each report is sent to nowhere by the client's own `send`, and the request is what is observed.
         """
-        order, outputs, times = draw_values(len(people), samples), list[Any](), list[int]()
+        order = draw_values(len(people), samples)
+        outputs, times, work = list[Any](), list[int](), list[int]()
         kinds = [{"values": list(values.items()), "level": level} for values, level in people]
         for start in range(0, len(order), CHUNK):
             own = order[start : start + CHUNK]
@@ -103,29 +110,39 @@ class JavaScript:
             answer = self.ask(survey, request, len(own))
             outputs += map(observe_requests, answer["sent"])
             times += map(int, answer["times"])
+            work += map(int, answer["work"])
             if progress is not None:
                 progress(len(outputs), len(order))
-        return Called(tuple(order), tuple(outputs), tuple(times))
+        return Called(tuple(order), tuple(outputs), tuple(times), tuple(work))
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines([self.node, str(self.folder / SCRIPT)])
 
     def ask(self, survey: Survey, request: dict[str, Any], reports: int) -> dict[str, Any]:
         """Send one request to the script and return its answer."""
         limit = START_SECONDS + SECONDS_PER_REPORT * reports
+        said, last = self._lines.ask(json.dumps({"survey": survey.canonical.decode(), **request}), limit)
+        if said is None:
+            raise AuditError(f"the JavaScript device did not return within {limit:g} seconds")
         try:
-            ended = subprocess.run(  # noqa: S603 - the program that the caller named
-                [self.node, str(self.folder / SCRIPT)],
-                input=json.dumps({"survey": survey.canonical.decode(), **request}) + "\n",
-                capture_output=True,
-                text=True,
-                timeout=limit,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise AuditError(f"the JavaScript device did not return within {limit:g} seconds") from None
-        try:
-            answer: dict[str, Any] = json.loads(ended.stdout)
+            answer: dict[str, Any] = json.loads(said)
         except ValueError:
-            last = (ended.stderr.strip().splitlines() or ["it said nothing"])[-1]
             raise AuditError(f"the JavaScript device failed: {last[:200]}") from None
         if "error" in answer:
             raise AuditError(f"the JavaScript device refuses this: {str(answer['error'])[:200]}")
         return answer
+
+    def draw(
+        self, survey: Survey, question: str, level: str, draws: Sequence[Drawn], *, sets: bool = False
+    ) -> list[Any]:
+        """Return what a channel draws from given random bytes; nothing where it asks for other numbers of them.
+
+        Without a question it is that of the label which stands for a hidden level.
+        """
+        found: list[Any] = []
+        for start in range(0, len(draws), CHUNK):
+            some = [[str(value), [part.hex() for part in parts]] for value, parts in draws[start : start + CHUNK]]
+            request = {"question": question, "level": level, "set": sets, "draws": some}
+            found += self.ask(survey, request, len(some))["drawn"]
+        return found

@@ -8,9 +8,10 @@ published weight is confirmed on both sides of its threshold, and between thresh
 import hashlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from math import comb
+from typing import Any
 
 from pldp.auditing.set_tables import Meeting, rank_bytes
 from pldp.auditing.tables import BIT, INDEX, NUMBER, Bits, Blocks, Direct, Hashed, Subset, Table, Tiers
@@ -61,6 +62,41 @@ def sampler_fault(draw: Draw, table: Table, *, sets: bool = False) -> str | None
     except Wrong as wrong:
         return str(wrong)
     return None
+
+
+class Recorder:
+    """A sampler that notes what it was fed and what it drew."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self.fed: list[tuple[int, tuple[bytes, ...]]] = []
+        self.drawn: list[Output] = []
+
+    def __call__(self, value: int, random: RandomBytes) -> Output:
+        """Draw."""
+        parts: list[bytes] = []
+
+        def noted(count: int) -> bytes:
+            parts.append(random(count))
+            return parts[-1]
+
+        output = self._draw(value, noted)
+        self.fed.append((value, tuple(parts)))
+        self.drawn.append(output)
+        return output
+
+    def fault(self, others: Sequence[Any]) -> str | None:
+        """Say where another sampler, fed with the same, drew something else; bytes are in hexadecimal, none is `None`.
+
+        A sampler that draws by the published weights at every number that was looked at, and another that draws the
+        same there, are as well confirmed as each other.
+        """
+        for (value, _), own, other in zip(self.fed, self.drawn, others, strict=True):
+            if other is None:
+                return f"value number {value}: the sampler asks for other numbers of random bytes than are published"
+            if other != (own.hex() if isinstance(own, bytes) else own):
+                return f"value number {value}: the output is not the one that the random numbers pick"
+        return None
 
 
 def _exactly(*parts: bytes) -> RandomBytes:

@@ -17,6 +17,7 @@ EXACT, NOT_REFUTED, REFUTED = "exact", "not refuted", "refuted"
 HIDDEN: Final = "hidden"  # stands for the level in a row about the level
 _SHOWN: Final = 3  # refuted promises in the short form of an audit
 _TIED: Final = {"python", "document"}  # where the published integers are tied to what is judged
+DRAWS_COMPARED: Final = "draws_compared"  # among details: draws of another device that were compared with the sampler's
 _NEVER: Final = (
     "a channel that only the holder of a key can read (random text that is an encrypted answer looks like random text)",
     "other times of day, other machines and other versions: a device can behave until it is used",
@@ -82,7 +83,8 @@ class Row:
         """One of three: refuted; exact, where ε was computed and the code draws by these integers; or not refuted."""
         if self.refuted:
             return REFUTED
-        return EXACT if self.exact is not None and self.device in _TIED else NOT_REFUTED
+        tied = self.device in _TIED or DRAWS_COMPARED in self.details
+        return EXACT if self.exact is not None and tied else NOT_REFUTED
 
     @property
     def reach(self) -> str:

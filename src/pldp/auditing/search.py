@@ -31,6 +31,7 @@ _CONTRASTS: Final = 6  # pairs of groups between which joined columns are looked
 _JOINED: Final = 10
 _BEST_PAIRS: Final = 8  # pairs of values beside each against all others, where there are many
 _MOST_CELLS: Final = 1 << 16
+_AT_ONCE: Final = 1 << 16  # counts of columns that are judged in one go
 _SPEAKS: Final = 6.0  # nats from which an event of the first part counts as evidence: chance gives fewer
 _NAMED: Final = 3
 _LISTED: Final = 4
@@ -162,8 +163,9 @@ class _Ranks(NamedTuple):
             for each in zip(*((each.most, each.prior / (1 + each.prior)) for each in contrasts), strict=True)
         ]
         kept = [group for group in groups if samples.count(group) <= _MOST_CELLS]
-        scores = [_judge_crosswise(samples, group, sides, limits) for group in kept]
-        against, telling = np.moveaxis(np.array(scores).reshape(len(kept), 2, len(contrasts)), 1, 0)
+        against, telling = np.zeros((2, len(kept), len(contrasts)))
+        for places, cells in _batches(samples, kept):
+            against[places], telling[places] = _judge_crosswise(cells, sides, limits)
         return _Ranks(kept, list(contrasts), against, telling)
 
     def best(self, table: Floats, among: Iterable[int], count: int) -> list[tuple[int, int]]:
@@ -172,20 +174,42 @@ class _Ranks(NamedTuple):
         return [(at, int(table[at].argmax())) for _, at in sorted(found, key=lambda each: (-each[0], each[1]))[:count]]
 
 
-def _judge_crosswise(samples: _Samples, group: Group, sides: list[Floats], limits: list[Floats]) -> list[Floats]:
-    """Order the cells by one fold and judge by the other: evidence against each limit, for every contrast."""
-    histograms = [samples.histogram(group, rows) for rows in samples.ranked]
-    seen = sum(each.sum(axis=0) for each in histograms) > 0
-    counts = [[side @ histogram[:, seen] for side in sides] for histogram in histograms]
-    totals = [np.zeros(len(sides[0])) for _ in limits]
+def _batches(samples: _Samples, groups: Sequence[Group]) -> Iterator[tuple[list[int], Floats]]:
+    """Yield groups of about as many seen cells together: their places, and counts (folds × groups × values × cells)."""
+    found: dict[int, list[tuple[int, Floats]]] = {}
+    for place, group in enumerate(groups):
+        counts = np.stack([samples.histogram(group, rows) for rows in samples.ranked])
+        counts = counts[:, :, counts.any(axis=(0, 1))]
+        width = 1 << max(1, counts.shape[2] - 1).bit_length()
+        waiting = found.setdefault(width, [])
+        waiting.append((place, counts))
+        if len(waiting) * width * samples.values >= _AT_ONCE:
+            yield _batch(width, found.pop(width))
+    for width, waiting in found.items():
+        yield _batch(width, waiting)
+
+
+def _batch(width: int, waiting: list[tuple[int, Floats]]) -> tuple[list[int], Floats]:
+    cells = np.zeros((2, len(waiting), waiting[0][1].shape[1], width))
+    for row, (_, counts) in enumerate(waiting):
+        cells[:, row, :, : counts.shape[2]] = counts
+    return [place for place, _ in waiting], cells
+
+
+def _judge_crosswise(cells: Floats, sides: list[Floats], limits: list[Floats]) -> list[Floats]:
+    """Order the cells by one fold and judge by the other: evidence against each limit (groups × contrasts)."""
+    counts = [[side @ fold for side in sides] for fold in cells]
+    unseen = (cells.sum(axis=(0, 2)) == 0)[:, None]
+    totals = [np.zeros((cells.shape[1], len(sides[0]))) for _ in limits]
     for own, other in (counts, counts[::-1]):
-        order = np.argsort(np.log(own[1] + 0.5) - np.log(own[0] + 0.5), axis=1, kind="stable")
-        often, seldom = (np.take_along_axis(side, order, 1).cumsum(axis=1) for side in own)
-        again, against = (np.take_along_axis(side, order, 1).cumsum(axis=1) for side in other)
+        apart = np.log(own[1] + 0.5) - np.log(own[0] + 0.5)
+        # Cells that only fill a batch up come last, where they change no sum.
+        order = np.argsort(np.where(unseen, np.inf, apart), axis=-1, kind="stable")
+        often, seldom, again, against = (np.take_along_axis(side, order, -1).cumsum(axis=-1) for side in own + other)
         for at, limit in enumerate(limits):
-            place = evidence(often, seldom, limit).argmax(axis=1)[:, None]
-            judged = (np.take_along_axis(side, place, 1) for side in (again, against))
-            totals[at] += evidence(next(judged), next(judged), limit)[:, 0]
+            place = evidence(often, seldom, limit).argmax(axis=-1)[..., None]
+            often_again, seldom_again = (np.take_along_axis(side, place, -1)[..., 0] for side in (again, against))
+            totals[at] += evidence(often_again, seldom_again, limit[:, 0])
     return totals
 
 

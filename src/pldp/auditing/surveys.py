@@ -11,9 +11,9 @@ from pldp.auditing.exact import Exact, audit_channel, level_odds, micro_of, read
 from pldp.auditing.judging import AuditSettings
 from pldp.auditing.kinds import BY_KIND
 from pldp.auditing.kinds.kind import Comparison, claims_between
-from pldp.auditing.law import sampler_fault
+from pldp.auditing.law import Recorder, sampler_fault
 from pldp.auditing.published import read_table
-from pldp.auditing.result import HIDDEN, Row, text_of
+from pldp.auditing.result import DRAWS_COMPARED, HIDDEN, Row, text_of
 from pldp.auditing.runs import Run, sample_people, with_words
 from pldp.auditing.sequences import stated_sequence
 from pldp.auditing.stories import TWO, Story, Told, can_fork, insistent_story, javascript_replay, replay, state_faults
@@ -114,10 +114,11 @@ def _level_rows(run: Run, question: Question, level: int, compared: Comparison) 
     budgets = promises if len(promises) > 1 else ()
     sides = question.side_promises(level)
     exact = audit_channel(*published, own.micro_epsilon, budgets, whole=not budgets, sides=sides)
-    words = [sampler_fault(channel.draw, read_table(*published), sets=channel.domain == "sets")]
+    sets, recorder = channel.domain == "sets", Recorder(channel.draw)
+    words = {"python": sampler_fault(recorder, read_table(*published), sets=sets)}
     alone = only(run.survey, question)
     people = [({question.name: answer}, own.name) for answer in compared.answers]
-    details = {"manipulation": channel.manipulation, "values_compared": len(people)}
+    details: dict[str, Any] = {"manipulation": channel.manipulation, "values_compared": len(people)}
     payable = stated_sequence(run.survey.repeat, question, len(question.levels) - 1, ROUNDS) <= LARGEST_TOTAL * MICRO
     names = [each.name for each in question.levels]
     levels = [own.name, names[0] if level else names[-1]]
@@ -126,7 +127,10 @@ def _level_rows(run: Run, question: Question, level: int, compared: Comparison) 
         faults, unseen = (
             state_faults(alone, question, story, partial(_replay, run, device, alone)) if story else ([], [])
         )
-        against = with_words(found, [*(words if device == "python" else []), *faults])
+        if device == "javascript":
+            drawn = run.javascript.draw(alone, question.name, own.name, recorder.fed, sets=sets)
+            words[device], details[DRAWS_COMPARED] = recorder.fault(drawn), len(drawn)
+        against = with_words(found, [words[device], *faults])
         left = (compared.left_out,) if run.samples and compared.left_out else ()
         against["notes"] = (*against.get("notes", ()), *unseen, *left)
         yield _row(channel.mechanism, question.name, own.name, device, exact, **against, details=details)
@@ -162,10 +166,14 @@ def _hidden_rows(run: Run, question: Question) -> Iterator[Row]:
     ]
     answer = BY_KIND[question.kind].compare(question, 0).answers[0]
     people = [({question.name: answer}, level.name) for level in question.levels]
-    fault = sampler_fault(label.draw, shown)
-    details = {"value_and_level": text_of(both), "label": text_of(label_found)}
+    recorder = Recorder(label.draw)
+    fault = sampler_fault(recorder, shown)
+    details: dict[str, Any] = {"value_and_level": text_of(both), "label": text_of(label_found)}
     for device, found in sample_people(run, alone, people, leak / MICRO, range(len(people))):
-        words = with_words(found, [*broken, fault if device == "python" else None])
+        if device == "javascript":
+            drawn = run.javascript.draw(alone, "", "", recorder.fed)
+            fault, details = recorder.fault(drawn), {**details, DRAWS_COMPARED: len(drawn)}
+        words = with_words(found, [*broken, fault])
         numbers = (leak / MICRO, exact / MICRO)
         name = f"{question.channels[0].mechanism} with label"
         yield Row(name, question.name, HIDDEN, device, *numbers, details=details, **words)

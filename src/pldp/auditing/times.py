@@ -15,6 +15,9 @@ from pldp.auditing.sampled import FALSE_ALARM, POWER
 
 WHOLE_ANSWER: Final = 5_000
 """Nanoseconds by which whole answers of two values may differ: less than anything between device and collector adds."""
+DRAW: Final = 100
+"""Nanoseconds by which single draws of k-RR, subsets and unary reports differ at most, in Python: all of them do the
+same operations on the same number of random bytes, and what is left are the integers of the interpreter."""
 _QUARTILES: Final = 1.349  # distance of the quartiles of a normal law, in standard deviations
 
 Floats = npt.NDArray[np.float64]

@@ -18,6 +18,7 @@ __all__ = ["main", "make_parser"]
 
 VERBS: Final = {
     "demo": "32,561 people choose among four levels; compare estimates with the truth",
+    "new": "write a survey in the browser or in the terminal, and see what it reveals, costs and is worth",
     "survey": "check, compile and sign survey files",
     "plan": "say what errors to expect, and which design is best, before asking",
     "score": "turn people's scores of how sensitive values are into budgets, and into the questions of a survey",
@@ -26,10 +27,12 @@ VERBS: Final = {
     "store": "look after a collector's database: tokens, rounds, backups",
     "simulate": "write or send the reports that simulated people would send",
     "tally": "count reports, or add up tallies, into one small file",
+    "sql": "print one SQL query that checks and counts reports where they are",
     "fuse": "join the reports of several services by a key, and estimate from all of them",
     "estimate": "turn a tally into estimates with errors and intervals",
     "shuffle": "say what a report is worth to whoever sees only the tally or a shuffled batch",
     "audit": "try to refute every promise of a survey or a mechanism",
+    "kit": "put signed survey, certificate, privacy notices, invitations and a page to verify them into a folder",
     "reproduce": "run the experiments of the papers again and judge their claims",
     "datasets": "list the datasets of the experiments, and get what is missing",
     "doctor": "say what this installation has, what it lacks and how to get it",

@@ -61,10 +61,11 @@ def read_ranges(given: Sequence[str]) -> dict[str, list[float]]:
     return found
 
 
-def add_engine_options(parser: argparse.ArgumentParser) -> None:
-    """Give a verb the options that say where its work is done."""
+def add_engine_options(parser: argparse.ArgumentParser, **more: str) -> None:
+    """Give a verb the options that say where its work is done; `more` are engines that it has besides, with words."""
     add = parser.add_argument
-    add("--engine", choices=("local", "spark"), default="local", help="this machine, or a Spark cluster")
+    words = ", ".join(["this machine", *more.values(), "or a Spark cluster"])
+    add("--engine", choices=("local", *more, "spark"), default="local", help=words)
     add("--master", metavar="URL", help="of the Spark cluster, such as spark://host:7077 (default local[*])")
     add("--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting for Spark (may be repeated)")
 

@@ -27,6 +27,7 @@ EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "signing": (("cryptography",), "signed surveys"),
     "collector": (("granian", "msgspec"), "pldp serve"),
     "postgres": (("psycopg",), "a collector on PostgreSQL"),
+    "sql": (("duckdb",), "pldp tally --engine duckdb"),
     "spark": (("pyspark", "pandas"), "tallies of reports in Spark"),
 }
 LEAST_FREE: Final = 1 << 30

@@ -1,22 +1,25 @@
 """`pldp serve`: a collector in one command."""
 
 import argparse
+import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from pldp import __version__
 from pldp.cli.arguments import with_extra
-from pldp.collector import PREFIX, Settings
-from pldp.errors import UsageError
+from pldp.collector import PREFIX, Settings, log_json
+from pldp.errors import PldpError, UsageError
 from pldp.survey import load
 
 PREVIEW_PEOPLE: Final = 2000
 _PREVIEW_SEED: Final = 1  # every preview of a survey shows the same people
+log = logging.getLogger("pldp.collector")
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -47,14 +50,15 @@ def _run(args: argparse.Namespace) -> None:
         from pldp.collector import Tokens, serve, token_command, warnings  # noqa: PLC0415 - optional
 
     def tell(address: str) -> None:
-        _tell(address, settings, token_command(settings))
-        for line in warnings(load(args.survey), settings, Tokens(settings.database)):
-            sys.stderr.write(f"pldp: {line}\n")
-        sys.stderr.flush()
+        found = warnings(load(args.survey), settings, Tokens(settings.database))
+        if settings.log == "json":
+            _log(address, found)
+        else:
+            _tell(address, settings, token_command(settings), found)
 
     if args.people is not None and not args.preview:
         raise UsageError("--people is the number of simulated people: it goes with --preview")
-    with _told_to_end():
+    with _told_to_end(), _logged(settings):
         if args.preview:
             _preview(args, settings, serve)
         else:
@@ -92,7 +96,9 @@ def _fill(survey_file: str, settings: Settings, people: int) -> str:
     survey = load(survey_file)
     population = Population.of_shares(survey, people, seed=_PREVIEW_SEED)
     pairs = settings.question_pairs()
-    with closing(Store(survey, settings.database, pairs=pairs, step=settings.result_step)) as store:
+    # Simulated people are shown also after the closing date.
+    store = Store(survey, settings.database, pairs=pairs, step=settings.result_step, clock=float)
+    with closing(store):
         batches: Any = simulate_reports(survey, population, seed=_PREVIEW_SEED)
         for batch in batches:
             store.add([store.packing.pack(report) for report in from_batch(survey, batch)], {})
@@ -113,10 +119,35 @@ def _told_to_end() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(address: str, settings: Settings, command: str) -> None:
+def _tell(address: str, settings: Settings, command: str, warnings: Sequence[str]) -> None:
     lines = {"survey": f"{address}/", "dashboard": f"{address}/dashboard", "API": f"{address}/v1/openapi.json"}
     if settings.public:
         lines["public"] = f"{address}/results"
     lines["tokens"] = command
     sys.stdout.write("".join(f"{name:<11}{words}\n" for name, words in lines.items()))
     sys.stdout.flush()
+    sys.stderr.write("".join(f"pldp: {line}\n" for line in warnings))
+    sys.stderr.flush()
+
+
+def _log(address: str, warnings: Sequence[str]) -> None:
+    """Say the same as log lines."""
+    log.info("listening", extra={"more": {"address": address, "version": __version__}})
+    for line in warnings:
+        severity, _, words = line.partition(": ")
+        log.log(logging.WARNING if severity == "warning" else logging.INFO, "%s", words)
+
+
+@contextmanager
+def _logged(settings: Settings) -> Iterator[None]:
+    """Where the log is JSON, let an error that ends the collector be a line of it, too."""
+    if settings.log != "json":
+        yield
+        return
+    log_json()
+    try:
+        yield
+        log.info("ended")
+    except PldpError as error:
+        log.critical("%s", error)
+        raise SystemExit(2) from None

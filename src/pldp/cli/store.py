@@ -3,8 +3,10 @@
 import argparse
 import csv
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pldp import collector
 from pldp.budgets import epsilon_text, micro_epsilon
@@ -12,8 +14,10 @@ from pldp.cli.arguments import with_extra
 from pldp.cli.output import add_json_option, emit, make_table
 from pldp.cli.serve import add_settings
 from pldp.collector import Settings
-from pldp.errors import UsageError
+from pldp.errors import StoreError, UsageError
 from pldp.mechanisms import LARGEST_TOTAL
+
+EXPORT_SECONDS: Final = 10.0
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +41,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     count = actions.add_parser("tally", help="count all reports of a store that is not served, such as a backup")
     count.add_argument("target", help="tally file to write, for pldp estimate")
     count.add_argument("--round", type=int, metavar="N", help="count this round (default: the latest)")
+    export = actions.add_parser("export", help="write reports to a folder of Parquet files, one folder per round")
+    export.add_argument("folder", help="folder to write to; what is there already is not written again")
+    export.add_argument("--follow", action="store_true", help="go on until it is interrupted")
+    words = f"with --follow: seconds between two looks (default {EXPORT_SECONDS})"
+    export.add_argument("--every", type=float, metavar="SECONDS", help=words)
     copy = actions.add_parser("backup", help="copy the store to a file that a collector can start from")
     copy.add_argument("target", help="file to write")
     restore = actions.add_parser("restore", help="check a copy and begin a store with it; none may be there")
@@ -46,7 +55,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     for action, otherwise in ((token, "until it is revoked"), (enrol, "until revoked"), (rotate, "as long as before")):
         words = f"it works today and so many days more (default: {otherwise})"
         action.add_argument("--days", type=int, metavar="N", help=words)
-    for action in (tokens, log, check):
+    for action in (tokens, log, check, export):
         add_json_option(action)
     runs = {
         token: _make_token,
@@ -57,6 +66,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         log: _list_acts,
         check: _check,
         count: _tally,
+        export: _export,
         copy: _backup,
         restore: _restore,
     }
@@ -129,7 +139,40 @@ def _tally(args: argparse.Namespace) -> None:
     settings = Settings.read(vars(args))
     if not (settings.database.startswith("postgres") or Path(settings.database).is_file()):
         raise UsageError(f"{settings.database}: there is no such store")
-    _part("tally_all")(settings.database, args.round, settings.question_pairs()).save(args.target)
+
+    def note(line: str) -> None:
+        sys.stderr.write(f"pldp: note: {line}\n")
+
+    _part("tally_all")(settings.database, args.round, settings.question_pairs(), note=note).save(args.target)
+
+
+def _export(args: argparse.Namespace) -> int:
+    where = _where(args)
+    if not (where.startswith("postgres") or Path(where).is_file()):
+        raise UsageError(f"{where}: there is no such store")
+    if args.every is not None and not (args.follow and args.every > 0):
+        raise UsageError("--every must be a number of seconds above 0, and goes with --follow")
+    lake = _part("Lake")(where, args.folder)
+    exported = lake.export()
+    _part("record_at")(where, "export of reports followed" if args.follow else "reports exported")
+    _tell_export(args, exported)
+    while args.follow:
+        time.sleep(args.every or EXPORT_SECONDS)
+        try:
+            exported = lake.export()
+        except StoreError as error:
+            sys.stderr.write(f"pldp: warning: {error}; trying again\n")
+        else:
+            if exported.files:
+                _tell_export(args, exported)
+    return int(bool(exported.missing))
+
+
+def _tell_export(args: argparse.Namespace, exported: Any) -> None:
+    for line in exported.missing:
+        sys.stderr.write(f"pldp: warning: {line}\n")
+    words = f"{exported.files:,} files written, {exported.reports:,} reports in them"
+    emit(args, exported._asdict(), lambda console: console.print(words, markup=False, highlight=False))
 
 
 def _backup(args: argparse.Namespace) -> None:
@@ -147,17 +190,31 @@ def _enrol(args: argparse.Namespace) -> None:
     names = [*args.names, *(Path(args.file).read_text(encoding="utf-8").split() if args.file else [])]
     if not names:
         raise UsageError("name somebody to enrol, or a file with names (--names FILE)")
-    link = (args.link or "").rstrip("/")
-    if args.link and not link.startswith(("https://", "http://")):
+    if args.link and not args.link.startswith(("https://", "http://")):
         raise UsageError("--link must be the address of the survey page and begin with https://")
     _say_if_new(args)
     tokens, budget = _open("Tokens", args), micro_epsilon(args.budget, largest=LARGEST_TOTAL)
     made = tokens.enrol(names, budget, args.days)
-    # Browsers send what is behind # to nobody.
-    columns = {"name": names, "token": made, **({"link": [f"{link}/#{token}" for token in made]} if link else {})}
+    links = {"link": [invitation_link(args.link, token) for token in made]} if args.link else {}
+    columns = {"name": names, "token": made, **links}
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerows([tuple(columns), *zip(*columns.values(), strict=True)])
     sys.stderr.write(f"pldp: note: {_allowance(tokens.price(), budget)}\n")
+
+
+def invitation_link(page: str, token: str) -> str:
+    """Return the link with which a person answers; browsers send what is behind # to nobody."""
+    return f"{page.rstrip('/')}/#{token}"
+
+
+def make_links(args: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Enrol people and return their links."""
+    if not names:
+        raise UsageError("--names: the file has no names")
+    _say_if_new(args)
+    budget = micro_epsilon(args.budget, largest=LARGEST_TOTAL)
+    made = _open("Tokens", args).enrol(names, budget, args.days)
+    return [invitation_link(args.link, token) for token in made]
 
 
 def _allowance(price: int | None, budget: int) -> str:

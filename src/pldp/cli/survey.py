@@ -16,7 +16,19 @@ from pldp.budgets import epsilon_text
 from pldp.cli.output import add_json_option, emit, file_type, make_table, show_prices
 from pldp.errors import UsageError
 from pldp.mechanisms import Micro
-from pldp.survey import Question, Survey, dead_ends, leak_warnings, load, make_key, name_warnings, repeat_mapping, sign
+from pldp.survey import (
+    Question,
+    Survey,
+    dead_ends,
+    language_warnings,
+    leak_warnings,
+    load,
+    make_key,
+    name_warnings,
+    read_logo,
+    repeat_mapping,
+    sign,
+)
 
 SIDES: Final = ("ticked_epsilon", "unticked_epsilon")  # what is promised for both sides of a label
 MOST_VALUES: Final = 50  # values whose promises are shown one by one
@@ -45,6 +57,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     survey = load(args.survey, trusted_key=args.trusted_key)
+    read_logo(survey, args.survey)
     rows = _channels(survey)
     mixed = None if survey.shuffle is None else _shuffled(survey)
     content: dict[str, Any] = {
@@ -54,7 +67,7 @@ def _check(args: argparse.Namespace) -> None:
         "repeat": repeat_mapping(survey),
         "shuffle": None if mixed is None else mixed.to_mapping(),
         "remarks": list(survey.remarks),
-        "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey)],
+        "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey), *language_warnings(survey)],
     }
     emit(args, content, lambda console: _show(console, survey, rows, mixed))
     sys.stderr.writelines(f"pldp: warning: {line}\n" for line in content["warnings"])
@@ -112,7 +125,7 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]], mixed: A
         console.print(f"one person can spend at most ε = {epsilon_text(survey.total_micro_epsilon)}")
     if survey.ask is not None:
         console.print(f"each person is asked {survey.ask} of the {len(survey.questions)} questions, picked at random")
-    for words in survey.remarks:
+    for words in (*_presentation(survey), *survey.remarks):
         console.print(words)
     console.print(_channels_table(survey, rows))
     show_prices(console, survey)
@@ -134,6 +147,26 @@ def _show(console: Console, survey: Survey, rows: list[dict[str, Any]], mixed: A
         from pldp.cli.worth import show_shuffled  # noqa: PLC0415 - as above
 
         show_shuffled(console, mixed)
+
+
+def _presentation(survey: Survey) -> list[str]:
+    """Say what else people meet: rules for answers, the closing date, languages."""
+    others = ", ".join(each.language for each in survey.languages)
+    return [
+        *(f"{question.name}: {words}" for question in survey.questions for words in _answering(question)),
+        *([f"reports are taken until the end of {survey.closes} (UTC)"] if survey.closes else []),
+        *([f"texts are in {survey.language}, and in {others}"] if others else []),
+    ]
+
+
+def _answering(question: Question) -> list[str]:
+    """Say what a device asks of answers, beside what they can be."""
+    document = question.document()
+    return [
+        *(["people who are asked it cannot skip it"] if question.is_required else []),
+        *([f"labels come in {document['option_order']} order"] if "option_order" in document else []),
+        *([f"no other label goes with {', '.join(document['exclusive'])}"] if "exclusive" in document else []),
+    ]
 
 
 def _output_leak(survey: Survey, question: str) -> Micro | None:

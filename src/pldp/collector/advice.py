@@ -2,6 +2,7 @@
 
 import shlex
 from pathlib import Path
+from time import time
 
 from pldp.collector.callers import is_loopback
 from pldp.collector.settings import Settings
@@ -21,6 +22,11 @@ def warnings(survey: Survey, settings: Settings, tokens: Tokens) -> list[str]:
         )
     if not settings.hosts and not (local and not settings.trusted_proxy):
         found.append("warning: any name in the header Host is served; set hosts to the name that people see")
+    if settings.metrics_port and not (settings.metrics_host == "localhost" or is_loopback(settings.metrics_host)):
+        found.append(
+            f"warning: port {settings.metrics_port} of {settings.metrics_host or 'every address'} gives counters to "
+            "all who reach it; let only the network of your monitoring reach it"
+        )
     if not survey.signer:
         found.append(
             "warning: the survey is not signed, so devices cannot tell whether somebody changed it; "
@@ -28,6 +34,8 @@ def warnings(survey: Survey, settings: Settings, tokens: Tokens) -> list[str]:
         )
     if not any(each.scope != "upload" and not tokens.has_expired(each.expires) for each in tokens.all()):
         found.append(f"warning: there is no token, so nobody can read the results; make one: {token_command(settings)}")
+    if survey.has_closed(time()):
+        found.append(f"warning: the survey closed at the end of {survey.closes} (UTC), so new reports are refused")
     if settings.uploads == "open":
         found.append("note: anybody can send any number of reports; uploads = token or ledger limits who can")
     return found

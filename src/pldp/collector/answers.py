@@ -5,7 +5,8 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
 from pldp import estimates
-from pldp.collector.store import Hour, Round
+from pldp.collector.arrivals import Hour
+from pldp.collector.rounds import Round
 from pldp.errors import EstimateError
 from pldp.estimates import Result, Results
 from pldp.estimates.kinds import BY_KIND

@@ -2,32 +2,37 @@
 
 import asyncio
 import logging
-import re
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from functools import cached_property
-from time import monotonic
-from typing import Any, Final
+from contextlib import suppress
+from functools import cached_property, partial
+from time import monotonic, perf_counter
+from typing import Final
 
 import msgspec
 
 from pldp.budgets import epsilon_text
 from pldp.collector import http
 from pldp.collector.callers import Held, HeldBody, Hosts, Origins, RateLimit, address_of, plain_address
-from pldp.collector.formats import FORMATS, METRICS, archive, encode, metrics, wanted
+from pldp.collector.formats import FORMATS, METRICS, Accepted, Batch, Rejected, metrics, wanted
 from pldp.collector.http import Deadlines, Problem, ProblemError, Request, Response, Route, json_response, with_etag
 from pldp.collector.live import PUBLIC, Live
 from pldp.collector.openapi import openapi
+from pldp.collector.operations import Durations, Operations
 from pldp.collector.packing import Packed
 from pldp.collector.reading import Reader
+from pldp.collector.results import encoded, everything, reads_pages, round_number
+from pldp.collector.retention import TOO_LATE, promise, retained_days
+from pldp.collector.rounds import Round
 from pldp.collector.settings import Settings
-from pldp.collector.static import POLICY, assets
-from pldp.collector.store import Outcome, Round, Store
+from pldp.collector.static import LOGO_TYPES, POLICY, assets, picture, published
+from pldp.collector.store import Outcome, Store
 from pldp.collector.tokens import Tokens, token_hash
 from pldp.collector.uploads import Uploads, problem_of
 from pldp.errors import EstimateError, StoreError, TallyError, UsageError
 from pldp.reports import Rejection, ReportRejected
-from pldp.survey import Survey, dearest_report
+from pldp.survey import Logo, Survey, dearest_report
 
 ONE: Final = "application/json"
 MANY: Final = "application/x-ndjson"
@@ -36,21 +41,11 @@ RECEIPT_BYTES: Final = 1024  # largest body of a withdrawal
 SMALL: Final = 1 << 14
 """Bytes of a report that need not be counted while they are held: connections are, and each holds one."""
 
+UPKEEP_SECONDS: Final = 1.0  # between two looks at what other collectors did
+DELETE_SECONDS: Final = 600.0  # between two looks for rounds whose reports were kept for long enough
+
 Hold = Callable[[int], object]
 log = logging.getLogger("pldp.collector")
-
-
-class _Accepted(msgspec.Struct, tag_field="outcome", tag="accepted", gc=False):
-    id: str
-
-
-class _Rejected(msgspec.Struct, tag_field="outcome", tag="rejected", gc=False):
-    code: Rejection
-
-
-class _Batch(msgspec.Struct, gc=False):
-    accepted: int
-    outcomes: list[_Accepted | _Rejected]
 
 
 class _Withdrawal(msgspec.Struct, forbid_unknown_fields=True):
@@ -62,11 +57,11 @@ class Collector:
 
     `tokens` say who may read estimates, run rounds and, where that needs a token, upload. `document` is what devices
     get when they fetch the survey: its signed form, by default the spelled-out one. A `preview` shows simulated people:
-    it says so wherever it shows them, and takes no reports. `clock` tells seconds, for limits of rates and the age of
-    overviews.
+    it says so wherever it shows them, and takes no reports. `logo` is the survey's picture, where it has one. `clock`
+    tells seconds, for limits of rates and the age of overviews. `operations` is a second application: counters, health.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - by keyword, and each a fact of its own
         self,
         survey: Survey,
         store: Store,
@@ -75,13 +70,14 @@ class Collector:
         *,
         document: bytes | None = None,
         preview: bool = False,
+        logo: Logo | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._survey = survey
         self._store = store
         self._tokens = tokens
         self._settings = settings
-        self._document = document or survey.canonical
+        self._published = published(document or survey.canonical, survey.hash)
         self._reader = Reader(survey, most_reports=settings.batch_reports)
         self._held = Held(settings.held_bytes)
         self._proxy = plain_address(settings.trusted_proxy)
@@ -90,6 +86,8 @@ class Collector:
         self._hosts = Hosts(settings)
         self._uploads = Uploads(store, most_waiting=settings.waiting_reports)
         self._preview = preview
+        self._logo = None if logo is None else picture(logo)
+        self._retained = retained_days(settings.retain)
         known, planned = settings.known_shares(), settings.planned_reports
         self._public = settings.public_names(survey)
         self._live = Live(store, preview=preview, known=known, planned=planned, public=self._public, clock=clock)
@@ -97,6 +95,8 @@ class Collector:
         self._deadlines = Deadlines(settings.body_seconds)
         self._origins = Origins(settings.origins)
         self._problems: Counter[str] = Counter()
+        self._durations = Durations(store.step)
+        self.operations = Operations(self._counters, self._durations)
         self.routes = self._table()
         self._assets = assets()
         handlers = {path: asset.get for path, asset in self._assets.items()}
@@ -110,10 +110,12 @@ class Collector:
         round_query = "?round=N for another round than the latest"
         return (
             Route("GET", "/v1/survey", "The survey, signed if it was signed", self._get_survey),
+            Route("GET", "/v1/logo", "The logo", self._get_logo, gives=LOGO_TYPES, problems=(Problem.NOT_FOUND,)),
             Route(
                 "GET",
                 "/v1/round",
-                "Number of the latest round, whether it is open, and whether answering needs an invitation",
+                "Number of the latest round, whether it is open, needs an invitation, or the survey has ended, "
+                "and until when a report can be withdrawn",
                 self._get_round,
             ),
             Route(
@@ -136,7 +138,7 @@ class Collector:
                 "Withdraw a report by its receipt",
                 self._post_withdraw,
                 takes=(ONE,),
-                problems=(*body, *stored, Problem.BAD_REQUEST, Problem.UNKNOWN_RECEIPT),
+                problems=(*body, *stored, Problem.BAD_REQUEST, Problem.UNKNOWN_RECEIPT, Problem.REPORTS_DELETED),
             ),
             Route(
                 "GET",
@@ -203,7 +205,9 @@ class Collector:
         if scope["type"] != "http":
             raise NotImplementedError(scope["type"])
         request = Request(scope, receive)
+        start = perf_counter()
         response = await self._answer(request)
+        self._durations.add(request.route, perf_counter() - start - request.waited)
         if self._origins.allowed:
             response = response._replace(headers=(*response.headers, *self._origins.headers(request)))
         await http.respond(send, response, with_body=request.method != "HEAD")
@@ -214,6 +218,7 @@ class Collector:
             if self._origins.asks(request):
                 return self._origins.grant(route.method for route in self.routes)
             route = self._router.find(request)
+            request.route = route.label
             if route.scope:
                 request.scope = await self._check_token(request, route.scope)
             return await route.handler(request)
@@ -227,9 +232,23 @@ class Collector:
         problem.forget()
         if problem.problem is not Problem.REJECTED:  # those are counted in steps
             self._problems[problem.code] += 1
-        if problem.problem is Problem.NOT_FOUND and _reads_pages(request):
+        if problem.problem is Problem.NOT_FOUND and reads_pages(request):
             return self._assets["/missing"].as_problem(problem, request.path)
         return problem.response()
+
+    async def upkeep(self) -> None:
+        """Do what is due beside requests, over and over until cancelled; a store that is away is asked again."""
+        deleted_at, mine = -math.inf, True
+        while True:
+            with suppress(StoreError, ProblemError):
+                if self._store.shared:
+                    await self._uploads.run(self._store.follow)
+                    mine = await self._live.run(self._store.keep)
+                if self._retained is not None and mine and monotonic() - deleted_at > DELETE_SECONDS:
+                    due = await self._live.run(partial(self._store.count_due, self._retained))
+                    await self._uploads.delete_reports(due)
+                    deleted_at = monotonic()
+            await asyncio.sleep(UPKEEP_SECONDS)
 
     async def close(self) -> None:
         """Wait until all that was taken is stored; begin nothing more."""
@@ -257,14 +276,19 @@ class Collector:
         return caller.scope
 
     async def _get_survey(self, request: Request) -> Response:
-        return with_etag(request, self._survey.hash, Response(self._document))
+        return await self._published.get(request)
+
+    async def _get_logo(self, request: Request) -> Response:
+        if self._logo is None:
+            raise ProblemError(Problem.NOT_FOUND, "the survey has no logo")
+        return await self._logo.get(request)
 
     async def _post_reports(self, request: Request) -> Response:
         if self._preview:
             raise ProblemError(Problem.PREVIEW)
         kind = request.content_type()
         payer = token_hash(request.token()) if self._settings.uploads == "ledger" else b""
-        number = _round_number(request) or 0
+        number = round_number(request) or 0
         if kind not in {ONE, MANY}:
             raise ProblemError(Problem.WRONG_CONTENT_TYPE, f"send one report as {ONE}, many as {MANY}")
         if kind == ONE and self._reader.longest <= SMALL:
@@ -283,7 +307,7 @@ class Collector:
         (outcome,) = await self._uploads.add((packed._replace(round=number) if number else packed,), {}, payer)
         if outcome is not None:
             raise ProblemError(Problem.REJECTED, code=outcome.value)
-        return json_response(_Accepted(packed.id.hex()))
+        return json_response(Accepted(packed.id.hex()))
 
     def _body_of_one(self, request: Request, hold: Hold) -> Awaitable[bytes]:
         """Read a body that holds one report; what is longer than any report is too long before all of it has come."""
@@ -306,12 +330,12 @@ class Collector:
             reports = [each._replace(round=number) for each in reports]
         rejections = Counter(each for each in read if isinstance(each, Rejection))
         stored = iter(await self._uploads.add(reports, rejections, payer))
-        outcomes = [self._tell(each, next(stored)) if isinstance(each, Packed) else _Rejected(each) for each in read]
-        accepted = sum(isinstance(each, _Accepted) for each in outcomes)
-        return json_response(_Batch(accepted, outcomes))
+        outcomes = [self._tell(each, next(stored)) if isinstance(each, Packed) else Rejected(each) for each in read]
+        accepted = sum(isinstance(each, Accepted) for each in outcomes)
+        return json_response(Batch(accepted, outcomes))
 
-    def _tell(self, report: Packed, outcome: Outcome) -> _Accepted | _Rejected:
-        return _Accepted(report.id.hex()) if outcome is None else _Rejected(outcome)
+    def _tell(self, report: Packed, outcome: Outcome) -> Accepted | Rejected:
+        return Accepted(report.id.hex()) if outcome is None else Rejected(outcome)
 
     async def _post_withdraw(self, request: Request) -> Response:
         if request.content_type() != ONE:
@@ -321,7 +345,10 @@ class Collector:
             receipt = msgspec.json.decode(body, type=_Withdrawal).receipt
         except (msgspec.MsgspecError, ValueError, RecursionError):
             raise ProblemError(Problem.BAD_REQUEST, 'the body must be {"receipt": "…"}') from None
-        if not await self._uploads.withdraw(receipt):
+        found = await self._uploads.withdraw(receipt)
+        if found is None:
+            raise ProblemError(Problem.REPORTS_DELETED, TOO_LATE)
+        if not found:
             raise ProblemError(Problem.UNKNOWN_RECEIPT)
         return json_response({"outcome": "withdrawn"})
 
@@ -339,9 +366,16 @@ class Collector:
 
     async def _get_round(self, _: Request) -> Response:
         latest = (await asyncio.to_thread(self._store.rounds))[-1]
-        facts = {"preview": self._preview, "invitation": self._settings.uploads != "open"}
+        facts = {
+            "preview": self._preview,
+            "invitation": self._settings.uploads != "open",
+            "ended": self._store.has_closed and not self._preview,
+        }
         marked = {name: True for name, holds in facts.items() if holds}
-        return json_response({"round": latest.number, "open": latest.open, **marked})
+        retention = (
+            {} if self._retained is None else {"retain_days": self._retained, "retention": promise(self._retained)}
+        )
+        return json_response({"round": latest.number, "open": latest.open, **marked, **retention})
 
     async def _close_round(self, request: Request) -> Response:
         return await self._change_round(lambda: self._store.close_round(request.caller))
@@ -358,30 +392,28 @@ class Collector:
         return await self._assets["/dashboard"].get(request)
 
     async def _get_overview(self, request: Request) -> Response:
-        shown = await self._live.overview(_round_number(request), request.scope)
+        shown = await self._live.overview(round_number(request), request.scope)
         return with_etag(request, shown.tag, Response(shown.body))
 
     async def _get_board(self, request: Request) -> Response:
-        shown = await self._live.overview(_round_number(request), request.scope, "html")
+        shown = await self._live.overview(round_number(request), request.scope, "html")
         return with_etag(request, shown.tag, Response(shown.body, FORMATS["html"]))
 
     async def _get_public(self, request: Request) -> Response:
-        shown = await self._live.overview(_round_number(request), PUBLIC, "html")
+        shown = await self._live.overview(round_number(request), PUBLIC, "html")
         return with_etag(request, shown.tag, Response(shown.body, FORMATS["html"], headers=(POLICY,)))
 
     async def _get_everything(self, request: Request) -> Response:
         number = await self._known_round(request)
         overview = await self._live.overview(number, request.scope)
-        return Response(await self._live.run(lambda: self._everything(number, overview.body)), "application/zip")
-
-    def _everything(self, number: int | None, overview: bytes) -> bytes:
-        from pldp.collector.answers import everything  # noqa: PLC0415 - it loads slowly
-
-        return archive(*everything(self._store.shown(number), self._store.step, self._reading()), overview)
+        return Response(
+            await self._live.run(lambda: everything(self._store, self._settings, number, overview.body)),
+            "application/zip",
+        )
 
     async def _known_round(self, request: Request) -> int | None:
         """Return the number of the round that is asked for, if it is there."""
-        number = _round_number(request)
+        number = round_number(request)
         if number is not None and number not in {each.number for each in await asyncio.to_thread(self._store.rounds)}:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
         return number
@@ -390,20 +422,10 @@ class Collector:
         question, kind = wanted(request, {each.name for each in self._survey.questions})
         number = await self._known_round(request)
         try:
-            body = await self._live.run(lambda: self._estimate(question, kind, number))
+            body = await self._live.run(lambda: encoded(self._store, self._settings, question, kind, number))
         except (EstimateError, TallyError) as error:
             raise ProblemError(Problem.NO_ESTIMATE, str(error)) from None
         return Response(body, FORMATS[kind])
-
-    def _estimate(self, question: str, kind: str, number: int | None) -> bytes:
-        from pldp.collector.answers import estimate  # noqa: PLC0415 - it loads slowly
-
-        return encode(estimate(self._store.shown(number), question, self._store.step, self._reading()), kind)
-
-    def _reading(self) -> Any:
-        from pldp.collector.answers import Reading  # noqa: PLC0415 - it loads slowly
-
-        return Reading(self._settings.known_shares(), self._settings.planned_reports or None)
 
     async def _get_openapi(self, _: Request) -> Response:
         return self._description
@@ -416,25 +438,14 @@ class Collector:
         return json_response({"status": "ok"})
 
     async def _get_ready(self, _: Request) -> Response:
-        await asyncio.to_thread(self._store.rounds)
+        await asyncio.to_thread(self._store.check_ready)
         return json_response({"status": "ready"})
 
     async def _get_metrics(self, _: Request) -> Response:
+        return Response(await self._counters(), METRICS)
+
+    async def _counters(self) -> bytes:
         rounds = await asyncio.to_thread(self._store.shown_rounds)
         rejections = await asyncio.to_thread(self._store.shown_rejections)
         waiting = self._uploads.waiting // self._store.step * self._store.step
-        return Response(metrics(rounds, rejections, self._problems, waiting), METRICS)
-
-
-def _reads_pages(request: Request) -> bool:
-    """Tell whether somebody with a browser asks, and not a program for data."""
-    return not request.path.startswith("/v1/") and b"text/html" in request.headers.get(b"accept", b"")
-
-
-def _round_number(request: Request) -> int | None:
-    if not request.query:
-        return None
-    asked = re.fullmatch(rb"round=([1-9][0-9]{0,8})", request.query)
-    if asked is None:
-        raise ProblemError(Problem.BAD_REQUEST, "the query must be round=N")
-    return int(asked[1])
+        return metrics(rounds, rejections, self._problems, waiting)

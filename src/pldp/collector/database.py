@@ -5,11 +5,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from pldp.errors import StoreError, UsageError
 
 Rows = Any  # what comes back: rows to iterate over, and `rowcount`
+SEVERAL: Final = b"several collectors"  # the owner of a store that they share; an older program finds itself replaced
+_ASK: Final = (
+    "SELECT value, (SELECT max(oldest) FROM version), changes, erased, charged FROM meta, head WHERE name = 'owner'"
+)
 
 
 class Connection(Protocol):
@@ -36,15 +40,22 @@ class Connection(Protocol):
 class Database(Protocol):
     """Makes connections, says how transactions begin, and turns errors into ours."""
 
-    begin_write: str
+    begin_write: str  # where several collectors share a store, they take turns
     begin_read: str
-    ask_owner: str  # which collector owns the store; that must not change before the transaction ends
+    shared: bool  # whether several collectors can use one store
+    newest: int  # version of the tables that this program makes
 
     def connect(self) -> Connection:
         """Return a new connection; the tables are there in their newest form."""
 
     def connect_writer(self) -> Connection:
         """Return a connection that keeps other collectors away while it is open."""
+
+    def try_to_keep(self, connection: Connection) -> bool:
+        """Make this connection that of the one collector which keeps the tallies of all; `False` while another is."""
+
+    def is_alone(self, writer: Connection) -> bool:
+        """Tell whether no other collector uses the store."""
 
     def check_writer(self) -> None:
         """Raise `StoreError` where the store is no longer the one that the writer was opened on."""
@@ -86,18 +97,39 @@ def open_database(where: str | Path | Database) -> Database:
     return Sqlite(where)
 
 
+def check_program(reader: Connection, database: Database) -> None:
+    """Refuse a store that was migrated to a form which this program cannot work with."""
+    ((oldest,),) = reader.execute("SELECT max(oldest) FROM version")
+    _refuse_older(oldest, database)
+
+
+def _refuse_older(oldest: int, database: Database) -> None:
+    if oldest > database.newest:
+        raise StoreError(f"the store was migrated to a form that needs version {oldest} of it; update this program")
+
+
+class Head(NamedTuple):
+    """What collectors of one store count together; see the table of this name."""
+
+    changes: int
+    erased: int
+    charged: int
+
+
 class Connections:
     """Opens transactions and snapshots, over new connections if the database was away.
 
     Memory must learn what is stored while it is `in_doubt`: at the start, and after a transaction that failed, as its
-    commit may have happened all the same. Every transaction checks that no other collector has taken over: the lock can
-    end without this process being told.
+    commit may have happened all the same; `head` tells what other collectors did. Every transaction checks that this
+    program may still write: the lock of a store for one collector can end without this process being told, and a store
+    for several can be migrated beyond this program.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
         self.in_doubt = True
-        self._owner = secrets.token_bytes(16)
+        self.head = Head(0, 0, 0)
+        self._owner = SEVERAL if database.shared else secrets.token_bytes(16)
         self._reading = Lock()
         with ExitStack() as opened:
             self._writer = opened.enter_context(closing(database.connect_writer()))
@@ -111,25 +143,28 @@ class Connections:
     def writer(self) -> Connection:
         """The connection that writes; if the database was away, a new one, and the lock anew."""
         if self._writer.broken:
+            self.in_doubt = True
             self._writer = self.database.connect_writer()
         return self._writer
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """Write all or nothing, durably, unless another collector has taken over."""
+        """Write all or nothing, durably, unless this program may write no more."""
         with self._begin() as writer:
             self.database.check_writer()
-            (owner,) = writer.execute(self.database.ask_owner).fetchone()
+            owner, oldest, *head = writer.execute(_ASK).fetchone()
             if owner != self._owner:
                 raise StoreError("another collector has taken over the store; this one writes no more")
+            _refuse_older(oldest, self.database)
+            self.head = Head(*head)
             yield writer
 
     @contextmanager
     def _begin(self) -> Iterator[Connection]:
         with self.database.translate_errors():
             writer = self.writer
-            writer.execute(self.database.begin_write)
             try:
+                writer.execute(self.database.begin_write)
                 yield writer
                 writer.execute("COMMIT")
             except BaseException:

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from zipfile import ZIP_DEFLATED, ZipFile
 
+import msgspec
 import pyarrow as pa
 
 from pldp.collector.http import Problem, ProblemError, Request, encode_json
-from pldp.collector.store import Round
+from pldp.collector.rounds import Round
 from pldp.plain import plain
 from pldp.reports import Rejection
 from pldp.show import card
@@ -25,6 +26,25 @@ FORMATS: Final = {
 
 METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"  # content type of the counters
 _FORMULA: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+
+
+class Accepted(msgspec.Struct, tag_field="outcome", tag="accepted", gc=False):
+    """A report that is stored."""
+
+    id: str
+
+
+class Rejected(msgspec.Struct, tag_field="outcome", tag="rejected", gc=False):
+    """A report that is not."""
+
+    code: Rejection
+
+
+class Batch(msgspec.Struct, gc=False):
+    """The outcomes of a batch, in its order."""
+
+    accepted: int
+    outcomes: list[Accepted | Rejected]
 
 
 def wanted(request: Request, names: Collection[str]) -> tuple[str, str]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass
 from enum import Enum
+from time import perf_counter
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -39,6 +40,7 @@ class Problem(Enum):
     NOT_ACCEPTABLE = 406, "This format is not on offer"
     TOO_SLOW = 408, "The body did not arrive in time"
     NO_ESTIMATE = 409, "The reports do not allow this estimate"
+    REPORTS_DELETED = 410, "The single reports of this round were deleted"
     TOO_LARGE = 413, "The body is larger than allowed"
     TOO_MANY_REPORTS = 413, "The batch has more reports than allowed"
     WRONG_CONTENT_TYPE = 415, "The body has another content type than this address takes"
@@ -54,6 +56,12 @@ class Problem(Enum):
         self.status = status
         self.title = title
         self.code = self.name.lower()
+
+
+_READ_WHOLE: Final = {
+    *(Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.REPORTS_DELETED, Problem.OVERLOADED)
+}
+"""Problems that come after a body was read to its end, so that the connection can go on."""
 
 
 class Response(NamedTuple):
@@ -92,7 +100,7 @@ class ProblemError(Exception):
             headers.append((b"retry-after", b"%d" % self.retry_after))
         if self.problem is Problem.BAD_TOKEN:
             headers.append((b"www-authenticate", b"Bearer"))
-        if self.problem not in {Problem.REJECTED, Problem.NO_ESTIMATE, Problem.UNKNOWN_RECEIPT, Problem.OVERLOADED}:
+        if self.problem not in _READ_WHOLE:
             headers.append((b"connection", b"close"))
         return Response(encode_json(document), "application/problem+json", status, tuple(headers))
 
@@ -149,6 +157,8 @@ class Request:
         self.parameter = ""  # the end of the path, where the route leaves it open
         self.scope = ""  # what the token of the request allows, once it was checked
         self.caller = ""  # and its name
+        self.route = "other"  # whose durations it belongs to
+        self.waited = 0.0  # seconds until the body was there
         self.query: bytes = scope.get("query_string", b"")
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         client = scope.get("client")
@@ -183,7 +193,9 @@ class Request:
         task = deadlines.start()
         try:
             while True:
+                start = perf_counter()
                 message = await self._receive()
+                self.waited += perf_counter() - start
                 if message["type"] == "http.disconnect":
                     raise ProblemError(Problem.BAD_REQUEST, "the body breaks off, or its chunks are malformed")
                 part = message.get("body", b"")
@@ -252,6 +264,11 @@ class Route:
     query: tuple[str, ...] = ()
     tagged: bool = False
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name the route in histograms of durations; what pages load counts together, and has no summary."""
+        return f"{self.method} {self.path}" if self.summary else "pages"
 
 
 class Router:

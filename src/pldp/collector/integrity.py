@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from pldp.collector.database import Connection, Database, stored_survey
+from pldp.collector.log_reader import digest
 from pldp.collector.packing import ID_BYTES, Packing
-from pldp.collector.report_log import digest
+from pldp.collector.report_log import is_deleted
 from pldp.errors import PldpError, StoreError
 from pldp.survey import Survey, loads
 
@@ -57,7 +58,9 @@ def _index(database: Database, reader: Connection) -> Iterator[str]:
 
 
 def _is_whole(packing: Packing, count: int, checksum: bytes, expected: bytes, ids: bytes, rows: bytes) -> bool:
-    return checksum == expected and (len(ids), len(rows)) == (count * ID_BYTES, count * packing.width)
+    if checksum != expected or len(ids) != count * ID_BYTES:
+        return False
+    return len(rows) == count * packing.width or is_deleted(ids, rows)
 
 
 def _read(database: Database, reader: Connection, statement: str, key: int) -> Any:

@@ -132,7 +132,7 @@ class Live:
         chosen = next((each for each in rounds[::-1] if number in {None, each.number}), None)
         if chosen is None:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
-        hours = self._store.arrivals.hours()
+        hours = self._store.hours()
         withdrawn = {each.number: each.withdrawn for each in self._store.rounds()}
         step, rejections = self._store.step, self._store.rejections(chosen.number)
         counts = {reason: count // step for reason, count in rejections.items()}

@@ -1,4 +1,9 @@
-"""PostgreSQL: the same tables on a server of its own. Needs the extra `postgres`."""
+"""PostgreSQL: the same tables on a server of its own, for one collector or several. Needs the extra `postgres`.
+
+Collectors write in turns: each write transaction holds an advisory lock from its beginning to its end. The statement
+that waits for the lock stands alone, as a statement sees what was committed before it began. All locks end with the
+transaction or session that holds them, however that ends. See decision 26.
+"""
 
 import socket
 import weakref
@@ -14,12 +19,13 @@ from psycopg.pq import TransactionStatus
 
 from pldp.collector.database import Connection, Rows
 from pldp.collector.integrity import find_damage
-from pldp.collector.migrations import migrate
+from pldp.collector.migrations import migrate, newest
 from pldp.errors import StoreError, StoreFullError
 
 PATIENCE: Final = 10  # seconds in which the server must answer a statement
 CONNECT_PATIENCE: Final = 5
-_LOCK: Final = 0x706C6470  # number of the lock that one collector per database holds
+TURN_PATIENCE: Final = 4  # seconds that a collector may be silent while the others wait for their turn
+_WRITE, _KEEP, _PRESENT, _MIGRATE = range(0x706C6400, 0x706C6404)  # kinds of locks, each of one schema
 _SETTINGS: Final = (
     "synchronous_commit = on",
     "client_min_messages = warning",
@@ -27,6 +33,7 @@ _SETTINGS: Final = (
     f"lock_timeout = '{PATIENCE // 2}s'",
     f"idle_in_transaction_session_timeout = '{3 * PATIENCE}s'",
 )
+_EXISTS: Final = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('version')"
 
 
 class _Connection:
@@ -37,10 +44,12 @@ class _Connection:
 
     def execute(self, statement: str, values: Sequence[object] = (), /) -> Rows:
         with self._in_time():
-            return self._raw.execute(_with_placeholders(statement), values or None)
+            prepare = False if ";" in statement else None  # many statements at once cannot be prepared
+            binary = statement.startswith("SELECT")  # bytes come as they are, not as text
+            return self._raw.execute(_with_placeholders(statement), values or None, prepare=prepare, binary=binary)
 
     def stream(self, statement: str, values: Sequence[object] = ()) -> Iterator[Any]:
-        with self._raw.cursor() as cursor:
+        with self._raw.cursor(binary=True) as cursor:
             rows = cursor.stream(_with_placeholders(statement), values or None)
             while True:
                 with self._in_time():
@@ -95,15 +104,21 @@ def _cut_late() -> None:
                 connection.cut()
 
 
+def _lock(function: str, kind: int) -> str:
+    """Return a statement that asks for a lock, or gives it back; stores in different schemas have different ones."""
+    return f"SELECT {function}({kind}, hashtext(current_schema()))"
+
+
 class Postgres:
     """The database at an address."""
 
-    begin_write = "BEGIN"
+    begin_write = f"BEGIN; {_lock('pg_advisory_xact_lock', _WRITE)}"
     begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    ask_owner = "SELECT value FROM meta WHERE name = 'owner' FOR SHARE"
+    shared = True
 
     def __init__(self, address: str) -> None:
         self._address = address
+        self.newest = newest()
 
     def connect(self) -> _Connection:
         """Connect; the tables are there in their newest form."""
@@ -111,25 +126,33 @@ class Postgres:
             connection = opened.enter_context(closing(_Connection(self._address)))
             for setting in _SETTINGS:
                 connection.execute(f"SET {setting}")
-            migrate(connection, _translate)
+            migrate(connection, _EXISTS, _translate, f"BEGIN; {_lock('pg_advisory_xact_lock', _MIGRATE)}")
             opened.pop_all()
             return connection
 
     def connect_writer(self) -> _Connection:
-        """Connect and hold a lock that the server frees when this connection ends, however it ends."""
+        """Connect, and show other collectors for as long as the connection lasts that this one is there."""
         with self.translate_errors(), ExitStack() as opened:
             writer = opened.enter_context(closing(self.connect()))
-            try:
-                writer.execute("SET lock_timeout = '2s'")  # the server may not have noticed that the one before is gone
-                writer.execute("SELECT pg_advisory_lock(?)", (_LOCK,))
-                writer.execute(f"SET {_SETTINGS[3]}")
-            except psycopg.errors.LockNotAvailable:
-                raise StoreError("the database is in use by another collector") from None
+            writer.execute(f"SET idle_in_transaction_session_timeout = '{TURN_PATIENCE}s'")
+            writer.execute(_lock("pg_advisory_lock_shared", _PRESENT))
             opened.pop_all()
             return writer
 
+    def try_to_keep(self, connection: Connection) -> bool:
+        """Hold the lock of the one who keeps the tallies for as long as this connection lasts, if nobody does."""
+        ((held,),) = connection.execute(_lock("pg_try_advisory_lock", _KEEP))
+        return bool(held)
+
+    def is_alone(self, writer: Connection) -> bool:
+        """Tell whether no other collector shows that it is there."""
+        ((alone,),) = writer.execute(_lock("pg_try_advisory_lock", _PRESENT))
+        if alone:
+            writer.execute(_lock("pg_advisory_unlock", _PRESENT))
+        return bool(alone)
+
     def check_writer(self) -> None:
-        """Do nothing: the lock is that of the connection which writes."""
+        """Do nothing: a transaction holds the lock itself."""
 
     @contextmanager
     def translate_errors(self) -> Iterator[None]:

@@ -8,63 +8,50 @@ found by an index in memory (see `seen`), which learns from the blocks at every 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from pldp.collector.database import Connection, Connections
+from pldp.collector.log_reader import LogReader, digest
 from pldp.collector.packing import ID_BYTES
 from pldp.collector.seen import Seen
 from pldp.errors import StoreError
-from pldp.reports.columns import BATCH_ROWS
 
 MIX: Final = 50  # reports that make up blocks, at least
 BLOCK_REPORTS: Final = 256  # reports in a block, at most
 _BLOCK_BYTES: Final = 1 << 14  # bytes in a block, if it has more than one report
 _KEPT_BLOCKS: Final = 256  # blocks that repeats were found in, kept as more of them are likely to follow
 _LOAD_BYTES: Final = 1 << 23
-_NO_END: Final = 1 << 62
 _IN_TAIL: Final = -1
 
+_LEARN: Final = (
+    "SELECT first, count, ids FROM blocks "
+    "WHERE first >= coalesce((SELECT max(first) FROM blocks WHERE first <= ?), 0) ORDER BY first"
+)
 _FIND: Final = "SELECT first, round, digest, ids, rows FROM blocks WHERE first <= ? ORDER BY first DESC LIMIT 1"
 
 
 class Entry(NamedTuple):
-    """A report in the log; the row of one that was erased is all zeros. The tail has no numbers yet."""
+    """A report in the log; the row of one that was erased is all zeros. The tail has no numbers yet.
+
+    Where retention deleted the rows of a round, one byte is left of each: 1, or 0 if the report was erased before.
+    """
 
     number: int
     row: bytes
+    deleted: bool = False
 
 
-class Block(NamedTuple):
-    """Reports that follow each other: the number of the first one, ids and rows one after the other."""
-
-    first: int
-    ids: bytes
-    rows: bytes
-
-
-def digest(*parts: bytes | int) -> bytes:
-    """Return the checksum of what is stored together.
-
-    >>> digest(7, b"ids", b"rows").hex()
-    'b7d154369046e02c'
-    """
-    made = blake2b(digest_size=8)
-    for part in parts:
-        made.update(part.to_bytes(8, "little") if isinstance(part, int) else part)
-    return made.digest()
-
-
-class ReportLog:
-    """Appends, finds and erases reports. One thread writes; `blocks`, `tail` and `end` can be called from any.
+class ReportLog(LogReader):
+    """Appends, finds and erases reports. One thread writes; what reads (see `LogReader`) can be called from any.
 
     What is given a connection happens in the transaction or snapshot that is open there. `width` is the number of bytes
     in the row of a report, `secret` the key of the index (see `Seen`), `mix` how many reports become blocks together.
     """
 
     def __init__(self, connections: Connections, width: int, secret: bytes, mix: int = MIX) -> None:
+        super().__init__(connections.database.translate_errors)
         self._connections = connections
         self._width = width
         self._mix = mix
@@ -77,7 +64,7 @@ class ReportLog:
         self._order: list[int] = []  # of what was appended, in blocks
         self._next = 0
         self._indexed = 0
-        self.damaged: dict[int, int] = {}  # first number and count of blocks that are not what was written
+        self.deleted_rounds: set[int] = set()  # whose single reports were deleted or are being deleted
 
     def load(self) -> None:
         """Read the blocks of the index that were kept, up to one that is damaged; `catch_up` learns what follows."""
@@ -88,16 +75,20 @@ class ReportLog:
                     break
                 self._next = self._indexed = self._seen.add_block(keys, first)
 
-    def catch_up(self) -> None:
-        """Learn what is stored and not known yet."""
-        self._kept.clear()
+    def catch_up(self, *, erased: bool = True, few: bool = False) -> None:
+        """Learn what is stored and not known yet; `erased`: rows of blocks that are known may have changed, too.
+
+        `few`: what is new fits into memory at once, which costs less than a stream.
+        """
+        if erased:
+            self._kept.clear()
         pending = bytearray()
         writer = self._connections.writer
         with self._connections.database.translate_errors():
-            for count, ids in writer.stream(
-                "SELECT count, ids FROM blocks WHERE first >= ? ORDER BY first", (self._next,)
-            ):
-                pending += ids[: count * ID_BYTES].ljust(count * ID_BYTES, b"\0")
+            new = writer.execute(_LEARN, (self._next,)).fetchall() if few else writer.stream(_LEARN, (self._next,))
+            for first, count, ids in new:
+                known = max(0, self._next + len(pending) // ID_BYTES - first)  # parts of the index end within blocks
+                pending += ids[known * ID_BYTES : count * ID_BYTES].ljust((count - known) * ID_BYTES, b"\0")
                 if len(pending) >= _LOAD_BYTES:
                     self._learn(pending)
             self._learn(pending)
@@ -126,10 +117,13 @@ class ReportLog:
 
     def _entry(self, identity: bytes, numbers: Sequence[int]) -> Entry | None:
         for number in numbers:
-            first, _, _, ids, rows = self._block_of(number)
+            first, of_round, _, ids, rows = self._block_of(number)
             place = number - first
             if ids[place * ID_BYTES : (place + 1) * ID_BYTES] == identity:
-                return Entry(number, rows[place * self._width : (place + 1) * self._width])
+                if is_deleted(ids, rows):
+                    return Entry(number, rows[place : place + 1], deleted=True)
+                row = rows[place * self._width : (place + 1) * self._width]
+                return Entry(number, row, deleted=of_round in self.deleted_rounds)
         return None
 
     def _block_of(self, number: int) -> Any:
@@ -207,73 +201,38 @@ class ReportLog:
         self._kept.clear()
         return int(of_round)
 
-    def end(self, reader: Connection) -> int:
-        """Return the number that the next report in a block gets."""
-        last = reader.execute("SELECT first + count FROM blocks ORDER BY first DESC LIMIT 1").fetchone()
-        return last[0] if last else 0
-
-    def tail(self, reader: Connection, round_number: int) -> Block | None:
-        """Return what a round has in the tail, under the numbers that follow those of the blocks."""
-        groups = reader.execute(
-            "SELECT place, round, digest, ids, rows FROM tail WHERE round = ? ORDER BY place", (round_number,)
-        ).fetchall()
-        end = self.end(reader)
-        good = [each for each in groups if digest(each[1], each[3], each[4]) == each[2]]
-        if len(good) < len(groups):
-            self.damaged[end] = sum(len(each[3]) // ID_BYTES for each in groups if each not in good)
-        return Block(end, b"".join(each[3] for each in good), b"".join(each[4] for each in good)) if good else None
-
-    def blocks(self, reader: Connection, round_number: int, start: int = 0, end: int = _NO_END) -> Iterator[Block]:
-        """Yield what a round has in blocks that begin from a number on and before an end, many at once.
-
-        What is damaged is left out and noted.
-        """
-        joined: list[Block] = []
-        reports = 0
-        for first, count, checksum, ids, rows in self._stored(reader, round_number, start, end):
-            if digest(first, round_number, ids, rows) != checksum:
-                self.damaged[first] = count
-                continue
-            if joined and (reports >= BATCH_ROWS or first != joined[0].first + reports):
-                yield _join(joined)
-                joined, reports = [], 0
-            joined.append(Block(first, ids, rows))
-            reports += count
-        if joined:
-            yield _join(joined)
-
-    def _stored(self, reader: Connection, round_number: int, start: int, end: int) -> Iterator[Any]:
-        """Yield blocks as they are; one that the database cannot read comes without its content."""
-        where = "FROM blocks WHERE round = ? AND first >= ? AND first < ? ORDER BY first"
-        columns = "first, count, digest, ids, rows"
-        translate_errors = self._connections.database.translate_errors
-        try:
-            with translate_errors():
-                for row in reader.stream(f"SELECT {columns} {where}", (round_number, start, end)):
-                    start = row[0] + 1
-                    yield row
-        except StoreError:
-            with translate_errors():  # if it cannot even tell which blocks there are, that is the error
-                rest = reader.execute(f"SELECT first, count {where}", (round_number, start, end)).fetchall()
-            for first, count in rest:
-                try:
-                    with translate_errors():
-                        yield reader.execute(f"SELECT {columns} FROM blocks WHERE first = ?", (first,)).fetchone()  # noqa: S608
-                except StoreError:
-                    yield first, count, b"", b"", b""
-
     def keep_index(self) -> None:
-        """Keep the blocks of the index that are full, so that the next start need not make them again."""
+        """Keep the blocks of the index that are full, so that the next start need not make them again.
+
+        All collectors make the same blocks, so the first one to come keeps it for all.
+        """
         with suppress(StoreError):  # where there is no room, the next start makes them
             for first, keys in self._seen.blocks(self._indexed):
                 with self._connections.transaction() as writer:
-                    writer.execute("DELETE FROM seen WHERE first >= ?", (first,))
-                    writer.execute("INSERT INTO seen VALUES (?, ?, ?)", (first, digest(first, keys), keys))
+                    kept = writer.execute("SELECT digest, keys FROM seen WHERE first = ?", (first,)).fetchone()
+                    if kept != (digest(first, keys), keys):
+                        writer.execute("DELETE FROM seen WHERE first >= ?", (first,))
+                        writer.execute("INSERT INTO seen VALUES (?, ?, ?)", (first, digest(first, keys), keys))
                 self._indexed = first + 1
 
+    def delete_rows(self, writer: Connection, round_number: int, most: int) -> bool:
+        """Delete the rows of some blocks of a round; `False` once there are none left.
 
-def _join(blocks: Sequence[Block]) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    firsts, ids, rows = zip(*blocks, strict=True)
-    return Block(firsts[0], b"".join(ids), b"".join(rows))
+        The ids stay, so that no report is taken twice, each with a byte that tells whether the report was erased.
+        """
+        columns = "SELECT first, digest, ids, rows FROM blocks"
+        found = writer.execute(
+            f"{columns} WHERE round = ? AND length(rows) > count ORDER BY first LIMIT ?", (round_number, most)
+        ).fetchall()
+        for first, checksum, ids, rows in found:
+            whole = digest(first, round_number, ids, rows) == checksum
+            live = bytes(any(row) for _, row in self._pairs(ids, rows))
+            made = digest(first, round_number, ids, live) if whole else bytes(len(checksum))
+            writer.execute("UPDATE blocks SET rows = ?, digest = ? WHERE first = ?", (live, made, first))
+        self._kept.clear()
+        return bool(found)
+
+
+def is_deleted(ids: bytes, rows: bytes) -> bool:
+    """Tell whether a block has one byte per report only, as no row of a report has."""
+    return len(ids) == len(rows) * ID_BYTES

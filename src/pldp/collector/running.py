@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from pldp.collector.log_reader import Block
 from pldp.collector.packing import ID_BYTES, Packing
-from pldp.collector.report_log import Block
 from pldp.tallies import Pair, Tally, tally
 
 Rows = npt.NDArray[np.uint8]

@@ -6,7 +6,7 @@ back instead of making them from the ids.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from pldp.collector.packing import ID_BYTES
 
 RECENT: Final = 1 << 16  # ids that are kept as they are before they become a sorted run
+MANY: Final = 512  # ids of other collectors that become a run at once
 BLOCK: Final = 1 << 20  # ids in runs that are joined no more
 Keys = npt.NDArray[np.uint64]  # sorted: the upper bits are those of the id's hash, the lower ones the place in the run
 
@@ -36,6 +37,8 @@ class _Run(NamedTuple):
 class Seen:
     """Finds the numbers under which ids may be stored. Numbers are given in their order, from 0 on.
 
+    Runs are joined up to multiples of `BLOCK`, so that all collectors of a store make the same blocks.
+
     With a secret of 32 bytes nobody outside can choose ids whose hashes collide.
 
     >>> seen = Seen(bytes(range(32)))
@@ -51,18 +54,28 @@ class Seen:
 
     def add(self, ids: Sequence[bytes], first: int) -> None:
         """Remember ids that are stored under consecutive numbers."""
+        room = BLOCK - first % BLOCK
+        if len(ids) > room:
+            self.add(ids[:room], first)
+            self.add(ids[room:], first + room)
+            return
         self._recent.update(zip(ids, range(first, first + len(ids)), strict=True))
-        if len(self._recent) >= RECENT:
+        if len(self._recent) >= RECENT or len(ids) == room:
             self._push(b"".join(self._recent), next(iter(self._recent.values())))
             self._recent = {}
 
     def add_stored(self, ids: bytes, first: int) -> None:
         """Remember ids that were read from the store, one after the other."""
-        if self._recent:
+        if self._recent and len(ids) < MANY * ID_BYTES:
             self.add([ids[start : start + ID_BYTES] for start in range(0, len(ids), ID_BYTES)], first)
         else:
-            for start in range(0, len(ids), BLOCK * ID_BYTES):
-                self._push(ids[start : start + BLOCK * ID_BYTES], first + start // ID_BYTES)
+            if self._recent:
+                self._push(b"".join(self._recent), next(iter(self._recent.values())))
+                self._recent = {}
+            while ids:
+                room = BLOCK - first % BLOCK
+                self._push(ids[: room * ID_BYTES], first)
+                ids, first = ids[room * ID_BYTES :], first + room
 
     def add_block(self, keys: bytes, first: int) -> int:
         """Remember a block that the store kept; return the number after it."""
@@ -72,7 +85,7 @@ class Seen:
     def blocks(self, start: int) -> Iterator[tuple[int, bytes]]:
         """Yield first number and bytes of the blocks from a number on."""
         for run in self._runs:
-            if run.first >= start and len(run.keys) >= BLOCK:
+            if run.first >= start and (run.first + len(run.keys)) % BLOCK == 0:
                 yield run.first, run.keys.astype("<u8", copy=False).tobytes()
 
     def find(self, ids: Sequence[bytes]) -> dict[bytes, list[int]]:
@@ -97,20 +110,25 @@ class Seen:
         """Add a run; runs of like size are joined, so that there are few."""
         hashes = self._hashes(ids)
         self._runs.append(_run(first, hashes, np.arange(len(hashes), dtype=np.uint64)))
-        while len(self._runs) > 1 and len(self._runs[-2].keys) < min(BLOCK, 2 * len(self._runs[-1].keys)):
+        while len(self._runs) > 1 and self._belong_together(*self._runs[-2:]):
             one, two = self._runs[-2:]
             places = np.concatenate([one.keys & one.mask, (two.keys & two.mask) + np.uint64(len(one.keys))])
-            self._runs[-2:] = [_run(one.first, np.concatenate([one.keys, two.keys]), places)]
+            self._runs[-2:] = [_run(one.first, np.concatenate([one.keys, two.keys]), places, sort="stable")]
+
+    def _belong_together(self, one: _Run, two: _Run) -> bool:
+        """Tell whether two runs are of like size and in one block; one that ends a block takes all that is before."""
+        full = (two.first + len(two.keys)) % BLOCK == 0
+        return one.first // BLOCK == two.first // BLOCK and (full or len(one.keys) < 2 * len(two.keys))
 
     def _hashes(self, ids: bytes) -> Keys:
         words = np.frombuffer(ids, "<u4").reshape(-1, ID_BYTES // 4).astype(np.uint64)
-        hashes: Keys = (words * self._multipliers).sum(axis=1, dtype=np.uint64)
+        hashes: Keys = words @ self._multipliers
         return hashes
 
 
-def _run(first: int, hashes: Keys, places: Keys) -> _Run:
-    """Put the places where the lower bits of the hashes are, and sort."""
+def _run(first: int, hashes: Keys, places: Keys, sort: Literal["quicksort", "stable"] = "quicksort") -> _Run:
+    """Put the places where the lower bits of the hashes are, and sort; a stable sort merges sorted runs fast."""
     bits = np.uint64((len(hashes) - 1).bit_length())
     keys = (hashes >> bits << bits) | places
-    keys.sort()
+    keys.sort(kind=sort)
     return _Run(first, keys)

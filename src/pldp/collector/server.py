@@ -5,21 +5,23 @@ import json
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from granian.constants import HTTPModes, Interfaces
 from granian.http import HTTP1Settings
 from granian.server.embed import Server
 
 from pldp.collector.app import Collector
+from pldp.collector.http import Receive, Scope, Send
+from pldp.collector.operations import Operations
 from pldp.collector.settings import Settings
 from pldp.collector.store import Store
 from pldp.collector.tokens import Tokens
 from pldp.errors import UsageError
-from pldp.survey import Survey, load
+from pldp.survey import Survey, load, read_logo
 
 try:
     from uvloop import new_event_loop as _new_event_loop
@@ -30,6 +32,7 @@ HEADER_BYTES: Final = 128 << 10
 """Largest header, and most of a body that the server reads ahead of the application; more of a header gets 431."""
 
 BACKLOG: Final = 1024  # connections beyond those that are served; they wait in the kernel
+OPERATORS: Final = 16  # connections at a time on the port for operations
 GRACE: Final = 10.0  # seconds in which requests that are being served may end when the collector does
 _QUIET: Final = {"incremental": True, "handlers": {}, "loggers": {}}  # leaves everybody else's loggers alone
 
@@ -53,74 +56,127 @@ def serve(
         from pldp.estimates import check_known  # noqa: PLC0415 - loading it takes longer than all else at the start
 
         check_known(survey, known)
+    logo = read_logo(survey, survey_path)
     store = Store(survey, settings.database, pairs=settings.question_pairs(), step=settings.result_step)
     try:
         document = _document(Path(survey_path), survey)
-        app = Collector(survey, store, Tokens(settings.database), settings, document=document, preview=preview)
-        serve_app(app, settings, ready, stop)
+        tokens = Tokens(settings.database)
+        app = Collector(survey, store, tokens, settings, document=document, preview=preview, logo=logo)
+        serve_app(app, settings, ready, stop, app.operations)
     finally:
         store.close()
 
 
-def serve_app(app: Collector, settings: Settings, ready: Callable[[str], None], stop: Callable[[], bool]) -> None:
+class App(Protocol):
+    """An ASGI application that can be told to end."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+
+    async def upkeep(self) -> None:
+        """Do what has to be done now and then, until it is cancelled or nothing is left."""
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+
+
+def serve_app(
+    app: App,
+    settings: Settings,
+    ready: Callable[[str], None],
+    stop: Callable[[], bool],
+    operations: Operations | None = None,
+) -> None:
     """Listen where the settings say and serve until the end, as `serve` does; the store stays open."""
-    with _reserve(settings) as reserved, asyncio.Runner(loop_factory=_new_event_loop) as runner:
-        runner.run(_serve(app, settings, reserved, ready, stop))
+    with ExitStack() as held, asyncio.Runner(loop_factory=_new_event_loop) as runner:
+        doors = [_Door(app, held.enter_context(_reserve(settings.host, settings.port)), settings.connections)]
+        if settings.metrics_port and operations:
+            reserved = held.enter_context(_reserve(settings.metrics_host, settings.metrics_port))
+            doors.append(_Door(operations, reserved, OPERATORS))
+        runner.run(_serve(app, settings, doors, ready, stop))
+
+
+class _Door:
+    """One application on one address."""
+
+    def __init__(self, app: App | Operations, reserved: socket.socket, connections: int) -> None:
+        self._app = app
+        self._reserved = reserved
+        self._connections = connections
+        self.host, self.port = reserved.getsockname()[:2]
+
+    async def open(self, settings: Settings) -> None:
+        """Listen."""
+        self._server = Server(
+            self._app,
+            self.host,
+            self.port,
+            interface=Interfaces.ASGINL,
+            http=HTTPModes.http1,
+            websockets=False,
+            backlog=BACKLOG,
+            backpressure=self._connections,
+            http1_settings=HTTP1Settings(
+                header_read_timeout=1000 * settings.body_seconds, max_buffer_size=HEADER_BYTES
+            ),
+            log_enabled=False,
+            log_dictconfig=_QUIET,
+        )
+        self.serving = asyncio.create_task(self._server.serve())
+        await _until_it_listens(self.serving, self.host, self.port)
+        self._reserved.close()
+
+    def close(self) -> None:
+        """Take no more connections."""
+        self._server.stop()  # type: ignore[no-untyped-call] # granian has no types here
 
 
 async def _serve(
-    app: Collector,
+    app: App,
     settings: Settings,
-    reserved: socket.socket,
+    doors: Sequence[_Door],
     ready: Callable[[str], None],
     stop: Callable[[], bool],
 ) -> None:
-    host, port = reserved.getsockname()[:2]
-    server = Server(
-        app,
-        host,
-        port,
-        interface=Interfaces.ASGINL,
-        http=HTTPModes.http1,
-        websockets=False,
-        backlog=BACKLOG,
-        backpressure=settings.connections,
-        http1_settings=HTTP1Settings(header_read_timeout=1000 * settings.body_seconds, max_buffer_size=HEADER_BYTES),
-        log_enabled=False,
-        log_dictconfig=_QUIET,
-    )
     ending = threading.Event()
+    opened: list[_Door] = []
+    ended: list[_Door] = []
     with _signals(ending.set):
-        serving = asyncio.create_task(server.serve())
+        upkeep = asyncio.create_task(app.upkeep())
         try:
-            await _until_it_listens(serving, host, port)
-            reserved.close()
+            for door in doors:
+                opened.append(door)
+                await door.open(settings)
+            host, port = doors[0].host, doors[0].port
             ready(f"http://{f'[{host}]' if ':' in host else host}:{port}")
-            while not (ending.is_set() or stop() or serving.done()):
-                await asyncio.wait([serving], timeout=0.1)
+            serving = [door.serving for door in doors]
+            while not (ending.is_set() or stop() or any(each.done() for each in serving)):
+                await asyncio.wait(serving, timeout=0.1, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            ended_by_itself = serving.done()
-            server.stop()  # type: ignore[no-untyped-call] # granian has no types here
-            await asyncio.wait([serving], timeout=GRACE)
+            ended = [door for door in opened if door.serving.done()]
+            upkeep.cancel()
+            for door in opened:
+                door.close()
+            await asyncio.wait([door.serving for door in opened], timeout=GRACE)
             await app.close()
-        if ended_by_itself:
-            raise UsageError(f"{host}:{port}: the HTTP server ended by itself; start the collector again")
+        for door in ended:
+            raise UsageError(f"{door.host}:{door.port}: the HTTP server ended by itself; start the collector again")
 
 
-def _reserve(settings: Settings) -> socket.socket:
+def _reserve(host: str, port: int) -> socket.socket:
     """Return a socket that holds the address without listening, until the server listens there.
 
     The server itself would share a port with whoever allows it (`SO_REUSEPORT`). This socket does not: it is refused
     where anybody listens, and a free port that the kernel picked for it is nobody else's in between.
     """
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     reserved = socket.socket(family)
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        reserved.bind((settings.host, settings.port))
+        reserved.bind((host, port))
     except (OSError, OverflowError) as error:
         reserved.close()
-        raise UsageError(f"{settings.host}:{settings.port}: cannot listen there ({error})") from None
+        raise UsageError(f"{host}:{port}: cannot listen there ({error})") from None
     return reserved
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
+from pldp.collector.retention import FORM
 from pldp.errors import UsageError
 from pldp.known import parse_known
 from pldp.survey import Survey
@@ -17,11 +18,14 @@ from pldp.words import suggest
 
 PREFIX: Final = "PLDP_"  #: Environment variables are called like settings, in capitals, after this.
 
+FROM_FILE: Final = "_FILE"
+"""Environment variables that end so name a file that holds the setting: secrets of containers are such files."""
 
 _ORIGIN: Final = r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?"
 _ORIGINS: Final = (rf"({_ORIGIN}( +{_ORIGIN})*)?", "must be origins such as https://app.example.org")
 _NAME: Final = r"([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])"
 _NAMES: Final = (rf"({_NAME}( +{_NAME})*)?", "must be names such as survey.example.org, without ports")
+_LOGS: Final = ("text|json", "must be text or json")
 _UPLOADS: Final = ("open|token|ledger", "must be open, token or ledger")
 
 
@@ -60,6 +64,11 @@ class Settings:
         "reports that a round is planned for: intervals hold however often one looks, and are narrowest from here to "
         "five times as many; 0: intervals for one look, once the round is closed",
     )
+    retain: str = _setting(
+        "",
+        "delete single reports so long after their round was closed, such as 30 days; results stay; empty: never",
+        form=FORM,
+    )
     pairs: str = _setting(
         "", "two or three questions to count together for tables, such as mode+late, with commas between"
     )
@@ -83,6 +92,11 @@ class Settings:
         form=_UPLOADS,
     )
     origins: str = _setting("", "origins allowed to call the API, separated by spaces; empty: none", form=_ORIGINS)
+    metrics_port: int = _setting(
+        0, "port for operations: counters, durations and health for whoever reaches it, without a token; 0: none"
+    )
+    metrics_host: str = _setting("127.0.0.1", "address that metrics_port is on")
+    log: str = _setting("text", "form of the log on standard error: text or json", form=_LOGS)
 
     @classmethod
     def read(
@@ -98,8 +112,13 @@ class Settings:
         if unknown:
             raise UsageError(f"{file}: {min(unknown)[:40]!r} is not a setting")
         for name in names:
-            if PREFIX + name.upper() in environment:
-                given[name] = environment[PREFIX + name.upper()]
+            variable = PREFIX + name.upper()
+            if variable + FROM_FILE in environment:
+                if variable in environment:
+                    raise UsageError(f"{variable} and {variable + FROM_FILE} are both set; leave one out")
+                given[name] = Path(environment[variable + FROM_FILE]).read_text(encoding="utf-8").strip()
+            if variable in environment:
+                given[name] = environment[variable]
             if flags.get(name) is not None:
                 given[name] = flags[name]
         return cls(**{each.name: _value(each, given[each.name]) for each in fields(cls) if each.name in given})

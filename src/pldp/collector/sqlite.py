@@ -10,11 +10,12 @@ from typing import Any, Final
 from pldp.collector.database import Connection, stored_survey
 from pldp.collector.file_lock import FileLock, identity
 from pldp.collector.integrity import find_damage
-from pldp.collector.migrations import migrate
+from pldp.collector.migrations import migrate, newest
 from pldp.errors import StoreError, StoreFullError
 from pldp.files import OWNER_ONLY, atomic_path
 
 PATIENCE: Final = 10  # seconds that a statement waits for another process, such as `pldp store token`
+_EXISTS: Final = "SELECT count(*) FROM sqlite_master WHERE name = 'version'"
 _COPY_BLOCKS: Final = 1000  # blocks that are copied in one look
 _SOME_BLOCKS: Final = "SELECT * FROM blocks WHERE first > ? ORDER BY first LIMIT ?"
 _LATE_BLOCKS: Final = "SELECT * FROM blocks WHERE first > ? OR touched > ?"
@@ -39,12 +40,13 @@ class Sqlite:
 
     begin_write = "BEGIN IMMEDIATE"
     begin_read = "BEGIN"
-    ask_owner = "SELECT value FROM meta WHERE name = 'owner'"
+    shared = False
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path).resolve()  # SQLite names the log after the file that a link points to
         self._shown = path
         self._lock: FileLock | None = None
+        self.newest = newest()
 
     def connect(self) -> _Connection:
         """Open the file with the settings that durability needs, its tables in their newest form."""
@@ -52,7 +54,7 @@ class Sqlite:
             connection = opened.enter_context(closing(_open(self._path)))
             for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "temp_store = MEMORY"):
                 connection.execute(f"PRAGMA {setting}").fetchall()
-            migrate(connection)
+            migrate(connection, _EXISTS, begin=self.begin_write)
             opened.pop_all()
             return connection
 
@@ -77,6 +79,14 @@ class Sqlite:
             opened.pop_all()
         self._lock = connection.lock = lock
         return connection
+
+    def try_to_keep(self, connection: Connection) -> bool:  # noqa: ARG002 - as servers need it
+        """Refuse: one collector has the file, and what it counts is in its memory."""
+        return False
+
+    def is_alone(self, writer: Connection) -> bool:  # noqa: ARG002 - as servers need it
+        """Say so: the lock lets nobody else in."""
+        return True
 
     def check_writer(self) -> None:
         """Raise `StoreError` where the file was moved away or replaced."""
@@ -129,7 +139,7 @@ class Sqlite:
                     after = blocks[-1][0]
                 source.execute("BEGIN")
                 copy.executemany(_ENTER_BLOCK, source.execute(_LATE_BLOCKS, (after, touched)))
-                for table in _tables(source) - {"blocks", "version"}:  # the copy has the newest version
+                for table in _tables(source) - {"blocks", "version", "head"}:  # the copy has the newest version
                     rows = source.execute(f"SELECT * FROM {table}")  # noqa: S608 - our own names
                     columns = [name for name, *_ in rows.description]
                     enter = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})"  # noqa: S608

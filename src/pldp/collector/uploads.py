@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pldp.collector.http import Problem, ProblemError
 from pldp.collector.packing import Packed
+from pldp.collector.saved import Counted
 from pldp.collector.store import Outcome, Store
 from pldp.errors import StoreError, StoreFullError
 from pldp.reports import Rejection
@@ -37,7 +38,7 @@ class Uploads:
         self._most_waiting = most_waiting
         self._writer = ThreadPoolExecutor(1, "pldp-writer")
         self._waiting: list[_Upload] = []
-        self._withdrawals: list[tuple[str, asyncio.Future[bool]]] = []
+        self._withdrawals: list[tuple[str, asyncio.Future[bool | None]]] = []
         self._tidying: asyncio.Task[None] | None = None
         self.waiting = 0
         self._writing: asyncio.Task[None] | None = None
@@ -62,12 +63,21 @@ class Uploads:
         if self._writing is None:
             self._writing = asyncio.create_task(self._write())
 
-    async def withdraw(self, receipt: str) -> bool:
-        """Return whether a report was found by its receipt and erased; many that wait share one transaction."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    async def withdraw(self, receipt: str) -> bool | None:
+        """Return whether a report was found by its receipt and erased, `None` if that is too late.
+
+        Many that wait share one transaction.
+        """
+        done: asyncio.Future[bool | None] = asyncio.get_running_loop().create_future()
         self._withdrawals.append((receipt, done))
         self._start()
         return await done
+
+    async def delete_reports(self, counted: Sequence[Counted]) -> None:
+        """Delete the single reports of these rounds, and of those begun before, some at a time between uploads."""
+        await self.run(partial(self._store.decide_to_delete, counted))
+        while await self.run(self._store.delete_some):
+            self._start_to_tidy()
 
     async def run(self, action: Callable[[], Result]) -> Result:
         """Run another action that writes in the same thread."""
@@ -104,6 +114,9 @@ class Uploads:
         for (_, done), was_found in zip(group, found, strict=True):
             if not done.done():
                 done.set_result(was_found)
+        self._start_to_tidy()
+
+    def _start_to_tidy(self) -> None:
         if self._tidying is None or self._tidying.done():
             self._tidying = asyncio.create_task(self._tidy())
 

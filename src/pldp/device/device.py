@@ -119,6 +119,15 @@ class Device:
         with self._state.locked():
             return tuple(each.name for each in self.survey.questions if self._find_sent(each) is not None)
 
+    def options(self, question: str) -> tuple[str, ...]:
+        """Return the labels of a question in the order in which this person is shown them; none for a number.
+
+        Where the survey says `option_order = "random"`, the order depends on the device's secret only and stays the
+        same; exclusive labels come last. No report depends on it.
+        """
+        asked = self.survey.question(question)
+        return asked.options(lambda label: self._state.key("order", self.survey.hash, asked.name, label))
+
     def answer(self, question: str, value: Value, level: str | None = None) -> Report:
         """Perturb one answer at this level (the strictest if none is named) and return the report to send."""
         name = self.survey.question(question).name
@@ -136,6 +145,8 @@ class Device:
             asked = [self._read(name, value, levels) for name, value in values.items()]
             self._check_round()
             number = self._find_report([each.question for each in asked])
+            if number is None:
+                self._check_required(values)
             return self._report(self._send(asked) if number is None else number)
 
     def receipt(self, report: Report) -> str:
@@ -178,6 +189,13 @@ class Device:
         latest = max((sent.round for sent in self._state.sent if sent.survey == self.survey.hash), default=1)
         if self.round < latest:
             raise DeviceStateError(f"round must not go back to {self.round}: this device has answered in {latest}")
+
+    def _check_required(self, values: Mapping[str, Value]) -> None:
+        """Refuse a new report that leaves out a required question which this person has not answered."""
+        for question in self.survey.questions:
+            wanted = question.is_required and question.name in self.asked and question.name not in values
+            if wanted and self._find_sent(question) is None:
+                raise AnswerError(f"question {question.name!r} is required: answer it in the same report")
 
     def _find_sent(self, question: Question) -> int | None:
         """Return the number of the report that has answered a question for good, or for this round."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
-from typing import Final
+from typing import Final, Protocol
 
 Packed = bytes
 """An output that is no integer."""
@@ -50,6 +50,29 @@ class Integers:
         """Enumerate all outputs."""
         return iter(range(self.count))
 
+    def condition(self, number: str) -> str:
+        """Return the condition in SQL and alike that a number is an output."""
+        return f"{number} >= 0 AND {number} < {self.count}"
+
+
+class Tests(Protocol):
+    """What can be asked of one packed output where there is no Python, such as in SQL; each answer is a condition."""
+
+    def within(self, mask: int) -> str:
+        """Bits are 1 only where the mask has a 1."""
+
+    def ones(self, number: int) -> str:
+        """So many bits are 1."""
+
+    def rising(self, width: int, number: int, limit: int) -> str:
+        """The output is so many integers of `width` bytes each, rising, all below a limit."""
+
+    def every(self, *conditions: str) -> str:
+        """All of these hold."""
+
+    def some(self, *conditions: str) -> str:
+        """At least one of these holds."""
+
 
 @dataclass(frozen=True)
 class Bits:
@@ -86,6 +109,11 @@ class Bits:
         """Tell whether packed bits of the right length are an output: no spare bit is 1, and as many as there must."""
         bits = as_int(output)
         return not bits >> self.length and self.ones in {None, bits.bit_count()}
+
+    def condition(self, tests: Tests) -> str:
+        """Say `admits` in another language."""
+        spare = tests.within((1 << self.length) - 1)
+        return spare if self.ones is None else tests.every(spare, tests.ones(self.ones))
 
     def outputs(self) -> Iterator[Output]:
         """Enumerate all outputs."""
@@ -133,6 +161,10 @@ class Places(Bits):
         places = self._places(output)
         return places[-1] < self.length and all(one < two for one, two in pairwise(places))
 
+    def condition(self, tests: Tests) -> str:
+        """Say `admits` in another language."""
+        return tests.rising(self.width, self.ones or 0, self.length)
+
 
 @dataclass(frozen=True)
 class TieredBits(Bits):
@@ -149,6 +181,10 @@ class TieredBits(Bits):
         """Tell whether there is a tier that has all the ones, and as many as it must."""
         bits = as_int(output)
         return any(bits & mask == bits and bits.bit_count() == ones for mask, ones in self.tiers)
+
+    def condition(self, tests: Tests) -> str:
+        """Say `admits` in another language."""
+        return tests.some(*(tests.every(tests.within(mask), tests.ones(ones)) for mask, ones in self.tiers))
 
     def outputs(self) -> Iterator[Output]:
         """Enumerate all outputs, tier by tier."""

@@ -35,6 +35,7 @@ class Rejection(StrEnum):
     OUT_OF_RANGE = "out_of_range"  #: An output that the channel cannot make.
     CONFLICT = "conflict"  #: Another report with this id is stored.
     CLOSED_ROUND = "closed_round"  #: No round is open.
+    CLOSED_SURVEY = "closed_survey"  #: The closing date of the survey is past.
     WITHDRAWN = "withdrawn"  #: A report with this id was withdrawn.
     OVER_BUDGET = "over_budget"  #: The budget of the person who is enrolled does not allow it.
     UNREADABLE = "unreadable"  #: Part of a file that cannot be read, and that was to be passed over.

@@ -22,6 +22,7 @@ REASONS: Final = {
     "conflict": "another report with the same id",
     "withdrawn": "sent again after withdrawal",
     "closed_round": "the round was closed",
+    "closed_survey": "after the closing date",
     "over_budget": "over the person's budget",
 }
 """What the codes of rejections mean."""

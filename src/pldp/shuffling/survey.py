@@ -9,7 +9,7 @@ from pldp.errors import ShuffleError
 from pldp.mechanisms import Channel
 from pldp.records import Brief
 from pldp.shuffling.amplified import SMALLEST_DELTA, Bounds, Group, amplified
-from pldp.shuffling.whole import channel_at, whole_report
+from pldp.shuffling.whole import channel_at, dearest_allowed, too_dear, whole_report
 from pldp.survey import Question, Survey
 
 STEP: Final = 50
@@ -60,6 +60,7 @@ class Shuffled(Brief):
     asked: int | None
     by: str
     rows: tuple[ShuffledRow, ...]
+    limited: tuple[str, ...] = ()  #: Levels at which the survey's total does not allow all answers of a report.
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -86,6 +87,11 @@ class Shuffled(Brief):
                 "Lines of single questions hold towards whoever sees the answers to each question apart, as tallies; "
                 "towards whoever sees whole reports side by side, only the lines of whole reports hold."
             )
+        if self.limited:
+            found.append(
+                f"At {_listed(self.limited)} the survey's total does not allow all answers of a report: a whole report "
+                "is the dearest that it allows, and the others must answer the same questions."
+            )
         if self.delta * self.people >= 1:
             found.append("δ is not below one in the number of people: that is too much for a promise to each of them.")
         return tuple(found)
@@ -102,6 +108,10 @@ class Shuffled(Brief):
             "shuffled_by": self.by,
             "rows": [asdict(row) for row in self.rows],
         }
+
+
+def _listed(levels: Sequence[str]) -> str:
+    return f"level{'s' * (len(levels) > 1)} {', '.join(levels)}"
 
 
 def shuffle_sentences(survey: Survey) -> tuple[str, ...]:
@@ -159,7 +169,9 @@ def shuffle(
             progress(done, len(jobs))
         rows.append(asking.row(questions, level, whole=whole))
     hidden, by = survey.level_channel is not None, survey.shuffle.by if survey.shuffle else ""
-    return Shuffled(survey.title, people, delta, step, hidden, survey.ask, by, tuple(rows))
+    wholes = {level: questions for questions, level, whole in jobs if whole}
+    limited = [name for name, asked in wholes.items() if dearest_allowed(survey, asked, name)[0] != asked]
+    return Shuffled(survey.title, people, delta, step, hidden, survey.ask, by, tuple(rows), tuple(limited))
 
 
 def _mix(survey: Survey, level_mix: Mapping[str, float] | None) -> dict[str, float]:
@@ -186,7 +198,7 @@ class _Asking:
     def row(self, questions: Sequence[Question], level: str, *, whole: bool = False) -> ShuffledRow:
         """Return both bounds for these questions together."""
         channels = tuple(channel_at(each, level) for each in questions)
-        local = sum(channel.epsilon for channel in channels)
+        allowed, local = dearest_allowed(self.survey, list(questions), level)
         name = "" if whole else questions[0].name
         asked = self._asked(len(questions), whole=whole)
         number = self._counted(level, self.people)
@@ -194,14 +206,21 @@ class _Asking:
         among = math.floor((self.people if hidden else number) * asked)
         if among < 1:
             return ShuffledRow(name, level, local, among, refusal="nobody chooses this level, as --level-mix says")
+        if not allowed:
+            reason = too_dear(self.survey, questions[0], level)
+            return ShuffledRow(name, level, sum(channel.epsilon for channel in channels), among, refusal=reason)
         try:
             found = self._bounds(questions, level, channels, self.people, asked)
+            if len(allowed) < len(questions):
+                some = tuple(channel_at(each, level) for each in allowed)
+                found = found._replace(low=self._bounds(allowed, level, some, self.people, asked).low)
             watched = self._watched(questions, level, channels)
         except ShuffleError as error:
             return ShuffledRow(name, level, local, among, refusal=str(error))
         # Where few labels may be ticked, the two answers that the event tells apart may be none.
-        low = found.low if all(_any_answer(each) for each in questions) else 0.0
-        return ShuffledRow(name, level, local, among, found.high, low, watched)
+        low = found.low if all(_any_answer(each) for each in allowed) else 0.0
+        # A report of fewer answers tells at most what one of all of them does, and at most what it tells by itself.
+        return ShuffledRow(name, level, local, among, min(found.high, local), min(low, local), min(watched, local))
 
     def _asked(self, questions: int, *, whole: bool) -> float:
         """How often another person is asked the same."""
@@ -240,5 +259,7 @@ class _Asking:
 
 def _any_answer(question: Question) -> bool:
     """Tell whether every value of a question's channels can be answered."""
+    if getattr(question, "exclusive", ()):
+        return False
     limit = getattr(question, "at_most", None)
     return limit is None or all(getattr(channel, "largest_set", limit) <= limit for channel in question.channels)

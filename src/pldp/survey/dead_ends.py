@@ -34,14 +34,46 @@ allows 1 of them
     """
     total = survey.total_micro_epsilon
     if total is None:
-        return []
-    return [*_alone(survey, total), *_with_others(survey, total), *_same_level(survey, total)]
+        return [*_required(survey, None)]
+    return [
+        *_required(survey, total),
+        *_alone(survey, total),
+        *_with_others(survey, total),
+        *_same_level(survey, total),
+    ]
 
 
 def _price(survey: "Survey", question: int, level: int) -> int:
     """Return what a first answer costs; where levels are hidden that of the dearest one."""
     asked = survey.questions[question]
     return charge(survey.repeat, asked, level if survey.level_channel is None else len(asked.levels) - 1, 0)
+
+
+def _required(survey: "Survey", total: int | None) -> Iterator[str]:
+    """Find levels that nobody can choose, because a required question has no such level, or all of them cost too much.
+
+    A question that does not offer the level is answered at the next stricter one.
+    """
+    for rank, level in enumerate(survey.levels):
+        allowed = [each.name for each in survey.levels[: rank + 1]]
+        together = 0
+        for place, question in enumerate(survey.questions):
+            if not question.is_required:
+                continue
+            offered = [question.level_index[name] for name in allowed if name in question.level_index]
+            if not offered:
+                yield (
+                    f"level {level.name!r} can never be chosen: question {question.name!r} is required and offers "
+                    "neither it nor a stricter one"
+                )
+                break
+            together += _price(survey, place, offered[-1])
+        else:
+            if total is not None and survey.ask is None and together > total:
+                yield (
+                    f"level {level.name!r} can never be chosen: the required questions cost ε = "
+                    f"{epsilon_text(together)} together, and the total is {epsilon_text(total)}"
+                )
 
 
 def _alone(survey: "Survey", total: int) -> Iterator[str]:

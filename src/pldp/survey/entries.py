@@ -45,6 +45,14 @@ def open_entry(
     return made, Entry(found, key, name, text, levels, hiding, tracked, answer_bytes)
 
 
+def read_required(entry: Entry) -> bool:
+    """Return whether a question cannot be skipped."""
+    required = entry.table.get("required", False)
+    if not isinstance(required, bool):
+        fail(f"{entry.key}.required", "must be true or false", required)
+    return required
+
+
 def read_weight(entry: Entry) -> float:
     """Return how much the errors of a question count where several share a total; 1 unless the file says."""
     given, key = entry.table.get("weight", 1), f"{entry.key}.weight"

@@ -30,8 +30,10 @@ from pldp.budgets import Level
 from pldp.errors import SurveyError
 from pldp.mechanisms import ANSWER_BYTES, LARGEST_EPSILON, LARGEST_TOTAL, epsilon_text
 from pldp.survey.budgets import with_budgets
-from pldp.survey.entries import open_entry, read_weight
+from pldp.survey.entries import open_entry, read_required, read_weight
 from pldp.survey.hiding import Hiding, label_channel, read_hiding, with_every_level
+from pldp.survey.languages import ENGLISH, LANGUAGE_SCHEMA, read_language, with_languages
+from pldp.survey.languages import SCHEMA as LANGUAGES_SCHEMA
 from pldp.survey.lines import line_of
 from pldp.survey.mixing import read_shuffle
 from pldp.survey.model import SCHEMA, Survey
@@ -49,6 +51,7 @@ from pldp.survey.reading import (
 )
 from pldp.survey.repeat import ONCE, RULES, TRACKED
 from pldp.survey.signature import Signature, verify
+from pldp.survey.texts import CLOSES, LOGO, read_closes, read_logo_name, read_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -73,6 +76,11 @@ KEYS: Final[Mapping[str, Schema]] = {
     },
     "repeat": {"enum": list(RULES), "description": "what happens when the same person is asked again"},
     "shuffle": ref("shuffle"),
+    "texts": ref("texts"),
+    "closes": CLOSES,
+    "logo": LOGO,
+    "language": {**LANGUAGE_SCHEMA, "description": f"the language of the texts in this file; {ENGLISH} if not given"},
+    "languages": LANGUAGES_SCHEMA,
     "questions": {"type": "array", "minItems": 1, "items": ref("question")},
 }
 """Keys of a survey file with their JSON Schema."""
@@ -178,7 +186,7 @@ def survey_from_mapping(document: object) -> Survey:
     check_distinct([question.name for question in questions], "questions", "names")
     total = _total(survey.get("total_epsilon"), questions, ask, hidden=hiding is not None)
     label = None if hiding is None else label_channel(hiding, levels, questions)
-    return Survey(
+    read = Survey(
         title=read_text(survey["title"], "title", LONGEST_TEXT),
         collector=read_text(survey.get("collector", ""), "collector", LONGEST_TEXT, empty=True),
         levels=levels,
@@ -191,8 +199,14 @@ def survey_from_mapping(document: object) -> Survey:
         leak_cap=None if hiding is None else hiding.leak_cap,
         repeat=repeat,
         shuffle=read_shuffle(survey.get("shuffle")),
+        texts=read_texts(survey.get("texts")),
+        closes=read_closes(survey.get("closes")),
+        logo=read_logo_name(survey.get("logo")),
+        language=read_language(survey.get("language", ENGLISH), "language"),
         remarks=remarks,
     )
+    languages = with_languages(read, survey.get("languages"))
+    return replace(read, languages=languages) if languages else read
 
 
 def _read_question(
@@ -208,8 +222,10 @@ def _read_question(
     if hiding is not None:
         table, levels = with_every_level(opened.table, opened.key, opened.levels, survey_levels)
         opened = opened._replace(table=table, levels=levels)
-    weight, question = read_weight(opened), made.read(opened)
-    return question if weight == question.weight else replace(question, weight=weight)
+    weight, required, question = read_weight(opened), read_required(opened), made.read(opened)
+    if (weight, required) == (question.weight, question.is_required):
+        return question
+    return replace(question, weight=weight, is_required=required)
 
 
 def _levels(entry: object, largest: int) -> tuple[Level, ...]:
@@ -251,6 +267,11 @@ def _total(entry: object, questions: tuple[Question, ...], ask: int | None, *, h
     charges = sorted(question.charge(len(question.levels) - 1 if hidden else 0) for question in questions)
     # Whoever is asked the dearest questions must be able to answer them.
     least, what = (charges[0], "at least one answer") if ask is None else (sum(charges[-ask:]), f"any {ask} answers")
+    if ask is None and any(question.is_required for question in questions):
+        needed = [
+            question.charge(len(question.levels) - 1 if hidden else 0) for question in questions if question.is_required
+        ]
+        least, what = sum(needed), "all required questions" if len(needed) > 1 else "the required question"
     if total < least:
         level = "dearest level, as levels are hidden" if hidden else "strictest level"
         fail("total_epsilon", f"must allow {what} at the {level} ({epsilon_text(least)})", entry)

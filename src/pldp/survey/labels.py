@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Self
@@ -13,9 +13,21 @@ from pldp.budgets import Level
 from pldp.errors import AnswerError
 from pldp.mechanisms import Channel, epsilon_text
 from pldp.survey.question import Budgets, Entry, Question, Schema, ref, table_of
-from pldp.survey.reading import LONGEST_TEXT, check_distinct, fail, read_epsilon, read_fraction, read_table, read_text
+from pldp.survey.reading import (
+    LONGEST_TEXT,
+    check_distinct,
+    check_known,
+    fail,
+    read_epsilon,
+    read_fraction,
+    read_table,
+    read_text,
+)
 
 MOST_VALUES: Final = 1_000_000
+
+GIVEN: Final = "given"
+RANDOM: Final = "random"
 
 BUDGET_KEYS: Final = frozenset({"fractions", "unprotected", "budgets"})
 """Keys of a question whose values are protected differently."""
@@ -30,10 +42,16 @@ class LabelQuestion(Question):
 
     values: tuple[str, ...]
     budgets: tuple[Budgets, ...] = ()
+    option_order: str = field(default=GIVEN, kw_only=True)
+    """In which order a device shows the labels: as given, or at random, another one for each person."""
 
     keys: ClassVar[Mapping[str, Schema]] = {
         **Question.keys,
         "values": {"type": "array", "minItems": 2, "maxItems": MOST_VALUES, "uniqueItems": True, "items": ref("text")},
+        "option_order": {
+            "enum": [GIVEN, RANDOM],
+            "description": "in which order people see the labels; reports do not depend on it",
+        },
         "fractions": table_of("fraction", "part of the level's ε for some values that are more sensitive"),
         "unprotected": {
             "type": "array",
@@ -55,7 +73,9 @@ class LabelQuestion(Question):
     def read(cls, entry: Entry) -> Self:
         """Build the question."""
         values = read_labels(entry)
-        extras = cls.read_extras(entry, len(values))
+        order = entry.table.get("option_order", GIVEN)
+        check_known(order, f"{entry.key}.option_order", (GIVEN, RANDOM))
+        extras = {**cls.read_extras(entry, len(values)), "option_order": order}
         budgets = cls.read_budgets(entry, values)
         stages = cls.read_stages(entry, len(values), budgets)
         channels = tuple(each.channel for each in stages) or cls.read_channels(entry, len(values), budgets)
@@ -87,9 +107,28 @@ class LabelQuestion(Question):
         """Count the labels."""
         return f"{len(self.values):,} labels"
 
+    @property
+    def last_shown(self) -> frozenset[str]:
+        """Labels that stay behind all others where the order is random."""
+        return frozenset()
+
+    def options(self, place: Callable[[str], bytes]) -> tuple[str, ...]:
+        """Return the labels as given, or in random order."""
+        if self.option_order == GIVEN:
+            return self.values
+        return tuple(sorted(self.values, key=lambda label: (label in self.last_shown, place(label))))
+
+    def shown_texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the text and the labels."""
+        yield from super().shown_texts()
+        for label in self.values:
+            yield ("values", label), label
+
     def answers_document(self) -> dict[str, Any]:
         """Return `values`, and `budgets` where there are some."""
         document: dict[str, Any] = {"values": list(self.values)}
+        if self.option_order != GIVEN:
+            document["option_order"] = self.option_order
         if self.budgets:
             document["budgets"] = {
                 level.name: [epsilon_text(micro) for micro in budgets]

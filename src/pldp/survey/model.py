@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pldp.budgets import Level, epsilon_text
 from pldp.errors import AnswerError, CallError
 from pldp.mechanisms import CategoricalChannel, Micro, value_and_level_epsilon
+from pldp.survey.languages import ENGLISH, Shown, Translation, survey_texts
 from pldp.survey.mixing import Shuffle
 from pldp.survey.question import Question, canonical
+from pldp.survey.texts import NO_TEXTS, Texts, closing_time
 from pldp.words import unknown
 
 if TYPE_CHECKING:
@@ -42,6 +44,13 @@ class Survey:
     leak_cap: int | None = None  #: The cap on the whole leak about the level, where it is set.
     repeat: str = "once"  #: What happens when the same person is asked again: a rule of `pldp.survey.repeat`.
     shuffle: Shuffle | None = None  #: Who mixes reports before anybody else sees them, where the survey says so.
+    texts: Texts = NO_TEXTS  #: Introduction, thanks, contact and notice.
+    closes: str = (
+        ""  #: The last day on which reports are taken (until midnight UTC), such as 2026-12-31; empty: no end.
+    )
+    logo: str = ""  #: Name of a picture in the folder of the survey file.
+    language: str = ENGLISH  #: The language of all these texts.
+    languages: tuple[Translation, ...] = ()  #: The texts in other languages.
     remarks: tuple[str, ...] = field(default=(), compare=False)  #: What the reader chose where the file left it open.
     signer: str = field(default="", compare=False)  #: The public key that signed the file; empty: nobody.
     trusted: bool = field(default=False, compare=False)  #: Whether whoever read the file named that key before.
@@ -120,7 +129,43 @@ class Survey:
             document["repeat"] = self.repeat
         if self.shuffle is not None:
             document["shuffle"] = {"by": self.shuffle.by, "people": self.shuffle.people}
-        return document
+        return document | self._presentation()
+
+    def _presentation(self) -> dict[str, Any]:
+        """Return what only people read. It is in the hash: they decide by it."""
+        known = survey_texts(self) if self.languages else {}
+        translated = {each.language: each.document(known) for each in self.languages}
+        entries = {
+            "texts": self.texts.document(),
+            "closes": self.closes,
+            "logo": self.logo,
+            "language": self.language if self.language != ENGLISH else "",
+            "languages": {language: table for language, table in translated.items() if table},
+        }
+        return {name: entry for name, entry in entries.items() if entry}
+
+    def has_closed(self, now: float) -> bool:
+        """Tell whether the closing date is past at a time in seconds since 1970.
+
+        >>> survey = Survey.read({"pldp": 1, "title": "Work", "levels": {"strict": 1}, "closes": "1970-01-02",
+        ...                       "questions": [{"name": "late", "values": ["yes", "no"]}]})
+        >>> survey.has_closed(2 * 86400 - 1), survey.has_closed(2 * 86400)
+        (False, True)
+        """
+        return now >= closing_time(self.closes)
+
+    def shown_in(self, language: str) -> Shown:
+        """Return the texts in a language, by their place; what has no translation is as in the survey itself.
+
+        >>> question = {"name": "late", "values": ["yes", "no"]}
+        >>> german = {"questions": {"late": {"values": {"yes": "ja", "no": "nein"}}}}
+        >>> survey = Survey.read({"pldp": 1, "title": "Work", "levels": {"strict": 1}, "questions": [question],
+        ...                       "languages": {"de": german}})
+        >>> shown = survey.shown_in("de")
+        >>> shown("title"), shown("questions", "late", "values", "yes")
+        ('Work', 'ja')
+        """
+        return Shown(self, language)
 
     def level_leak(self, question: str | None = None) -> Micro | None:
         """Return in micro-ε what label and outputs tell together about a hidden level; `None` if levels are shown.

@@ -89,6 +89,8 @@ class Question(ABC):
     stages: tuple[Stages, ...] = field(default=(), kw_only=True)
     weight: float = field(default=1.0, kw_only=True, compare=False)
     """How much its errors count where questions share a total: spent when a file is read, and for plans."""
+    is_required: bool = field(default=False, kw_only=True)
+    """Whether a device makes a report only if this question is answered, where it is asked."""
 
     kind: ClassVar[str]
     """Name in survey files."""
@@ -111,6 +113,7 @@ class Question(ABC):
             "description": "how much its errors count where questions share total_epsilon; 1 if not given",
             "anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": MOST_WEIGHT}, {"type": "string"}],
         },
+        "required": {"type": "boolean", "description": "whether people who are asked it cannot skip it"},
         "permanent": one_or_each(
             "epsilon", "where answers are tracked: ε of an answer that never changes, for all levels or per level"
         ),
@@ -262,6 +265,14 @@ class Question(ABC):
     def describe(self) -> str:
         """Say in a few words what can be answered."""
 
+    def options(self, place: Callable[[str], bytes]) -> tuple[str, ...]:  # noqa: ARG002 - labels have an order
+        """Return the labels in the order in which a person sees them; `place` says where each is if that is random."""
+        return ()
+
+    def shown_texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield what people read, by its place in the question's table; a question without text shows its name."""
+        yield ("text",), self.text or self.name
+
     @abstractmethod
     def answers_document(self) -> dict[str, Any]:
         """Return the keys that only this kind has, spelled out."""
@@ -334,7 +345,8 @@ class Question(ABC):
     def source(self) -> dict[str, Any]:
         """Return a table to build the question from anew, with other ε: no levels, channels or weights are in it."""
         document = self.document()
-        return {key: document[key] for key in ("name", "text", "kind", *self.answers_document()) if key in document}
+        kept = ("name", "text", "kind", "required", *self.answers_document())
+        return {key: document[key] for key in kept if key in document}
 
     def document(self) -> dict[str, Any]:
         """Return the question as plain data with everything spelled out."""
@@ -344,6 +356,7 @@ class Question(ABC):
             "name": self.name,
             "text": self.text,
             "kind": self.kind,
+            **({"required": True} if self.is_required else {}),
             **self.answers_document(),
             "levels": {level.name: epsilon_text(level.micro_epsilon) for level in self.levels},
             "mechanism": {name: channel.mechanism for name, channel in named},

@@ -15,6 +15,7 @@ from pldp.survey.mixing import KEYS as SHUFFLE_KEYS
 from pldp.survey.model import SCHEMA
 from pldp.survey.question import Question, ref
 from pldp.survey.reading import LONGEST_NAME, LONGEST_TEXT
+from pldp.survey.texts import KEYS as TEXT_KEYS
 
 PATH: Final = Path(__file__).with_name("survey.schema.json")
 
@@ -99,6 +100,12 @@ _SIMPLE: Final[dict[str, Any]] = {
         "additionalProperties": False,
         "description": "who mixes reports before anybody else sees them",
         "properties": dict(SHUFFLE_KEYS),
+    },
+    "texts": {
+        "type": "object",
+        "additionalProperties": False,
+        "description": "what people read before and after the questions",
+        "properties": dict(TEXT_KEYS),
     },
     "weights": {"type": "object", "additionalProperties": {"anyOf": [_WEIGHT, {"type": "array", "items": _WEIGHT}]}},
 }

@@ -110,12 +110,17 @@ class BitCounts(Additive):
         return self.ones
 
     @classmethod
-    def of_rows(cls, rows: ByteArray, form: Bits | int, *, patterns: bool) -> BitCounts:
-        """Count packed rows (reports × bytes) of a form, or of so many bits."""
-        counted = rows_of(Bits(form) if isinstance(form, int) else form).count(rows)
+    def of_rows(cls, rows: ByteArray, form: Bits | int, *, patterns: bool, counts: IntArray | None = None) -> BitCounts:
+        """Count packed rows (reports × bytes) of a form, or of so many bits; each came once, or as `counts` says."""
+        reader = rows_of(Bits(form) if isinstance(form, int) else form)
+        if counts is None or (counts == 1).all():
+            reports, counted = len(rows), reader.count(rows)
+        else:
+            reports = int(counts.sum())
+            counted = np.rint(reader.totals(counts.astype(np.float64), np.ascontiguousarray(rows.T))).astype(np.int64)
         if not patterns:
-            return cls(len(rows), counted)
-        return cls(len(rows), counted, *_distinct(rows, np.ones(len(rows), np.int64)))
+            return cls(reports, counted)
+        return cls(reports, counted, *_distinct(rows, np.ones(len(rows), np.int64) if counts is None else counts))
 
     def rows(self) -> ByteArray:
         """Return one packed row per report, in no particular order."""

@@ -58,9 +58,14 @@ class TableCounts(Additive):
         return cls(np.zeros(_shape(channels), np.int64))
 
     @classmethod
-    def of_outputs(cls, channels: Sequence[Channel], outputs: Sequence[npt.NDArray[Any]]) -> TableCounts:
-        """Count the outputs of the same people: integers, or rows of packed bits, of each question."""
-        return cls(count_marks([arrays(channel) for channel in channels], outputs))
+    def of_outputs(
+        cls, channels: Sequence[Channel], outputs: Sequence[npt.NDArray[Any]], counts: IntArray | None = None
+    ) -> TableCounts:
+        """Count the outputs of the same people: integers, or rows of packed bits, of each question.
+
+        `counts` says how many people gave each combination of outputs; one each unless it is given.
+        """
+        return cls(count_marks([arrays(channel) for channel in channels], outputs, counts))
 
     @classmethod
     def from_arrays(cls, channels: Sequence[Channel], stored: Mapping[str, npt.NDArray[Any]]) -> TableCounts:
@@ -116,10 +121,13 @@ def _check_names(survey: Survey, names: Pair) -> None:
         )
 
 
-def count_marks(forms: Sequence[Marked], outputs: Sequence[npt.NDArray[Any]]) -> IntArray:
+def count_marks(
+    forms: Sequence[Marked], outputs: Sequence[npt.NDArray[Any]], counts: IntArray | None = None
+) -> IntArray:
     """Return in how many reports each combination of marks came, one axis per question, the whole last on each.
 
-    `outputs` are those of the same people, question by question.
+    `outputs` are those of the same people, question by question, `counts` how many people each line of them stands for.
+    Sums below 2⁵³ are exact.
     """
     people = len(outputs[0])
     every = [form.mark_codes(own) for form, own in zip(forms, outputs, strict=True)]
@@ -134,9 +142,10 @@ def count_marks(forms: Sequence[Marked], outputs: Sequence[npt.NDArray[Any]]) ->
         for start in range(0, people, _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
             table += _count_some([forms[each] for each in others], [outputs[each][part] for each in others],
-                                 flat[part] if coded else None, len(table))  # fmt: skip
+                                 flat[part] if coded else None, len(table),
+                                 None if counts is None else counts[part])  # fmt: skip
     else:
-        table = np.bincount(flat, minlength=int(np.prod(shape)))
+        table = np.bincount(flat, counts, minlength=int(np.prod(shape))).astype(np.int64)
     table = table.reshape(*shape, *(forms[place].mark_count + 1 for place in others))
     for axis in range(len(coded)):
         table = np.concatenate([table, table.sum(axis=axis, keepdims=True)], axis=axis)
@@ -148,9 +157,12 @@ def _count_some(
     outputs: Sequence[npt.NDArray[Any]],
     codes: npt.NDArray[np.intp] | None,
     size: int,
+    counts: IntArray | None,
 ) -> IntArray:
     """Count a few reports, code × marks of each of the forms."""
-    marks = [_with_whole(form.marked(own)) for form, own in zip(forms, outputs, strict=True)]
+    marks: list[npt.NDArray[Any]] = [_with_whole(form.marked(own)) for form, own in zip(forms, outputs, strict=True)]
+    if counts is not None:
+        marks[0] = marks[0] * counts[:, None].astype(np.float64)
     people, *sizes = len(marks[0]), *(own.shape[1] for own in marks)
     products = marks[0]
     for own in marks[1:-1] if codes is None else marks[1:]:

@@ -101,7 +101,7 @@ class Local:
         app = Collector(survey, self.store, Tokens(self.database), chosen)
         addresses: Queue[str] = Queue()
         self._stop = Event()
-        self._thread = Thread(target=serve_app, args=(app, chosen, addresses.put, self._stop.is_set))
+        self._thread = Thread(target=serve_app, args=(app, chosen, addresses.put, self._stop.is_set, app.operations))
         self._thread.start()
         self.url = addresses.get(timeout=60)
 

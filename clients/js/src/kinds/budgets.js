@@ -9,31 +9,31 @@ export const takes = "budgeted label";
 
 const LISTED = 4;
 
-const listed = (labels) => {
-	const named = labels.slice(0, LISTED).map((label) => `"${label}"`).join(", ");
-	return labels.length <= LISTED ? named : `${named} and ${labels.length - LISTED} others`;
+const listed = (question, labels, words) => {
+	const named = labels.slice(0, LISTED).map((label) => words.quoted(question, label)).join(", ");
+	return labels.length <= LISTED ? named : words.say("labels.others", { labels: named, count: labels.length - LISTED });
 };
 
-const reportPromise = (values, { evidence, rulesOut }, output) => {
-	const label = `"${values[output]}"`;
+const reportPromise = (question, { evidence, rulesOut }, output, words) => {
+	const { values } = question;
+	const label = words.quoted(question, values[output]);
 	const excluded = values.filter((_, value) => value !== output && rulesOut(output, value));
-	if (excluded.length === values.length - 1) return `A report ${label} proves the value ${label} (ε infinite).`;
-	if (excluded.length) return `A report ${label} rules out ${listed(excluded)} (ε infinite).`;
-	const changes = `changes the odds between any two values at most ${odds(evidence(output))}`;
-	return `A report ${label} ${changes}; ${label} gains on all others.`;
+	if (excluded.length === values.length - 1) return words.say("report.proves", { label });
+	if (excluded.length) return words.say("report.rules out", { label, labels: listed(question, excluded, words) });
+	return words.say("report.changes", { label, odds: odds(words, evidence(output)) });
 };
 
-const valuePromise = (values, { evidence, promised, pair, worst = promised }, value) => {
-	const [label, own, most] = [`"${values[value]}"`, evidence(value), worst(value)];
-	const others = () => listed(values.filter((_, other) => other !== value && pair(value, other) === most));
-	if (own === Infinity) return `A report can prove ${label} against another value (ε infinite): ${others()}.`;
-	const limit = `by more than ${odds(own)}`;
-	if (own === most) return `No report changes the odds between ${label} and another value ${limit}.`;
-	const denied = most === Infinity ? "one can rule it out (ε infinite)" : `one can speak up to ${odds(most)}`;
-	return `No report speaks for ${label} against another value ${limit}; against ${label}, ${denied}: ${others()}.`;
+const valuePromise = (question, { evidence, promised, pair, worst = promised }, value, words) => {
+	const { values } = question;
+	const [label, own, most] = [words.quoted(question, values[value]), evidence(value), worst(value)];
+	const labels = () => listed(question, values.filter((_, other) => other !== value && pair(value, other) === most), words);
+	if (own === Infinity) return words.say("value.proved", { label, labels: labels() });
+	if (own === most) return words.say("value.alike", { label, odds: odds(words, own) });
+	const against = { label, odds: odds(words, own), labels: labels() };
+	return most === Infinity ? words.say("value.ruled out", against) : words.say("value.denied", { ...against, most: odds(words, most) });
 };
 
-export const explain = ({ values }, { channel }) => {
+export const explain = (question, { channel }, words) => {
 	const promise = channel.rulesOut ? reportPromise : valuePromise;
-	return firstLines(values, (value) => promise(values, channel, value), "more answers");
+	return firstLines(question, (value) => promise(question, channel, value, words), "labels.more", words);
 };

@@ -4,18 +4,19 @@ import { labelsOf } from "../reading.js";
 
 export const takes = "label";
 
-export const [keys, options] = [["values"], []];
+export const [keys, options] = [["values"], ["option_order"]];
 
 export const read = (file, key) => {
 	const labels = labelsOf(file, key);
 	return { ...labels, rule: `one of the ${labels.size} labels`, encode: (label) => labels.places.get(label) };
 };
 
-export const explain = ({ values: [first] }, { micro, channel }) => {
-	const [label, [truth, other]] = [`"${first}"`, channel.chances().map(ofHundred)];
+export const explain = (question, { micro, channel }, words) => {
+	const [truth, other] = channel.chances().map((chance) => words.number(ofHundred(chance)));
+	const label = words.quoted(question, question.values[0]);
 	return [
-		`of 100 people whose answer is ${label}, about ${truth} send a report that ${channel.says(label)};`,
-		`of 100 people whose answer is something else, about ${other} do.`,
-		`Whatever your report says, it changes the odds between any two answers at most ${odds(micro)}.`,
+		words.say("choice.true", { label, truth, says: words.say(`says.${channel.says}`, { label }) }),
+		words.say("choice.other", { other }),
+		words.say("choice.odds", { odds: odds(words, micro) }),
 	];
 };

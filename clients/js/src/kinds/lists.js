@@ -3,7 +3,7 @@ import { check, microOf, table } from "../reading.js";
 
 const MOST_LINES = 8;
 
-export const [keys, options] = [["values"], ["budgets"]];
+export const [keys, options] = [["values"], ["budgets", "option_order"]];
 
 /** The budget of each label at a level; without any, that of the level. */
 export const boundsOf = ({ budgets, levels, values }, level, micro, key) => {
@@ -15,8 +15,8 @@ export const boundsOf = ({ budgets, levels, values }, level, micro, key) => {
 	return bounds;
 };
 
-export const firstLines = (labels, say, what) => {
-	const rest = labels.length - MOST_LINES;
-	const lines = labels.slice(0, MOST_LINES).map((_, place) => say(place));
-	return rest > 0 ? [...lines, `(${rest} ${what} are protected in the same way.)`] : lines;
+export const firstLines = ({ values }, say, more, words) => {
+	const rest = values.length - MOST_LINES;
+	const lines = values.slice(0, MOST_LINES).map((_, place) => say(place));
+	return rest > 0 ? [...lines, words.say(more, { count: rest })] : lines;
 };

@@ -49,12 +49,11 @@ export const read = ({ low, high, buckets, outside, unit, purpose }, key) => {
 	return { ...shown, size: buckets, scale, rule: "a number in the bounds", encode };
 };
 
-const roundedTo = ({ low, high, unit, buckets, purpose }) =>
-	purpose
-		? `at random to one of the two nearest of ${buckets} points from ${low} to ${high}${unit && ` ${unit}`}`
-		: `to one of ${buckets} steps between ${low} and ${high}${unit && ` ${unit}`}`;
-
-export const explain = (question, { micro }) => [
-	`your number is rounded ${roundedTo(question)}, and a random number is sent that is only a little more likely to be near it.`,
-	`Whatever your report says, it changes the odds between any two numbers at most ${odds(micro)}.`,
-];
+export const explain = (question, { micro }, words) => {
+	const [low, high, unit] = [words.number(question.low), words.number(question.high), words.unit(question)];
+	const values = { low, high, buckets: question.buckets, unit: unit && ` ${unit}` };
+	return [
+		words.say(question.purpose ? "number.points" : "number.steps", values),
+		words.say("number.odds", { odds: odds(words, micro) }),
+	];
+};

@@ -1,13 +1,12 @@
 /** Any number of labels, with a budget for being ticked and one for not being ticked. */
-import { odds } from "../explain.js";
+import { epsilonIn, odds } from "../explain.js";
 import { chargeOf, fits as fitsSet, read, takes, tickedOf } from "./choices.js";
 import { firstLines } from "./lists.js";
 import { check, microOf, table } from "../reading.js";
-import { epsilonText } from "../epsilon.js";
 
 export { chargeOf, read, takes };
 
-export const [keys, options] = [["values", "sides"], ["at_most"]];
+export const [keys, options] = [["values", "sides"], ["at_most", "exclusive", "option_order"]];
 
 const pairsOf = ({ sides, levels, values }, level, micro, key) => {
 	const lines = table(sides, key, [...levels.keys()]).get(level);
@@ -28,13 +27,12 @@ export const fits = (channel, shown, micro, stages, { file, level, where }) =>
 	!stages && fitsSet(channel, shown) &&
 	pairsOf(file, level, micro, where).every((pair, place) => channel.sides(place).every((found, side) => found <= pair[side]));
 
-const limit = (micro) => (micro === Infinity ? "without a limit" : `at most ${odds(micro)}`);
+const limit = (words, micro) => (micro === Infinity ? words.say("limit.none") : words.say("limit", { odds: odds(words, micro) }));
 
-export const explain = ({ values }, { charge, channel: { chances, sides } }) => {
+export const explain = (question, { charge, channel: { chances, sides } }, words) => {
 	const say = (place) => {
-		const [ticked, unticked] = sides(place).map(limit);
-		const told = `a report with the tick speaks for it ${ticked}, one without it against it ${unticked}`;
-		return `${tickedOf(values[place], chances(place))} (${told}).`;
+		const [ticked, unticked] = sides(place).map((micro) => limit(words, micro));
+		return words.say("box.sides", { box: tickedOf(question, place, chances(place), words), ticked, unticked });
 	};
-	return [...firstLines(values, say, "more boxes"), `All boxes together cost ε = ${epsilonText(charge)}.`];
+	return [...firstLines(question, say, "boxes.more", words), words.say("boxes.cost", { epsilon: epsilonIn(words, charge) })];
 };

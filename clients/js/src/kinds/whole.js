@@ -3,7 +3,7 @@ import { odds } from "../explain.js";
 import { check } from "../reading.js";
 import { read as readSet, tickedOf } from "./choices.js";
 
-export const [takes, keys, options] = ["set", ["values", "budget"], ["at_most"]];
+export const [takes, keys, options] = ["set", ["values", "budget"], ["at_most", "exclusive", "option_order"]];
 
 export const read = (file, key) => {
 	check(file.budget === "set", `${key}.budget`);
@@ -17,9 +17,9 @@ export const boundsOf = () => [];
 export const fits = ({ whole, largestSet }, { atMost }, micro, stages) => !stages && whole() <= micro && largestSet >= atMost;
 
 /** One budget, however many labels. */
-export const explain = ({ values: [first] }, { channel: { preface, chances, whole } }) =>
+export const explain = (question, { channel: { preface, chances, whole } }, words) =>
 	[
-		preface,
-		`${tickedOf(first, chances(0))}, and so for every box.`,
-		`Whatever your report says, it changes the odds between any two sets of boxes at most ${odds(whole())}.`,
+		preface && words.say(...preface),
+		words.say("box.every", { box: tickedOf(question, 0, chances(0), words) }),
+		words.say("boxes.odds", { odds: odds(words, whole()) }),
 	].filter(Boolean);

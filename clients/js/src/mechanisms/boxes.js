@@ -27,7 +27,7 @@ export const boxes = (sure, size, count, other, picks) => {
 		promised,
 		whole: promised,
 		largestSet: Number(size),
-		preface: `your report is about ${count} of the ${size} boxes, picked at random whatever you tick;`,
+		preface: ["boxes.about", { count, size }],
 		chances: () => [raised + truth - other, raised].map((weight) => ratio(weight * count, total * size)),
 		verb: "ticks",
 		about: pickedBy,

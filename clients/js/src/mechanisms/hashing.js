@@ -23,8 +23,8 @@ export const lh = (sure, size, buckets, other) => {
 		groupOf,
 		form: { integers: Number(vectors * buckets) },
 		chances: () => [inner.chances()[0], 1 / Number(buckets)],
-		verb: "names a group of answers:",
-		says: (label) => `names a group of answers that contains ${label}`,
+		verb: "group",
+		says: "group",
 		supports: (output, value) => groupOf(BigInt(output) / buckets, BigInt(value)) === BigInt(output) % buckets,
 		draw: (value, random) => {
 			const index = indexOf(random(INDEX_BYTES));

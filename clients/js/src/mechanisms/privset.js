@@ -57,7 +57,7 @@ export const privset = (sure, size, atMost, chosen, meets) => {
 		promised,
 		whole: promised,
 		largestSet: Number(atMost),
-		preface: `your report ticks up to ${chosen} of the ${size} boxes, whatever you tick;`,
+		preface: ["boxes.chosen", { count: chosen, size }],
 		chances: () => {
 			const [every, apart] = [choose(places - 1n, chosen - 1n), choose(size - 1n, chosen - 1n)];
 			const held = [meets * every * missing, meets * (every - apart) * missing + (TOTAL - meets) * apart * meeting];

@@ -75,8 +75,8 @@ export const projective = (sure, size, order, truth) => {
 	const design = [0, 1, 2].map((less) => pointsOf(order, length - less));
 	const { powers, starts, lastOf, vectorOf, product, q } = geometry(order, length);
 	return channelOf(sure, size, order, truth, design, {
-		verb: "names a group of answers:",
-		says: (label) => `names a group of answers that contains ${label}`,
+		verb: "group",
+		says: "group",
 		supports: (output, value) => product(vectorOf(output), vectorOf(value), length) % q === 0,
 		/** One coordinate of the hyperplane is solved for, so that its product with the value is 0, or is not. */
 		block: (value, number, outside) => {
@@ -113,8 +113,8 @@ export const pairs = (sure, size, order, truth) => {
 	const groupOf = (index, value) => modulo(-product(vectorOf(index), value, length), q);
 	const pairCount = Number(count);
 	return channelOf(sure, size, order, truth, design, {
-		verb: "names two groups of answers:",
-		says: (label) => `names two groups of answers, one of which contains ${label}`,
+		verb: "groups",
+		says: "groups",
 		supports: (output, value) => pairOf(output % pairCount).includes(groupOf(quotient(output, pairCount), value)),
 		block: (value, number, outside) => {
 			const parts = [q - 1, pairCount - q + 1][outside];

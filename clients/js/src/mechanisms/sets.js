@@ -30,7 +30,7 @@ export const item_set = (sure, size, kept, raised) => {
 		levelOdds,
 		byItem: true,
 		largestSet: Number(size),
-		preface: "",
+		preface: null,
 		whole: () => {
 			const odds = kept.map((weight, place) => largest([weight, raised[place], 1n], [total - raised[place], total - weight, 1n]));
 			return odds.every(([, less]) => less) ? microOfPowers(odds) : Infinity;

@@ -67,7 +67,7 @@ export const subset = (sure, size, chosen, truth) => {
 			return [largest(...pairs.map(([one, two]) => [one, two, 1n])), [slack, total, 1n]];
 		},
 		verb: "ticks",
-		says: (label) => `has ${label} among the ticked boxes`,
+		says: "among",
 		supports: (output, value) => holds(form, output, value),
 		promised: promise([truth * (size - chosen) * slack, (total - truth) * chosen * total]),
 		chances: () => [weight / 2 ** 53, (taken - weight / 2 ** 53) / (count - 1)],

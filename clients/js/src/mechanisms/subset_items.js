@@ -58,7 +58,7 @@ export const subset_items = (sure, size, chosen, other) => {
 		form,
 		size,
 		verb: "ticks",
-		says: (label) => `has ${label} among the ticked boxes`,
+		says: "among",
 		supports: (output, value) => holds(form, output, value),
 		evidence,
 		kept,

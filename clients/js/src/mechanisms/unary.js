@@ -9,7 +9,7 @@ export const unary = (size, truthOf, otherOf) => {
 		drawn[value] = Number(littleEndian(noise.subarray(-4)) < truthOf(value));
 		return drawn;
 	};
-	return { ...bits(size, 4, bitsOf), says: (label) => `ticks ${label} among other boxes` };
+	return { ...bits(size, 4, bitsOf), says: "ticks" };
 };
 
 export const sue = (sure, size, truth, other) => {

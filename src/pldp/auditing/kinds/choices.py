@@ -21,8 +21,9 @@ class AuditedChoices(AuditedKind[Choices]):
         places = protected(label_epsilons(question, level))
         singles = spread(places, MOST_SINGLES)
         sets = [set[int](), *({place} for place in singles)]
-        if question.at_most != 1:
-            sets.append(set(places[: question.at_most]))
+        together = [place for place in places if question.values[place] not in question.exclusive]
+        if question.at_most != 1 and len(together) > 1:
+            sets.append(set(together[: question.at_most]))
         answers = [[question.values[place] for place in sorted(chosen)] for chosen in sets]
         claims = claims_between(len(sets), lambda one, two: question.between(level, sets[one] ^ sets[two]) / MICRO)
         timed = [place for place, chosen in enumerate(sets) if len(chosen) == 1]

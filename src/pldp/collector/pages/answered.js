@@ -1,11 +1,11 @@
 /** What this person has already answered: what was said, what became of it, and the way to say something else. */
-import { epsilonText } from "./device/epsilon.js";
 import { byId, make } from "./dom.js";
 import { answerInWords } from "./form.js";
 import { roomOf } from "./ledger.js";
 import { on, show } from "./status.js";
+import { epsilon, t } from "./words.js";
 
-const STATES = { waiting: "It waits to be sent.", sent: "It was sent.", refused: "The collector refused it." };
+const STATES = ["waiting", "sent", "refused"];
 
 /** The reports that answer questions of this survey, each with the names of these. */
 const reportsOf = async (device) => {
@@ -27,10 +27,9 @@ const secondTry = async (survey, device, names, takeBack) => {
 	const prices = await Promise.all(names.map((name) => leastPrice(device, survey.question(name))));
 	const [price, room] = [prices.reduce((sum, micro) => sum + micro, 0), roomOf(survey, device)];
 	if (price > room) {
-		const words = `Another answer would cost at least ε = ${epsilonText(price)}; ε = ${epsilonText(room)} is left.`;
-		return make("p", { className: "muted small" }, words);
+		return make("p", { className: "muted small" }, t("answered.too dear", { price: epsilon(price), room: epsilon(room) }));
 	}
-	const button = make("button", { type: "button" }, `Withdraw and answer again (at least ε = ${epsilonText(price)})`);
+	const button = make("button", { type: "button" }, t("answered.again", { price: epsilon(price) }));
 	on(button, "click", takeBack);
 	return button;
 };
@@ -41,7 +40,7 @@ const entryOf = async (survey, device, sending, isOpen, { report, round, names }
 	const lines = said.map((answer) => make("p", {}, answerInWords(survey.question(answer.question), answer)));
 	const buttons = make("div", { className: "buttons" });
 	if (isOpen && state !== "sent" && state !== "waiting" && report.survey === survey.hash && round === device.round) {
-		const send = make("button", { type: "button" }, "Send this report");
+		const send = make("button", { type: "button" }, t("report.send"));
 		on(send, "click", () => sending.send(report));
 		buttons.append(send);
 	}
@@ -49,7 +48,7 @@ const entryOf = async (survey, device, sending, isOpen, { report, round, names }
 		const takeBack = async () => sending.takeBack(await device.receipt(report));
 		buttons.append(await secondTry(survey, device, names, takeBack));
 	}
-	return make("li", {}, ...lines, make("p", { className: "muted small" }, STATES[state] ?? "It was not sent."), buttons);
+	return make("li", {}, ...lines, make("p", { className: "muted small" }, t(`answered.${STATES.includes(state) ? state : "unsent"}`)), buttons);
 };
 
 export const showAnswered = async (survey, device, sending, isOpen) => {

@@ -2,10 +2,11 @@
 import { microOfText, TOTAL } from "./device/epsilon.js";
 import { databaseStore } from "./device/index.js";
 import { openStore } from "./device/state.js";
+import { number } from "./words.js";
 
 const understand = (content) => content.pldp_invitation === 1 && typeof content.token === "string" && content;
 
-const NOBODY = { token: "", refused: false, spent: false, words: "" };
+const NOBODY = { token: "", refused: false, spent: false, amounts: null };
 const micro = (text) => microOfText(text, TOTAL) ?? 0;
 
 /** Take the token out of the address and keep it; give a fetch that shows it, and what the collector says of its person. */
@@ -23,7 +24,7 @@ export const openInvitation = async (collector) => {
 		if (!response?.ok) return { ...NOBODY, token, refused };
 		const { budget, spent, price } = await response.json();
 		// Every report costs the same there, so that what is spent does not tell the levels.
-		return { token, refused, spent: micro(spent) + micro(price) > micro(budget), words: `ε = ${spent} of ${budget}` };
+		return { token, refused, spent: micro(spent) + micro(price) > micro(budget), amounts: { spent: number(spent), budget: number(budget) } };
 	};
 	return { fetch: shown, account };
 };

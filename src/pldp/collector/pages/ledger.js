@@ -1,11 +1,11 @@
 /** What this person has spent, and what remains. */
-import { epsilonText } from "./device/epsilon.js";
 import { explainCap, spentBy, spentOn } from "./device/ledger.js";
 import { bar, byId, make } from "./dom.js";
+import { deviceWords, epsilon, levelName, questionText, t } from "./words.js";
 
-const row = ({ question, level, round, micro_epsilon }) =>
-	make("tr", {}, make("td", {}, question), make("td", {}, level || "hidden"), make("td", { className: "number" }, String(round)),
-		make("td", { className: "number" }, epsilonText(micro_epsilon)));
+const row = (survey, { question, level, round, micro_epsilon }) =>
+	make("tr", {}, make("td", {}, questionText(survey.question(question))), make("td", {}, level ? levelName(level) : t("ledger.hidden")),
+		make("td", { className: "number" }, String(round)), make("td", { className: "number" }, epsilon(micro_epsilon)));
 
 /** What this person can still spend here, in millionths: the least that the survey's total and the cap leave. */
 export const roomOf = (survey, device) => {
@@ -19,10 +19,10 @@ export const showLedger = (survey, device) => {
 	const spent = spentOn({ ledger }, survey.hash);
 	const limited = survey.total !== Infinity;
 	byId("spent").textContent = limited
-		? `ε = ${epsilonText(spent)} of ${epsilonText(survey.total)} on this survey; ${device.remaining()} remains.`
-		: `ε = ${epsilonText(spent)} on this survey, which sets no limit.`;
-	byId("limit").textContent = explainCap({ ledger, cap }, survey);
+		? t("ledger.spent", { spent: epsilon(spent), total: epsilon(survey.total), left: epsilon(Math.max(survey.total - spent, 0)) })
+		: t("ledger.no limit", { spent: epsilon(spent) });
+	byId("limit").textContent = explainCap({ ledger, cap }, survey, deviceWords());
 	byId("bar").replaceChildren(...(limited ? [bar(spent / survey.total)] : []));
 	byId("spends").hidden = !here.length;
-	byId("spends").tBodies[0].replaceChildren(...here.map(row));
+	byId("spends").tBodies[0].replaceChildren(...here.map((spend) => row(survey, spend)));
 };

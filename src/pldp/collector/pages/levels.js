@@ -1,11 +1,11 @@
 /** The choice of a level, strictest first and preselected. */
-import { epsilonText } from "./device/epsilon.js";
 import { pricesOf } from "./device/repeat.js";
 import { make } from "./dom.js";
 import { KINDS } from "./kinds/registry.js";
 import { questionOdds, wholeOdds } from "./odds.js";
+import { epsilon, levelName, levelText, questionText, t } from "./words.js";
 
-const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+export const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 
 /** The question's level for a chosen one: the same, or else the loosest that is stricter; null if all are looser. */
 const levelFor = (survey, question, chosen) => {
@@ -14,16 +14,18 @@ const levelFor = (survey, question, chosen) => {
 	return allowed.findLast((name) => question.levels.some((level) => level.name === name)) ?? null;
 };
 
-/** The questions that can be answered at a chosen level: those whose price alone is not more than what is left. */
+/** The questions that can be answered at a chosen level: those whose price is not more than the required ones leave. */
 const offered = async (survey, device, questions, chosen, room) => {
 	const found = [];
 	for (const question of questions) {
 		const name = levelFor(survey, question, chosen);
-		if (name === null) continue;
-		const price = await device.price(question.name, name);
-		if (price <= room) found.push({ question, level: question.levelOf(name), price });
+		if (name !== null) found.push({ question, level: question.levelOf(name), price: await device.price(question.name, name) });
 	}
-	return found;
+	const isRequired = ({ question }) => question.required;
+	const needed = sum(found.filter(isRequired).map(({ price }) => price));
+	const complete = found.filter(isRequired).length === questions.filter(({ required }) => required).length;
+	if (!complete || needed > room) return [];
+	return found.filter((answer) => isRequired(answer) || answer.price + needed <= room);
 };
 
 /** Every level that can be chosen, with what can be answered at it. */
@@ -43,44 +45,37 @@ export const toldBy = (answers) => sum(answers.map(({ level }) => (level.unprote
 const costOf = ({ repeat, hiding }, answers, cap) => {
 	const paid = answers.map(({ question, level }) => (hiding ? question.levels.at(-1) : level));
 	const prices = paid.map((level) => pricesOf(repeat, level).map(([, micro]) => micro));
-	const [first, ...more] = prices[0].map((_, place) => epsilonText(sum(prices.map((each) => each[place]))));
-	const words = {
-		once: `ε = ${first}, however often you are asked.`,
-		fresh: `ε = ${first} in every round.`,
-		tracked: `ε = ${first} for one report; ε = ${more[0]} for answers that never change, however often you are asked; ` +
-			`ε = ${more[1]} for every round in which two life stories differ. Your device stops at ε = ${epsilonText(cap)}.`,
-	};
-	return `Answering everything costs at most ${words[repeat]}`;
+	const [first, kept, more] = prices[0].map((_, place) => epsilon(sum(prices.map((each) => each[place]))));
+	return t(`level.${repeat}`, { first, kept, more, cap: epsilon(cap) });
 };
 
 const notesOf = (survey, { answers, left }, room, cap) => {
 	const dear = sum(answers.map(({ price }) => price)) > room;
 	return [
-		answers.some(({ level }) => level.unprotected) &&
-			"Some answers are not protected: a report can prove them. The questions say which.",
+		answers.some(({ level }) => level.unprotected) && t("level.unprotected"),
 		costOf(survey, answers, cap),
-		dear && `You have ε = ${epsilonText(room)} left, so you can answer some of the questions, and choose which.`,
-		left && `${left} ${left > 1 ? "questions are" : "question is"} not offered at this level, or costs more than you have left.`,
+		dear && t("level.room", { room: epsilon(room) }),
+		left && t("level.left", { count: left }),
 	].filter(Boolean).join(" ");
 };
 
 const perQuestion = (answers) =>
-	make("details", {}, make("summary", {}, "Question by question"),
+	make("details", {}, make("summary", {}, t("level.questions")),
 		make("ul", {}, ...answers.map(({ question, level }) => {
+			const odds = questionOdds(level.unprotected ? Infinity : level.micro);
 			const what = KINDS[question.kind].protects(question);
-			return make("li", {}, `${question.text || question.name} ${questionOdds(level.unprotected ? Infinity : level.micro)}, ` +
-				`for ${what} (ε = ${epsilonText(level.micro)}).`);
+			return make("li", {}, t("level.question", { question: questionText(question), odds, what, epsilon: epsilon(level.micro) }));
 		})));
 
 const card = (survey, level, place, room, cap) => {
-	const { name, text, answers } = level;
-	const id = `level-${place}`;
+	const { name, answers } = level;
+	const [id, text] = [`level-${place}`, levelText(level)];
 	const input = make("input", { type: "radio", name: "level", value: name, id, checked: place === 0 });
 	input.setAttribute("aria-describedby", `${id}-odds`);
 	// The whole report can cost no more than what is left, whatever is answered.
 	const told = Math.min(toldBy(answers.filter((answer) => !answer.level.unprotected)), room);
 	return make("div", { className: "level" },
-		make("div", { className: "head" }, input, make("label", { htmlFor: id }, make("strong", {}, name), text && ` – ${text}`)),
+		make("div", { className: "head" }, input, make("label", { htmlFor: id }, make("strong", {}, levelName(name)), text && ` – ${text}`)),
 		make("div", { id: `${id}-odds` }, wholeOdds(told), make("p", { className: "muted small" }, notesOf(survey, level, room, cap))),
 		perQuestion(answers));
 };

@@ -1,11 +1,12 @@
 /** What a report can reveal at most, in words and as a picture, before any question is shown. */
 import { hundred, make } from "./dom.js";
+import { number, t } from "./words.js";
 
 /** A share in per cent, with decimals where a whole number would say all, none or no difference. */
 export const percent = (share) => {
-	const number = 100 * share;
-	const fine = number < 1 || number > 99 || Math.abs(number - 50) < 1;
-	return `${fine ? Number(number.toPrecision(4)) : number.toFixed(0)} %`;
+	const points = 100 * share;
+	const fine = points < 1 || points > 99 || Math.abs(points - 50) < 1;
+	return t("percent", { number: number(fine ? Number(points.toPrecision(4)) : points.toFixed(0)) });
 };
 
 /**
@@ -19,9 +20,8 @@ export const sureness = (micro) => 1 / (1 + Math.exp(-micro / 1e6));
 export const wholeOdds = (micro) => {
 	const sure = sureness(micro);
 	return make("div", { className: "odds" }, hundred(Math.round(100 * sure)),
-		make("p", {}, "Someone who thinks two sets of answers equally likely for you could become at most ",
-			make("strong", {}, `${percent(sure)} sure`), " of the right one from your whole report."));
+		make("p", {}, t("odds.before"), make("strong", {}, t("odds.sure", { percent: percent(sure) })), t("odds.after")));
 };
 
 /** The same for one question. */
-export const questionOdds = (micro) => (micro === Infinity ? "can be proved" : `at most ${percent(sureness(micro))} sure`);
+export const questionOdds = (micro) => (micro === Infinity ? t("odds.proved") : t("odds.at most", { percent: percent(sureness(micro)) }));

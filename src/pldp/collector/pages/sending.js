@@ -2,22 +2,21 @@
 import { PldpError } from "./device/index.js";
 import { byId, make } from "./dom.js";
 import { openReports } from "./reports.js";
-import { announce, failed, on, say } from "./status.js";
+import { announce, failed, on, say, show } from "./status.js";
+import { passageOf, questionText, t } from "./words.js";
 
-const STATES = { waiting: "waits to be sent", sent: "sent", refused: "refused by the collector", withdrawn: "withdrawn" };
+const REFUSALS = ["bad_token", "preview", "closed_round", "closed_survey", "over_budget"];
 
-const REFUSALS = {
-	bad_token: "The collector takes reports only with an invitation; open your link again",
-	preview: "This is a preview with simulated people: the collector takes no answers",
-	closed_round: "The round has ended, and the collector no longer takes this report",
-};
+const refusalOf = ({ code, reason }) =>
+	REFUSALS.includes(code) ? t(`refused.${code}`) : t("refused", { code: code ?? reason });
 
-const receiptOf = ({ day, questions, state, receipt, code }, takeBack) => {
-	const line = make("p", {}, `${day}: ${questions.join(", ")} – ${STATES[state]}${code ? ` (${code})` : ""}`);
+const receiptOf = (survey, { day, questions, state, receipt, code }, takeBack) => {
+	const named = questions.map((name) => questionText(survey.question(name))).join("; ");
+	const line = make("p", {}, t(code ? "receipts.line code" : "receipts.line", { day, questions: named, state: t(`receipts.${state}`), code }));
 	if (state !== "sent" || !receipt) return make("li", {}, line);
-	const copy = make("button", { type: "button" }, "Copy");
-	const erase = make("button", { type: "button" }, "Withdraw");
-	on(copy, "click", () => navigator.clipboard.writeText(receipt).then(() => say("The receipt is copied.")));
+	const copy = make("button", { type: "button" }, t("receipts.copy"));
+	const erase = make("button", { type: "button" }, t("receipts.withdraw"));
+	on(copy, "click", () => navigator.clipboard.writeText(receipt).then(() => say(t("receipts.copied"))));
 	on(erase, "click", () => takeBack(receipt));
 	return make("li", {}, line,
 		make("p", { className: "code receipt" }, receipt), make("div", { className: "buttons" }, copy, erase));
@@ -48,29 +47,31 @@ export const openSending = async (survey, device, collector, update, restart) =>
 
 	const showReceipts = () => {
 		const here = reports.all().filter((each) => each.survey === survey.hash);
-		byId("receipts").replaceChildren(...here.toReversed().map((each) => receiptOf(each, takeBack)));
+		byId("receipts").replaceChildren(...here.toReversed().map((each) => receiptOf(survey, each, takeBack)));
+		show("print", here.some(({ state, receipt }) => state === "sent" && receipt));
+		show("thanks", Boolean(passageOf(survey, "thanks")) && here.some(({ state }) => state === "sent"));
 	};
 
 	const takeBack = async (receipt) => {
 		if (!(await confirmed())) return;
 		const entry = reports.all().find((each) => each.receipt === receipt);
-		if (entry?.state === "waiting") throw new PldpError("This report waits to be sent; withdraw it after that");
+		if (entry?.state === "waiting") throw new PldpError(t("withdraw.waits"));
 		const name = await answeredBy(device, receipt);
 		const { outcome, code } = await reports.withdraw(receipt);
-		if (outcome === "kept") throw new PldpError("The collector cannot be reached now; please try again later");
+		if (outcome === "kept") throw new PldpError(t("withdraw.offline"));
 		// A report of this device that the collector does not have was never sent, or is erased already.
 		const gone = outcome === "sent" || (code === "unknown_receipt" && name !== null);
-		if (!gone && code === "unknown_receipt") throw new PldpError("No stored report has this receipt");
-		if (!gone) throw new PldpError(`The collector refuses this (${code})`);
+		if (!gone && code === "unknown_receipt") throw new PldpError(t("withdraw.unknown"));
+		if (!gone) throw new PldpError(t("withdraw.refused", { code }));
 		if (name !== null) await device.withdraw(name);
 		showReceipts();
 		await restart();
-		announce("Withdrawn: the report is erased, and estimates are made without it.");
+		announce(t("withdraw.done"));
 	};
 
 	const showAccount = async () => {
-		const { words } = await reports.account();
-		byId("account").textContent = words && `The collector's own account of your invitation: ${words}.`;
+		const { amounts } = await reports.account();
+		byId("account").textContent = amounts ? t("ledger.account", amounts) : "";
 	};
 
 	/** Show what became of reports, and come back for those that wait. */
@@ -81,8 +82,8 @@ export const openSending = async (survey, device, collector, update, restart) =>
 		await showAccount();
 		clearTimeout(timer);
 		if (waiting) timer = setTimeout(flush, Math.max(due - Date.now(), 1000));
-		if (waiting) say("The collector cannot be reached. Your report waits on this device and is sent when it can be.");
-		else if (results.some(({ outcome }) => outcome === "sent")) say("Sent. Thank you! Your receipt is below.");
+		if (waiting) say(t("sent.offline"));
+		else if (results.some(({ outcome }) => outcome === "sent")) say(t(passageOf(survey, "thanks") ? "sent.receipt" : "sent.thanks"));
 		return results;
 	};
 	const flush = () => follow(reports.flush()).catch(failed);
@@ -91,12 +92,13 @@ export const openSending = async (survey, device, collector, update, restart) =>
 		await takeBack(byId("receipt").value.trim());
 		target.reset();
 	});
+	byId("print").addEventListener("click", () => print());
 	addEventListener("online", flush);
 
 	const send = async (report) => {
 		const results = await follow(reports.send(report, await device.receipt(report), device.round));
 		const refused = results.find(({ id, outcome }) => id === report.id && outcome === "dropped");
-		if (refused) throw new PldpError(REFUSALS[refused.code] ?? `The collector refused the report (${refused.code ?? refused.reason})`);
+		if (refused) throw new PldpError(refusalOf(refused));
 		byId("status").focus();
 	};
 

@@ -1,6 +1,7 @@
 /** What the page says: what happened, and what went wrong, each in one line. */
 import { PldpError } from "./device/index.js";
 import { byId } from "./dom.js";
+import { t } from "./words.js";
 
 export const show = (id, visible = true) => (byId(id).hidden = !visible);
 
@@ -14,10 +15,14 @@ export const announce = (line) => {
 	byId("status").focus();
 };
 
+/** Errors of the device have names; what the page refuses itself is in its own words already. */
+const lineOf = (error) => {
+	if (!(error instanceof PldpError)) return t("error.mistake", { name: error?.name });
+	return error.name === "Error" ? error.message : t(`error.${error.name}`, { detail: error.message });
+};
+
 export const failed = (error) => {
-	const known = error instanceof PldpError ? error.message : `this page made a mistake (${error?.name})`;
-	const line = error?.name === "SurveyError" ? `this page cannot ask this survey (${known})` : known;
-	byId("error").textContent = `${capital(line)}.`;
+	byId("error").textContent = `${capital(lineOf(error))}.`;
 	show("error");
 	byId("error").focus();
 };

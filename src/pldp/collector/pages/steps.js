@@ -1,32 +1,32 @@
 /** Choose a level, answer, look at the report. The way back is open until the report is drawn. */
 import { PldpError } from "./device/index.js";
-import { epsilonText } from "./device/epsilon.js";
 import { byId, make } from "./dom.js";
 import { openDraft } from "./draft.js";
 import { answerInWords, questionFields } from "./form.js";
 import { roomOf, showLedger } from "./ledger.js";
-import { openLevels, showLevels, toldBy } from "./levels.js";
+import { openLevels, showLevels, sum, toldBy } from "./levels.js";
 import { percent, sureness } from "./odds.js";
 import { announce, capital, on, show } from "./status.js";
+import { deviceWords, epsilon, levelName, t } from "./words.js";
 
 const STEPS = ["choosing", "answering", "preview"];
 
 const showStep = (step) => {
 	for (const each of STEPS) show(each, each === step);
+	show("opening", step === "choosing");
 	if (step) byId(step).querySelector("h2").focus();
 };
 
 const odds = (device, question, level) => {
-	const [, ...lines] = device.explain(level, question.name).replaceAll(";\n", "; ").split("\n");
-	return make("details", {}, make("summary", {}, "What your report will tell"),
+	const [, ...lines] = device.explain(level, question.name, deviceWords()).replaceAll(";\n", "; ").split("\n");
+	return make("details", {}, make("summary", {}, t("answer.told")),
 		...lines.map((line) => make("p", {}, capital(line))));
 };
 
 /** The fields of a question, and a line for when it costs more than the other answers leave. */
-const fieldsOf = (device, { question, level, price }, place) => {
-	const built = questionFields(question, place);
-	const dear = make("p", { className: "muted small", hidden: true },
-		`This question costs ε = ${epsilonText(price)}, more than your other answers leave. Skip another one to answer it.`);
+const fieldsOf = async (device, { question, level, price }, place) => {
+	const built = questionFields(question, place, await device.options(question.name));
+	const dear = make("p", { className: "muted small", hidden: true }, t("answer.dear", { price: epsilon(price) }));
 	built.fieldset.append(dear, odds(device, question, level.name));
 	return { question, level, price, dear, ...built };
 };
@@ -34,25 +34,25 @@ const fieldsOf = (device, { question, level, price }, place) => {
 /** Close questions that the answers so far leave no room for, and say what the report will tell. */
 const settle = (fields, room) => {
 	const answered = fields.filter(({ read }) => read() !== undefined);
-	const cost = answered.reduce((total, { price }) => total + price, 0);
+	const cost = sum(answered.map(({ price }) => price));
+	// What required questions will cost is not to be spent on others.
+	const owed = fields.filter((field) => field.question.required && !answered.includes(field));
+	const kept = sum(owed.map(({ price }) => price));
 	for (const field of fields) {
-		field.fieldset.disabled = !answered.includes(field) && cost + field.price > room;
+		field.fieldset.disabled = !answered.includes(field) && !owed.includes(field) && cost + kept + field.price > room;
 		field.dear.hidden = !field.fieldset.disabled;
 	}
 	const told = toldBy(answered);
-	const sure = told === Infinity ? "It can prove what is not protected." : `Someone who thought other answers ` +
-		`just as likely could become at most ${percent(sureness(told))} sure of yours.`;
-	byId("costing").textContent = answered.length
-		? `Your report answers ${answered.length} of ${fields.length} questions and costs ε = ${epsilonText(cost)}. ${sure}`
-		: "You have answered nothing yet.";
+	const sure = told === Infinity ? t("answer.proves") : t("answer.sure", { percent: percent(sureness(told)) });
+	const costs = t("answer.costs", { count: answered.length, all: fields.length, cost: epsilon(cost) });
+	byId("costing").textContent = answered.length ? `${costs} ${sure}` : t("answer.nothing");
 };
 
 const showReport = (survey, report, cost) => {
 	const lines = report.answers.map((answer) => answerInWords(survey.question(answer.question), answer));
 	byId("words").replaceChildren(...lines.map((line) => make("li", {}, line)));
 	byId("exact").textContent = JSON.stringify(report);
-	byId("cost").textContent = `Drawing this report cost ε = ${epsilonText(cost)}. It counts also if you do not send it; ` +
-		"otherwise one could draw again until a report looks right.";
+	byId("cost").textContent = t("report.cost", { cost: epsilon(cost) });
 };
 
 /** Return what begins anew with the questions that can still be answered. */
@@ -64,12 +64,12 @@ export const openSteps = (survey, device, sending, changed) => {
 	const answersAt = (name) => levels.find((level) => level.name === name)?.answers ?? [];
 	const namesAt = (name) => answersAt(name).map(({ question }) => question.name);
 
-	const ask = (name) => {
+	const ask = async (name) => {
 		if (name !== chosen) {
 			chosen = name;
-			fields = answersAt(name).map((answer, place) => fieldsOf(device, answer, place));
+			fields = await Promise.all(answersAt(name).map((answer, place) => fieldsOf(device, answer, place)));
 			byId("questions").replaceChildren(...fields.map(({ fieldset }) => fieldset));
-			byId("chosen").textContent = `Level “${name}”.`;
+			byId("chosen").textContent = t("answer.level", { level: levelName(name) });
 		}
 		settled();
 		showStep("answering");
@@ -88,8 +88,8 @@ export const openSteps = (survey, device, sending, changed) => {
 		showStep(levels.length ? "choosing" : null);
 	};
 
-	on(byId("choosing"), "submit", ({ target }) => {
-		ask(new FormData(target).get("level"));
+	on(byId("choosing"), "submit", async ({ target }) => {
+		await ask(new FormData(target).get("level"));
 		// The browser's own buttons lead back and forth, too.
 		if (history.state?.step !== "answering") history.pushState({ step: "answering" }, "");
 	});
@@ -103,18 +103,18 @@ export const openSteps = (survey, device, sending, changed) => {
 	on(byId("back"), "click", () => history.back());
 	on(byId("forget"), "click", () => {
 		startAgain();
-		announce("Your answers are forgotten. Nothing was sent.");
+		announce(t("answer.forgotten"));
 	});
 
 	addEventListener("popstate", async ({ state }) => {
 		if (report) return leave();
-		if (state?.step === "answering" && chosen) ask(chosen);
+		if (state?.step === "answering" && chosen) await ask(chosen);
 		else showStep(levels.length ? "choosing" : null);
 	});
 
 	on(form, "submit", async () => {
 		const answered = fields.map((field) => ({ ...field, value: field.read() })).filter(({ value }) => value !== undefined);
-		if (!answered.length) throw new PldpError("Please answer at least one question, or close the page");
+		if (!answered.length) throw new PldpError(t("answer.none"));
 		const before = device.ledger().total;
 		draft.forget();
 		report = await device.answerAll(
@@ -135,7 +135,7 @@ export const openSteps = (survey, device, sending, changed) => {
 	const leave = async () => {
 		finish();
 		await changed();
-		announce("Not sent. The report stays on this device.");
+		announce(t("report.kept"));
 	};
 	on(byId("keep"), "click", leave);
 
@@ -146,9 +146,10 @@ export const openSteps = (survey, device, sending, changed) => {
 		showLevels(byId("levels"), survey, levels, room, device.ledger().cap);
 		show("spent-out", questions.length > 0 && !levels.length);
 		for (const step of STEPS) show(step, step === "choosing" && levels.length > 0);
+		show("opening", levels.length > 0);
 		const kept = draft.kept(namesAt);
 		if (!kept) return;
-		ask(kept.level);
+		await ask(kept.level);
 		byId("levels").querySelector(`[value="${CSS.escape(kept.level)}"]`).checked = true;
 		draft.fill(form, kept.fields);
 		settled();

@@ -2,20 +2,26 @@
 import { showAnswered } from "./answered.js";
 import { explainShuffle } from "./device/explain.js";
 import { databaseStore, openDevice, PldpError, readSurvey } from "./device/index.js";
-import { byId } from "./dom.js";
+import { byId, make } from "./dom.js";
 import { showLedger } from "./ledger.js";
 import { openSending } from "./sending.js";
 import { announce, failed, on, show } from "./status.js";
+import { openSharing } from "./sharing.js";
 import { openSteps } from "./steps.js";
+import { collectorOf, day, deviceWords, nameOf, openWords, passageOf, t, titleOf, typedNumber } from "./words.js";
 
 const metaOf = (name) => document.querySelector(`meta[name="${name}"]`).content;
 const collector = new URL(metaOf("pldp-collector"), document.baseURI);
 const trustedKey = metaOf("pldp-trusted-key");
 
+/** On their way while the survey is: whatever goes wrong is said in them. */
+const words = openWords();
+
 const fetchText = async (path, missing) => {
 	const response = await fetch(new URL(path, collector), { credentials: "omit" }).catch(() => null);
 	if (response?.status === 404 && missing) return missing;
-	if (!response?.ok) throw new PldpError("The survey cannot be loaded now; please try again later");
+	await words;
+	if (!response?.ok) throw new PldpError(t("error.load"));
 	return response.text();
 };
 
@@ -25,33 +31,72 @@ const fetchRound = async () => JSON.parse(await fetchText("v1/round", '{"round":
 /** Why nobody can answer with the invitation that this browser has, if it needs one: before anything is asked. */
 const uninvited = (needed, { token, refused, spent }) => {
 	if (!needed) return "";
-	if (!token) return "This survey is for invited people. Please open the link of your invitation.";
-	if (refused) return "Your invitation is not valid, or no longer. Please ask the people who invited you for a new link.";
-	return spent ? "Your invitation allows no further report." : "";
+	if (!token) return t("invitation.needed");
+	if (refused) return t("invitation.refused");
+	return spent ? t("invitation.used") : "";
 };
 
 const short = (key) => `${key.slice(0, 16)}…`;
 
 const aboutSignature = (key) => {
-	if (trustedKey) return `The survey was signed with the key that this page trusts (${short(trustedKey)}).`;
-	return "This page and the survey come from the same server. Whoever runs it can change both, and a changed page could " +
-		`read your answers. ${key ? `The survey's signature fits it (key ${short(key)}).` : "The survey is not signed."}`;
+	if (trustedKey) return t("page.signed", { key: short(trustedKey) });
+	return `${t("page.same server")} ${key ? t("page.signature fits", { key: short(key) }) : t("page.unsigned")}`;
+};
+
+const LINKS = /(https:\/\/[^\s<>"]+[^\s<>".,;:!?)]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+)/;
+
+/** A passage as paragraphs; addresses in it become links, and nothing else does. */
+const passage = (text) =>
+	text.split(/\n\s*\n/).map((paragraph) =>
+		make("p", {}, ...paragraph.split(LINKS).map((part) => {
+			if (!LINKS.test(part)) return part;
+			const href = part.includes("://") ? part : `mailto:${part}`;
+			return make("a", { href, rel: "noreferrer", target: "_blank" }, part);
+		})));
+
+const SHORT = 280; // characters of an introduction that stands open above the first question
+
+const showPassages = (survey) => {
+	const introduction = passageOf(survey, "introduction");
+	byId(introduction.length > SHORT ? "introduction-long" : "introduction").append(...passage(introduction));
+	show("introduction", Boolean(introduction) && introduction.length <= SHORT);
+	show("introduction-details", introduction.length > SHORT);
+	for (const name of ["notice", "contact", "thanks"]) byId(`${name}-text`).append(...passage(passageOf(survey, name)));
+	for (const name of ["notice", "contact"]) show(name, Boolean(passageOf(survey, name)));
+};
+
+/** Another language begins the page anew: answers that are not drawn yet are kept in the tab. */
+const showLanguages = ({ language, offered }) => {
+	const list = byId("language");
+	list.replaceChildren(...offered.map((each) => Object.assign(new Option(nameOf(each), each, each === language, each === language), { lang: each })));
+	list.addEventListener("change", () => {
+		history.replaceState(history.state, "", `?lang=${list.value}`);
+		location.reload();
+	});
+	show("language", offered.length > 1);
 };
 
 const introduce = (survey) => {
-	document.title = survey.title;
-	byId("title").textContent = survey.title;
-	byId("collector").textContent = survey.collector && `A survey of ${survey.collector}`;
-	byId("shown").textContent = survey.hiding ? "Your report hides the level, too." : "Your report shows the level that you chose.";
-	if (survey.shuffle) byId("mixing").textContent = explainShuffle(survey.shuffle);
+	document.title = titleOf(survey);
+	byId("title").textContent = titleOf(survey);
+	const facts = [survey.collector && t("page.by", { collector: collectorOf(survey) }), survey.closes && t("page.open until", { day: day(survey.closes) })];
+	byId("collector").textContent = facts.filter(Boolean).join(" · ");
+	if (survey.logo) byId("logo").src = new URL("v1/logo", collector);
+	show("logo", Boolean(survey.logo));
+	byId("shown").textContent = t(survey.hiding ? "choose.hidden" : "choose.shown");
+	if (survey.shuffle) byId("mixing").textContent = explainShuffle(survey.shuffle, deviceWords());
 	show("mixing", Boolean(survey.shuffle));
+	showPassages(survey);
 	byId("signature").textContent = aboutSignature(survey.signer);
 	byId("hash").textContent = survey.hash;
 };
 
 const start = async () => {
-	const [text, { round, open, preview = false, invitation = false }] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
+	const [text, state] = await Promise.all([fetchText("v1/survey"), fetchRound()]);
+	const { round, preview = false, invitation = false, ended = false } = state;
+	const open = state.open && !ended;
 	const survey = await readSurvey(text, trustedKey ? { trustedKey } : {});
+	showLanguages(await openWords(survey));
 	const device = await openDevice(survey, { store: databaseStore("pldp"), round });
 	/** Show what was spent and answered. */
 	const update = async () => {
@@ -73,18 +118,18 @@ const start = async () => {
 	const offer = openSteps(survey, device, sending, update);
 	on(byId("limiting"), "submit", async ({ target }) => {
 		const before = device.ledger().cap;
-		await device.changeCap(byId("cap").value.trim());
+		await device.changeCap(typedNumber(byId("cap").value.trim()));
 		target.reset();
 		await restart();
-		announce(device.ledger().cap > before
-			? "Your limit is higher now: those who ask can learn more about you than before."
-			: "Your limit is set.");
+		announce(t(device.ledger().cap > before ? "ledger.higher" : "ledger.lower"));
 	});
 	introduce(survey);
 	await restart();
+	if (ended) byId("closed").textContent = t("closed.survey", { day: day(survey.closes) });
 	show("closed", !open);
 	show("simulated", preview);
-	for (const id of ["promise", "reports", "ledger", "about"]) show(id);
+	for (const id of ["reports", "ledger", "about"]) show(id);
+	openSharing(document.baseURI);
 	sending.flush();
 };
 

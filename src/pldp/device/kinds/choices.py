@@ -24,7 +24,13 @@ def encode(question: Choices, value: object) -> int:
         raise AnswerError(
             f"value must be at most {question.at_most} labels of question {question.name!r}; there are more"
         )
-    return sum(1 << place for place in places if place is not None)
+    found = [place for place in places if place is not None]
+    if question.clashes(found):
+        raise AnswerError(
+            f"value must have no other label beside an exclusive one ({', '.join(question.exclusive)}) of question "
+            f"{question.name!r}; it has"
+        )
+    return sum(1 << place for place in found)
 
 
 def explain(question: Choices, level: int) -> list[str]:

@@ -142,13 +142,15 @@ class HiddenTable(PooledTable):
 
     @cached_property
     def _spread(self) -> FloatArray:
-        """Mean of (w_τ − f)(w_τ′ − f)·Λ⁻¹(τ, s)Λ⁻¹(τ′, s) over the reports, τ × τ′ × cells, at first shares f."""
+        return self._spread_of(self._shares, inner(self._first))
+
+    def _spread_of(self, shares: FloatArray, f: FloatArray) -> FloatArray:
+        """Mean of (w_τ − f)(w_τ′ − f)·Λ⁻¹(τ, s)Λ⁻¹(τ′, s) over reports of these marks, τ × τ′ × cells."""
         levels, inverse = self._found
-        f = inner(self._first)
         found = np.empty((len(levels), len(levels), *f.shape))
         for one, own in enumerate(levels):
             for two in range(one + 1):
-                marks = np.tensordot(inverse[one] * inverse[two], self._shares, 1)
+                marks = np.tensordot(inverse[one] * inverse[two], shares, 1)
                 mine, theirs = self._axes(own), self._axes(levels[two])
                 pairs = zip(mine, theirs, strict=True)
                 crossed = [_with_whole(axis.crossed(other)) for axis, other in pairs]
@@ -175,14 +177,16 @@ class HiddenTable(PooledTable):
 
     @cached_property
     def _together(self) -> FloatArray:
+        return self._together_of(self._shares, self._first)
+
+    def _together_of(self, shares: FloatArray, f: FloatArray) -> FloatArray:
         """K, augmented: the covariance of every π̂_τ − f ρ̂_τ (first axis) with M ρ̂ (second axis)."""
         levels, inverse = self._found
-        f = self._first
         found = []
         for own, row in zip(levels, inverse, strict=True):
             steps = [axis.decode for axis in self._axes(own)]
             for each in self._known.rows if self._known else ():
-                mixed = along(np.tensordot(row * each, self._shares, 1), steps)
+                mixed = along(np.tensordot(row * each, shares, 1), steps)
                 found.append(mixed - f * mixed.ravel()[-1])
         return np.array(found).reshape(len(levels), -1, *f.shape)
 
@@ -195,12 +199,24 @@ class HiddenTable(PooledTable):
 
     @cached_property
     def _left(self) -> FloatArray:
-        """`_spread` less what the given mix explains."""
+        return self._unexplained(self._spread, self._together)
+
+    def _unexplained(self, spread: FloatArray, together: FloatArray) -> FloatArray:
+        """Return the spread less what the given mix explains."""
         if self._known is None:
-            return self._spread
-        own = np.array([inner(each) for each in self._together.reshape(-1, *self._apart.shape[1:])])
-        own = own.reshape(*self._together.shape[:2], *self._spread.shape[2:])
-        return np.asarray(self._spread - np.einsum("sl...,lm,tm...->st...", own, self._known.weight, own))
+            return spread
+        own = np.array([inner(each) for each in together.reshape(-1, *self._apart.shape[1:])])
+        own = own.reshape(*together.shape[:2], *spread.shape[2:])
+        return np.asarray(spread - np.einsum("sl...,lm,tm...->st...", own, self._known.weight, own))
+
+    def _expected(self, likely: FloatArray) -> FloatArray:
+        """Return the shares of marks of the labels that came if this augmented table is that of all levels."""
+        levels, _ = self._found
+        place = {own: number for number, own in enumerate(self._every)}
+        mix = np.clip(self._mix, 0, None) / np.clip(self._mix, 0, None).sum()
+        chances = self._chances[np.ix_([place[own] for own in self._labels], [place[own] for own in levels])] * mix
+        marks = np.array([along(likely, [axis.expected for axis in self._axes(own)]) for own in levels])
+        return np.asarray(np.tensordot(chances, marks, 1))
 
     @cached_property
     def _weights(self) -> FloatArray:
@@ -216,8 +232,17 @@ class HiddenTable(PooledTable):
         return np.asarray(np.tensordot(self._weights, self._corrected, 1))
 
     def variance(self, margins: Sequence[FloatArray]) -> FloatArray:
-        del margins
-        noise = np.einsum("s,t,st...->...", self._weights, self._weights, self._left) / self.reports
+        # Of a cell that few reports speak for, the reports that came may show next to no spread by chance.
+        likely = self.likely(margins)
+        expected = self._expected(likely)
+        at_likely = self._unexplained(
+            self._spread_of(expected, inner(likely)),
+            self._together if self._known is None else self._together_of(expected, likely),
+        )
+        found, least = (
+            np.einsum("s,t,st...->...", self._weights, self._weights, each) for each in (self._left, at_likely)
+        )
+        noise = np.maximum(found, least) / self.reports
         axes = [self._axes(levels) for levels in self._found[0]]
         return np.asarray(noise + fit_variance(axes, self._weights * self._mix, self.decoded))
 

@@ -37,6 +37,16 @@ class PooledTable(ABC):
     def decoded(self) -> FloatArray:
         """The shares, augmented."""
 
+    def likely(self, margins: Sequence[FloatArray]) -> FloatArray:
+        """Return an augmented table that could be true, with these shares of single questions."""
+        likely = np.clip(self.decoded, 0, 1)
+        for axis, own in enumerate(margins):
+            place: list[int | slice] = [-1] * likely.ndim
+            place[axis] = slice(None, -1)
+            likely[tuple(place)] = np.clip(own, 0, 1)
+        likely[(-1,) * likely.ndim] = 1
+        return likely
+
     @abstractmethod
     def variance(self, margins: Sequence[FloatArray]) -> FloatArray:
         """Return the variance of every share."""
@@ -90,18 +100,8 @@ class ShownTable(PooledTable):
     def decoded(self) -> FloatArray:
         return np.asarray(np.sum([weight * each.decoded for each, weight in self._parts], axis=0))
 
-    def _likely(self, margins: Sequence[FloatArray]) -> FloatArray:
-        """Return an augmented table that could be true, with these shares of single questions."""
-        likely = np.clip(self.decoded, 0, 1)
-        for axis, own in enumerate(margins):
-            place: list[int | slice] = [-1] * likely.ndim
-            place[axis] = slice(None, -1)
-            likely[tuple(place)] = np.clip(own, 0, 1)
-        likely[(-1,) * likely.ndim] = 1
-        return likely
-
     def variance(self, margins: Sequence[FloatArray]) -> FloatArray:
-        likely = self._likely(margins)
+        likely = self.likely(margins)
         noise = np.sum([weight**2 * each.variance(likely) for each, weight in self._parts], axis=0)
         return np.asarray(noise + fit_variance([each.axes for each in self.groups], self.weights, likely))
 
@@ -124,7 +124,7 @@ class ShownTable(PooledTable):
     def rare(self, margins: Sequence[FloatArray], target: Target) -> Rare | None:
         if not all(isinstance(axis, LabelAxis) for each in self.groups for axis in each.axes):
             return None
-        likely, count = self._likely(margins), len(self.groups)
+        likely, count = self.likely(margins), len(self.groups)
         people = np.array([float(each.reports) for each in self.groups])[:, None]
         chances = np.array([each.chances(likely) for each in self.groups]).reshape(count, 2, -1)
         supports = np.array([inner(each.counts.marked) for each in self.groups], np.float64).reshape(count, -1)

@@ -214,7 +214,7 @@ def equally_bound(result: Result, method: str) -> Finding:
         findings.append(at_least(overall, overall * relative, 1.0))
         each = [at_least(row[name], error, 1.0) for row, error in zip(rows, errors, strict=True)]
         findings += [found for found in each if found.verdict == "fails"]
-    said = listing({f"{row['dataset']}/{row['levels']}": row["mse_ratio"] for row in rows}, ".2f")
+    said = listing({f"{row['dataset']} {row['levels'].replace('_', ' ')}": row["mse_ratio"] for row in rows}, ".2f")
     return all_of(findings, f"MSE hidden / shown: {said}; all together {findings[0].measured:.2f}")
 
 

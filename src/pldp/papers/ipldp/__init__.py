@@ -6,7 +6,7 @@ paper's assignment of budgets to items (`level_budgets`), and Theorems 3 to 6 as
 
 In all of them r_x = 1/(e^{ε_x}−1) for a sensitive item, 0 for a non-sensitive one (`math.inf`), and S = 1/(1+Σ r).
 
-Slips of the paper, each shown by a test or a verdict of `pldp reproduce ipldp`:
+Slips of the paper; a test or a verdict of `pldp reproduce ipldp` shows each one that can be computed:
 
 - Lemma 1 is printed the wrong way round: *larger* budgets give the smaller loss (its proof says so).
 - Definition 3, (4), asks for Q(x|x') > 0 and = 0 at once; what is meant is Q(x|x) > 0 for non-sensitive x.

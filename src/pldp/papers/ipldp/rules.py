@@ -88,6 +88,8 @@ def factor(
 
 
 NAMES: Final = {
+    "zipf": "Zipf",
+    "kosarak_parts": "Kosarak",
     "krr": "k-RR",
     "urr": "URR",
     "iprr": "IPRR",
@@ -120,7 +122,7 @@ def less_gain_of_likelihood(result: Result) -> Finding:
             pairs = [rows.ratio(cell, ("iprr", NS), ("iprr", MLE)) for cell in rows.within([number], dataset)]
             gains.append(_mean(pairs))
         findings.append(at_least(gains[0][0] - gains[1][0], math.hypot(gains[0][1], gains[1][1]), 0.0))
-        words.append(f"{dataset} {gains[0][0]:.3g} and {gains[1][0]:.3g}")
+        words.append(f"{NAMES[dataset]} {gains[0][0]:.3g} and {gains[1][0]:.3g}")
     return all_of(findings, f"MSE of norm-sub / maximum likelihood in #1 and #2: {', '.join(words)}")
 
 
@@ -155,7 +157,7 @@ def falls_with_people(metric: str, per_person: float = 0.0) -> Decide:
             value, error = ratio(last[metric], last[name], first[metric], first[name])
             scale = (first["people"] / last["people"]) ** per_person
             findings.append(at_most(scale * value, scale * error, 1.0))
-            words.append((scale * value, f"{dataset} {NAMES[method]} {NAMES[estimator]}"))
+            words.append((scale * value, f"{NAMES[dataset]} {NAMES[method]} {NAMES[estimator]}"))
         low, high = min(words), max(words)
         return all_of(findings, f"all people / a fifth: {low[0]:.2g} ({low[1]}) to {high[0]:.2g} ({high[1]})")
 
@@ -179,7 +181,8 @@ def falls_with_open_items(methods: Sequence[str], estimators: Sequence[str], met
                 value, error = ratio(low[metric], low[name], high[metric], high[name])
                 findings.append(at_most(value, error, 1.0))
                 where = (
-                    f"{dataset} {NAMES[method]} {NAMES[estimator]} {metric.upper()} from NR = {one[3]:g} to {two[3]:g}"
+                    f"{NAMES[dataset]} {NAMES[method]} {NAMES[estimator]} {metric.upper()} "
+                    f"from NR = {one[3]:g} to {two[3]:g}"
                 )
                 words.append((value, where))
         return all_of(findings, "largest ratio {:.2f}: {}".format(*max(words)))
@@ -347,7 +350,7 @@ def same_promise(result: Result) -> Finding:
         # An IPRR that keeps IDUE's promise is k-RR at the smallest budget, which URR without open items is, too.
         plain = rows.row(rows.within([4], dataset)[0], ("urr", NS))["mse"]
         cell = rows.within([5], dataset)[-1]
-        kept.append(f"{dataset} {plain / min(rows.row(cell, (model, NS))['mse'] for model in IDUE):.2g}")
+        kept.append(f"{NAMES[dataset]} {plain / min(rows.row(cell, (model, NS))['mse'] for model in IDUE):.2g}")
     words = ", ".join(f"{NAMES[name]} {epsilon_text(micro)}" for name, micro in true.items())
     return at_most(
         true["iprr"] / true["idue_opt0"],

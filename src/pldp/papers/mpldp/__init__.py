@@ -5,7 +5,7 @@ allocation of a total over attributes (`pldp.budgets.allocate` with `unary_cost`
 (`fraction_levels`), symmetric unary encoding. `brr_sum`, `oc` and `op` take the groups of one attribute, one per level;
 the formulas take the number of people per level, n_τ, and their ε, along the last axis.
 
-Slips of the paper, each shown by a test or a verdict of `pldp reproduce mpldp`:
+Slips of the paper; a test or a verdict of `pldp reproduce mpldp` shows each one that can be computed:
 
 - Table 2 prints the headings of k and ε swapped, and its rows spend half of ε.
 - Least squares on one collection, (24), is not Theorem 2: its weights do not sum to 1 and shrink all counts.

@@ -106,7 +106,9 @@ def falls(result: Result, methods: Sequence[str], column: str) -> Finding:
             one, two = rows[budgets, people, method, 1.0], rows[budgets, people, method, 6.0]
             error = float(np.hypot(one[f"{column}_error"], two[f"{column}_error"]))
             change = two[column] - one[column]
-            findings.append(at_most(change, error, 0.0, f"{method}, n = {people:,}: {change:+.2f} from ε = 1 to 6"))
+            findings.append(
+                at_most(change, error, 0.0, f"{_words(method)}, n = {people:,}: {change:+.2f} from ε = 1 to 6")
+            )
     worst = max(findings, key=lambda each: each.measured or 0.0)
     return all_of(findings, f"log10 changes least for {worst.reason}")
 

@@ -5,7 +5,7 @@ Results are kept in a folder, one file per experiment, so that a run that was in
 
 import json
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
@@ -38,14 +38,14 @@ def reproduce_all(
     for paper in map(load_paper, PAPERS):
         result = _result(paper, folder, quick=quick, seed=seed, progress=progress)
         pictures[paper.name], exhibits = [], []
-        labels = labels_of(paper, result)
-        for exhibit in paper.exhibits:
-            drawn = exhibit.draw(result) if exhibit.draw else ()
+        made = [exhibit.draw(result) if exhibit.draw else () for exhibit in paper.exhibits]
+        labels = labels_of(made)
+        for exhibit, drawn in zip(paper.exhibits, made, strict=True):
             reason = _reason(exhibit, drawn)
             about = [claim for claim in result["claims"] if is_about(claim, exhibit.label)]
-            pictures[paper.name].append(exhibit_markup(exhibit, drawn, reason, about, labels))
-            made = asdict(drawn) if isinstance(drawn, Table) else [asdict(panel) for panel in drawn]
-            content = {"not_made": reason} if reason else {"content": made}
+            pictures[paper.name].append(exhibit_markup(paper.name, exhibit, drawn, reason, about, labels))
+            plain = asdict(drawn) if isinstance(drawn, Table) else [asdict(panel) for panel in drawn]
+            content = {"not_made": reason} if reason else {"content": plain}
             exhibits.append({"label": exhibit.label, "caption": exhibit.caption} | content)
         entry = {"experiment": paper.name, "citation": paper.citation, "notes": list(paper.notes(result))}
         elements = [asdict(element) for element in paper.elements]
@@ -96,8 +96,7 @@ def _reason(exhibit: Exhibit, found: Drawn) -> str:
     return "" if shown else exhibit.reason or "this run has nothing to draw it from"
 
 
-def labels_of(paper: Paper, result: Result) -> list[tuple[str, bool]]:
+def labels_of(made: Sequence[Drawn]) -> list[tuple[str, bool]]:
     """Return the methods of all figures of a paper, and whether they are ours: each has one colour throughout."""
-    drawn = [exhibit.draw(result) for exhibit in paper.exhibits if exhibit.draw]
-    panels = [panel for each in drawn if not isinstance(each, Table) for panel in each]
+    panels = [panel for each in made if not isinstance(each, Table) for panel in each]
     return list(dict.fromkeys((series.label, series.ours) for panel in panels for series in panel.series))

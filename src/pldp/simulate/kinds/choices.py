@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pldp.errors import SimulationError
 from pldp.mechanisms.arrays import FloatArray, IntArray, Values
@@ -22,13 +23,17 @@ class SimulatedChoices(LabelKind[Choices]):
             raise SimulationError(
                 f"answers of {question.name} must be {question.at_most} labels at most; some are more"
             )
+        bits = np.unpackbits(packed, axis=1, count=len(question.values), bitorder="little").astype(bool)
+        alone = _exclusive(question)
+        if (bits[:, alone].any(axis=1) & (bits.sum(axis=1) > 1)).any():
+            raise SimulationError(f"answers of {question.name} must have no label beside an exclusive one; some have")
         return packed
 
     def draw(self, question: Choices, people: int, shares: FloatArray | None, generator: np.random.Generator) -> Values:
         """Draw every label independently, with the share of people who have it.
 
-        Of those who would tick more labels than they may, each ticks as many as that, picked at random: shares get
-        smaller by this.
+        Of those who would tick more labels than they may, each ticks as many as that, picked at random; an exclusive
+        label takes the place of all others. Shares get smaller by this.
         """
         size = len(question.values)
         chances = rank_weights(size) / 2 if shares is None else shares
@@ -40,12 +45,24 @@ class SimulatedChoices(LabelKind[Choices]):
             order = generator.random((int(many.sum()), size)) + ~ticked[many]
             last = np.partition(order, question.at_most - 1, axis=1)[:, question.at_most - 1]
             ticked[many] = order <= last[:, None]
+        if question.exclusive:
+            alone = _exclusive(question)
+            order = np.where(ticked & alone, generator.random((people, size)), 2.0)
+            first = order.argmin(axis=1)
+            single = np.flatnonzero(order[np.arange(people), first] < 1)
+            ticked[single] = False
+            ticked[single, first[single]] = True
         return np.packbits(ticked, axis=1, bitorder="little")
 
     def count(self, question: Choices, values: Values) -> IntArray:
         """Return how many people have each label."""
         bits = np.unpackbits(values, axis=1, count=len(question.values), bitorder="little")
         return np.asarray(bits.sum(axis=0, dtype=np.int64))
+
+
+def _exclusive(question: Choices) -> npt.NDArray[np.bool_]:
+    """Return which labels are exclusive."""
+    return np.array([label in question.exclusive for label in question.values])
 
 
 def _sizes(packed: Values) -> Values:

@@ -22,7 +22,7 @@ from pldp.mechanisms import (
 )
 from pldp.survey.labels import BUDGET_KEYS, LabelQuestion, read_labels
 from pldp.survey.question import Budgets, Entry, Schema, ref, table_of
-from pldp.survey.reading import check_known, fail
+from pldp.survey.reading import check_distinct, check_known, fail
 from pldp.survey.sharing import Form
 from pldp.survey.sides import SIDE_KEYS, SPELLED, Sides, read_side_parts, read_sides
 
@@ -47,6 +47,7 @@ class Choices(LabelQuestion):
     budget: str = field(default=ITEM, kw_only=True)
     at_most: int | None = field(default=None, kw_only=True)
     sides: tuple[Sides, ...] = field(default=(), kw_only=True)
+    exclusive: tuple[str, ...] = field(default=(), kw_only=True)  #: Labels that no other label can be ticked with.
 
     kind: ClassVar[str] = "choices"
     domain: ClassVar[Domain] = "sets"
@@ -77,6 +78,13 @@ class Choices(LabelQuestion):
             "minimum": 1,
             "description": "the most labels that may be ticked; reports of whole sets are then more accurate",
         },
+        "exclusive": {
+            "type": "array",
+            "minItems": 1,
+            "uniqueItems": True,
+            "items": {"type": "string"},
+            "description": "labels that cannot be ticked together with another one, such as none of these",
+        },
     }
 
     @classmethod
@@ -95,7 +103,7 @@ class Choices(LabelQuestion):
                 f"{entry.key}: labels with a budget for each side cannot be tracked; leave out ticked and unticked, or "
                 'ask with repeat = "fresh"'
             )
-        return {"budget": budget, "at_most": at_most, "sides": sides}
+        return {"budget": budget, "at_most": at_most, "sides": sides, "exclusive": _exclusive(entry)}
 
     @classmethod
     def read_budgets(cls, entry: Entry, values: tuple[str, ...]) -> tuple[Budgets, ...]:
@@ -230,7 +238,19 @@ class Choices(LabelQuestion):
             document["budget"] = self.budget
         if self.at_most is not None:
             document["at_most"] = self.at_most
+        if self.exclusive:
+            document["exclusive"] = list(self.exclusive)
         return document
+
+    @property
+    def last_shown(self) -> frozenset[str]:
+        """Exclusive labels: people look for "none of these" at the end."""
+        return frozenset(self.exclusive)
+
+    def clashes(self, places: Iterable[int]) -> bool:
+        """Tell whether a set of labels has an exclusive one and others."""
+        ticked = list(places)
+        return len(ticked) > 1 and any(self.values[place] in self.exclusive for place in ticked)
 
     def source(self) -> dict[str, Any]:
         """Return the table with the budgets of both sides as fractions of the level's ε."""
@@ -298,6 +318,20 @@ class Choices(LabelQuestion):
     def hideable(self) -> str | None:
         """Shares of labels and of sets are estimated from hidden levels, however they are protected."""
         return None
+
+
+def _exclusive(entry: Entry) -> tuple[str, ...]:
+    """Read the labels that no other label can be ticked with."""
+    given, key = entry.table.get("exclusive"), f"{entry.key}.exclusive"
+    if given is None:
+        return ()
+    labels = read_labels(entry)
+    if not isinstance(given, list) or not 0 < len(given) < len(labels):
+        fail(key, f"must be a list of 1 to {len(labels) - 1} of the question's labels", given)
+    for label in given:
+        check_known(label, key, labels, "the question's labels: ")
+    check_distinct(given, key, "labels")
+    return tuple(given)
 
 
 def _at_most(entry: Entry, size: int) -> int | None:

@@ -126,6 +126,12 @@ class Number(Question):
         steps = f"at {self.grid.size:,} points, for the mean" if self.for_mean else f"in {self.grid.size:,} steps"
         return f"{' to '.join(self.bounds)} {self.unit}".rstrip() + f" {steps}"
 
+    def shown_texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the text and the unit."""
+        yield from super().shown_texts()
+        if self.unit:
+            yield ("unit",), self.unit
+
     def answers_document(self) -> dict[str, Any]:
         """Return bounds, buckets and unit, and the purpose where it is the mean."""
         low, high = self.bounds

@@ -1,18 +1,21 @@
 import { make } from "../dom.js";
-import { buttons, SKIP, skipping } from "./labels.js";
+import { labelOf, t } from "../words.js";
+import { buttons, skipping } from "./labels.js";
 
 export { says } from "./labels.js";
 
 const MOST_BUTTONS = 12;
 
-export const protects = () => "an answer";
+export const protects = () => t("protects.answer");
 
-export const fields = (id, { values }) => {
+export const fields = (id, question, options) => {
+	const { values, required } = question;
 	if (values.length <= MOST_BUTTONS) {
-		const options = [skipping(id), ...buttons("radio", id, values)];
-		return [options, () => values[options.map((field) => field.firstChild).find(({ checked }) => checked).value || NaN]];
+		const choices = [...skipping(id, question), ...buttons("radio", id, question, options, { required })];
+		return [choices, () => values[choices.map((field) => field.firstChild).find(({ checked }) => checked)?.value || NaN]];
 	}
-	const list = make("select", { id, name: id }, ...[SKIP, ...values].map((label, place) => new Option(label, place)));
-	list.ariaLabel = "Answer";
-	return [[list], () => values[list.value - 1]];
+	const entries = options.map((label) => new Option(labelOf(question, label), question.places.get(label)));
+	const list = make("select", { id, name: id, required }, new Option(required ? "" : t("answer.skip"), ""), ...entries);
+	list.ariaLabel = t("answer.choose");
+	return [[list], () => values[list.value || NaN]];
 };

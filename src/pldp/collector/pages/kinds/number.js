@@ -1,11 +1,14 @@
 import { make } from "../dom.js";
+import { number, t, unitOf } from "../words.js";
 
-export const protects = () => "an answer";
+export const protects = () => t("protects.answer");
 
-export const fields = (id, { low, high, unit, outside }) => {
-	const field = make("input", { type: "number", id, step: "any", inputMode: "decimal" });
+export const fields = (id, question) => {
+	const { low, high, outside, required } = question;
+	const field = make("input", { type: "number", id, step: "any", inputMode: "decimal", required });
 	if (outside !== "clip") Object.assign(field, { min: low, max: high });
-	const label = `A number from ${low} to ${high}${unit && ` (${unit})`}; leave it empty to skip this question`;
+	const unit = unitOf(question) && t("answer.unit", { unit: unitOf(question) });
+	const label = t(required ? "answer.number required" : "answer.number", { low: number(low), high: number(high), unit });
 	return [[make("label", { htmlFor: id }, label), field], () => (field.value ? Number(field.value) : undefined)];
 };
 
@@ -14,12 +17,13 @@ const spanOf = ({ width, speaks }, buckets, output) =>
 	speaks?.(output) ?? [Math.max(output - width + 1, 0), Math.min(output + 1, buckets)];
 
 /** The numbers that an output speaks for: some steps or points of the grid, or those towards one of its ends. */
-export const says = ({ low, high, buckets, unit, purpose }, channel, output) => {
+export const says = (question, channel, output) => {
+	const { low, high, buckets, purpose } = question;
 	const windows = channel.width && buckets + channel.width - 1;
-	if (!channel.speaks && output >= windows) return `speaks for ${output > windows ? "larger" : "smaller"} numbers`;
+	if (!channel.speaks && output >= windows) return t(output > windows ? "report.larger" : "report.smaller");
 	const [first, end] = spanOf(channel, buckets, output);
 	// Points reach from bound to bound, steps lie between their edges.
 	const [steps, last] = purpose ? [buckets - 1, end - 1] : [buckets, end];
-	const [from, to] = [first, last].map((place) => Number((Number(low) + (place * (high - low)) / steps).toPrecision(6)));
-	return `speaks for numbers ${from === to ? `near ${from}` : `from ${from} to ${to}`}${unit && ` ${unit}`}`;
+	const [from, to] = [first, last].map((place) => number(Number((Number(low) + (place * (high - low)) / steps).toPrecision(6))));
+	return t(from === to ? "report.near" : "report.from to", { from, to, unit: unitOf(question) && ` ${unitOf(question)}` });
 };

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Install the collector into a folder of its own, from wheels whose hashes are known:
+#
+#     deploy/install.sh dependencies /opt/pldp     every dependency, in the versions of requirements.lock
+#     deploy/install.sh package /opt/pldp          pldp itself, built from this source tree
+#
+# The Dockerfile runs these two steps, each in a layer of its own; they work the same on a machine without containers.
+# PYTHON chooses the interpreter (default python3). Nothing is compiled and nothing without a known hash is installed.
+set -eu
+
+step=$1
+prefix=$2
+python=${PYTHON:-python3}
+cd "$(dirname "$0")/.."
+
+install() {
+    "$1" -m pip --disable-pip-version-check --no-cache-dir install --quiet --only-binary :all: --require-hashes \
+        --requirement "$2"
+}
+
+case $step in
+dependencies)
+    "$python" -m venv "$prefix"
+    install "$prefix/bin/python" requirements.lock
+    ;;
+package)
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    "$python" -m venv "$work/build"
+    install "$work/build/bin/python" .ci/build.lock
+    "$work/build/bin/python" -m hatchling build --target wheel --directory "$work/wheel"
+    "$prefix/bin/python" -m pip --disable-pip-version-check install --quiet --no-deps --no-index --force-reinstall \
+        "$work"/wheel/pldp-*.whl
+    "$prefix/bin/pldp" --version
+    ;;
+*)
+    echo "install.sh: the first argument must be dependencies or package, not $step" >&2
+    exit 2
+    ;;
+esac

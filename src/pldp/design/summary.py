@@ -1,0 +1,212 @@
+"""What a survey will reveal, cost and be worth, as plain data for a page, a terminal and scripts."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pldp.auditing import Audit, audit
+from pldp.epsilon import MICRO
+from pldp.errors import PldpError
+from pldp.mechanisms import epsilon_text
+from pldp.planning import Design, Plan, plan
+from pldp.survey import (
+    Question,
+    Survey,
+    charge,
+    dead_ends,
+    dearest_report,
+    leak_warnings,
+    name_warnings,
+    repeat_mapping,
+    share_of,
+)
+
+TARGET: Final = 0.02
+"""Half-width of an interval for which the people needed are named."""
+
+SHOWN_DESIGNS: Final = 3
+
+
+def summarise(survey: Survey, people: int) -> dict[str, Any]:
+    """Return all of it: what reports reveal and cost, warnings, errors to expect and better designs.
+
+    >>> from pldp.survey import load
+    >>> found = summarise(load("examples/commute.toml"), 5000)
+    >>> [(level["level"], level["epsilon"], level["sure"]) for level in found["reveals"]]
+    [('strict', '1', '73 %'), ('standard', '2', '88 %'), ('open', '4', '98 %')]
+    """
+    return {**look(survey), **expect(survey, people)}
+
+
+def look(survey: Survey) -> dict[str, Any]:
+    """Return what reports reveal by the exact audit, what they cost, and what would mislead people; takes no people."""
+    found = audit(survey, samples=0)
+    leak = survey.level_leak()
+    return {
+        "title": survey.title,
+        "hash": survey.hash,
+        "reveals": [_reveals(survey, found, level.name, level.text) for level in survey.levels],
+        "promises": [
+            {"question": row.question, "level": row.level, "exact": row.exact, "verdict": row.verdict}
+            for row in found.rows
+            if row.rounds == 1 and row.exact is not None
+        ],
+        "cost": {
+            "dearest_report": epsilon_text(dearest_report(survey)),
+            "total": None if survey.total_micro_epsilon is None else epsilon_text(survey.total_micro_epsilon),
+            "asked": survey.ask or len(survey.questions),
+            "questions": len(survey.questions),
+            "repeat": repeat_mapping(survey)["words"],
+        },
+        "level_leak": None if leak is None else epsilon_text(leak),
+        "warnings": [*name_warnings(survey), *dead_ends(survey), *leak_warnings(survey)],
+        "remarks": list(survey.remarks),
+    }
+
+
+def _reveals(survey: Survey, found: Audit, level: str, text: str) -> dict[str, Any]:
+    """Say what a whole report tells of somebody who chooses one level and answers all that they can."""
+    answers = [(question, own) for question in survey.questions if (own := _level_for(survey, question, level))]
+    exact = {(row.question, row.level): row.details.get("plain") for row in found.rows if row.rounds == 1}
+    told = [exact[question.name, own] for question, own in answers]
+    finite = sorted((float(each) for each in told if isinstance(each, int | float)), reverse=True)
+    total = math.inf if survey.total_micro_epsilon is None else survey.total_micro_epsilon / MICRO
+    epsilon = min(math.fsum(finite[: survey.ask]), total)
+    costs = sorted((_charge(survey, question, own) for question, own in answers), reverse=True)
+    return {
+        "level": level,
+        "text": text,
+        "answers": min(len(answers), survey.ask or len(answers)),
+        "epsilon": epsilon_text(round(epsilon * MICRO)),
+        "sure": percent(1 / (1 + math.exp(-epsilon))),
+        "proved": [question.name for (question, _), each in zip(answers, told, strict=True) if each == "infinite"],
+        "cost": epsilon_text(min(sum(costs[: survey.ask]), survey.total_micro_epsilon or 10**12)),
+    }
+
+
+def _level_for(survey: Survey, question: Question, chosen: str) -> str | None:
+    """Return the question's level for a chosen one: the same, or the loosest that is stricter."""
+    names = [level.name for level in survey.levels]
+    allowed = [name for name in names[: names.index(chosen) + 1] if name in question.level_index]
+    return allowed[-1] if allowed else None
+
+
+def _charge(survey: Survey, question: Question, level: str) -> int:
+    place = len(question.levels) - 1 if survey.level_channel is not None else question.level_index[level]
+    return charge(survey.repeat, question, place, 0)
+
+
+def percent(share: float) -> str:
+    """Write a share as the survey page does: with decimals where a whole number would say all, none or no difference.
+
+    >>> percent(0.9), percent(0.9975), percent(0.5025)
+    ('90 %', '99.75 %', '50.25 %')
+    """
+    number = 100 * share
+    if 1 <= number <= 99 and abs(number - 50) >= 1:
+        return f"{number:.0f} %"
+    return f"{float(f'{number:.4g}'):g} %"
+
+
+def expect(survey: Survey, people: int) -> dict[str, Any]:
+    """Return the errors to expect of so many people, and what would be better; a reason where there is no plan."""
+    try:
+        planned = plan(survey, people)
+        errors = [_errors(planned, place) for place in range(len(planned.questions))]
+        better = _better(planned)
+    except PldpError as error:
+        return {"people": people, "errors": [], "better": None, "no_plan": str(error)}
+    return {"people": people, "errors": errors, "better": better, "no_plan": None}
+
+
+def _errors(planned: Plan, place: int) -> dict[str, Any]:
+    own = planned.questions[place]
+    needed = planned.people_for({own.question: TARGET})[own.question] if own.of_shares else None
+    text = planned.survey.questions[place].text
+    return {
+        "question": own.question,
+        "text": text,
+        "estimates": own.contents,
+        "answers": round(own.reports),
+        "interval": own.half_width(),
+        "worst": own.worst_half_width(),
+        "points": [own.half_width(), own.worst_half_width()] if not own.of_shares else _points(planned, place),
+        "people_needed": None if needed is None else {"error": TARGET, **vars(needed)},
+        "assumed": own.assumed,
+        "advice": [*own.remarks, *([own.advice] if own.advice else [])],
+    }
+
+
+def _points(planned: Plan, place: int) -> list[str]:
+    """Write half-widths of shares in percentage points, "points" for short."""
+    own = planned.questions[place]
+    widths = (float(text.removeprefix("± ")) for text in (own.half_width(), own.worst_half_width()))
+    return [f"± {100 * width:.2g} points" for width in widths]
+
+
+def _better(planned: Plan) -> dict[str, Any]:
+    """Return designs that spend the same total ε, and how to get the best one."""
+    if planned.no_designs is not None:
+        return {"words": f"No design is recommended: {planned.no_designs}.", "designs": [], "change": None}
+    given = next(design for design in planned.designs if design.split == "given")
+    total, spent = planned.survey.total_micro_epsilon, sum(sorted(given.budgets)[-given.ask :])
+    # Where the total does not allow what the dearest levels cost, nobody gets the errors of the survey as it is.
+    beyond = total is not None and spent > total
+    compared = [design for design in planned.designs if not (beyond and design is given)]
+    best = compared[0]
+    designs = [_design(planned, design, given) for design in compared[:SHOWN_DESIGNS]]
+    if best is given:
+        return {"words": "This design is already the best of those compared.", "designs": designs, "change": None}
+    if beyond:
+        words = (
+            f"The dearest levels cost ε = {epsilon_text(spent)} together, more than the total allows. Best for this "
+            f"total: each person answers {_asked(planned, best)}, at ε that fit."
+        )
+    else:
+        words = (
+            f"Better for the same total ε: each person answers {_asked(planned, best)}. Errors are then "
+            f"{_ratio(best, given):.2f} times as large (root mean square)."
+        )
+    return {"words": words, "designs": designs, "change": _change(planned, best)}
+
+
+def _design(planned: Plan, design: Design, given: Design) -> dict[str, Any]:
+    return {
+        "asked": _asked(planned, design),
+        "split": design.split,
+        "error_ratio": round(_ratio(design, given), 3),
+        "epsilons": {
+            question.name: epsilon_text(budget)
+            for question, budget in zip(planned.survey.questions, design.budgets, strict=True)
+        },
+    }
+
+
+def _ratio(design: Design, given: Design) -> float:
+    return float((design.squared_error / given.squared_error) ** 0.5)
+
+
+def _asked(planned: Plan, design: Design) -> str:
+    every = len(planned.survey.questions)
+    return "all questions" if design.ask == every else f"{design.ask} of {every} questions, picked at random"
+
+
+def _change(planned: Plan, best: Design) -> dict[str, Any]:
+    """Return the keys that turn the survey into a design: questions to ask, and ε of every question and level."""
+    levels = []
+    for question, budget in zip(planned.survey.questions, best.budgets, strict=True):
+        share = share_of(question)
+        own = share.forms[0].levels(budget, share.levels.fractions)
+        levels.append({level.name: epsilon_text(level.micro_epsilon) for level in own})
+    return {"ask": best.ask if best.ask < len(levels) else None, "levels": levels}
+
+
+def change_design(document: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a survey file's content in a better design; mechanisms are those that `auto` takes."""
+    dropped = {"mechanism", "weights"}
+    questions = [
+        {**{key: entry for key, entry in question.items() if key not in dropped}, "levels": dict(levels)}
+        for question, levels in zip(document["questions"], change["levels"], strict=True)
+    ]
+    rest = {key: entry for key, entry in document.items() if key != "ask"}
+    return {**rest, "questions": questions} | ({} if change["ask"] is None else {"ask": change["ask"]})

@@ -1,0 +1,133 @@
+"""Retention: single reports go, results stay, and whoever comes too late to withdraw is told so."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from helpers.collector.client import call
+from helpers.collector.places import query
+from helpers.collector.senders import make_id, make_reports, packed, receipt_of
+from pldp.cli import main
+from pldp.collector import Collector, Packed, Settings, Store, Tokens, open_database
+from pldp.errors import StoreError, UsageError
+from pldp.reports import Rejection
+from pldp.survey import Survey, loads
+from pldp.tallies import Tally
+
+DAY = date(2026, 11, 1)
+
+
+def closed(store: Store, survey: Survey, count: int = 130) -> list[Packed]:
+    """Fill and close a round, with a withdrawal, and open the next."""
+    rows = packed(survey, make_reports(survey, count))
+    store.add(rows, {Rejection.MALFORMED: 7})
+    assert store.withdraw(receipt_of(rows[0].id))
+    store.close_round(today=DAY)
+    store.open_round()
+    return rows
+
+
+def test_results_stay_the_same_when_reports_are_deleted(where: str | Path, commute: Survey) -> None:
+    with closing(Store(commute, where, step=5, pairs=[("late", "mode")])) as store:
+        closed(store, commute)
+        before = store.shown(1)
+        assert store.delete_reports(30, DAY + timedelta(29)) == []
+        assert store.delete_reports(30, DAY + timedelta(30)) == [1]
+        assert store.delete_reports(30, DAY + timedelta(31)) == []
+        assert store.shown(1) == before == store.tally(1)
+        assert (store.rounds()[0].reports, store.rounds()[0].withdrawn) == (129, 1)
+    with closing(Store(commute, where, step=5, pairs=[("late", "mode")])) as store:
+        assert store.shown(1) == before
+        assert store.shown(2).reports == 0
+        with pytest.raises(StoreError, match="single reports of round 1 were deleted"):
+            next(store.batches(1))
+    assert open_database(where).check() == []
+    acts = [act for (act,) in query(where, "SELECT act FROM acts ORDER BY number")]
+    assert acts == ["round 1 closed", "round 2 opened", "single reports of round 1 deleted"]
+
+
+def test_ids_stay_so_that_repeats_and_late_withdrawals_are_known(where: str | Path, commute: Survey) -> None:
+    with closing(Store(commute, where, step=5)) as store:
+        rows = closed(store, commute)
+        assert store.delete_reports(1, DAY + timedelta(2)) == [1]
+        assert store.add(rows[:3], {}) == [Rejection.WITHDRAWN, None, None]
+        assert store.withdraw_all([receipt_of(row.id) for row in rows[:2]]) == [True, None]
+        assert store.withdraw("0" * 64) is False
+        fresh = packed(commute, make_reports(commute, 60))
+        assert store.add(fresh, {}) == [None] * 60
+        assert store.withdraw(receipt_of(fresh[1].id)) is True
+        assert store.tally(2).reports == 59
+
+
+def test_nothing_of_a_deleted_report_is_left_in_the_file(tmp_path: Path) -> None:
+    """Wide rows are unique; those of the open round stay."""
+    labels = ",".join(f'"{number}"' for number in range(300))
+    survey = loads(f'pldp=1\ntitle="t"\nlevels={{a=1}}\nquestions=[{{name="q",values=[{labels}],mechanism="oue"}}]')
+    chance = random.Random(1)  # noqa: S311 - the same rows every time
+    rows = [Packed(make_id(survey, number), b"\x01" + chance.randbytes(37) + b"\x0f") for number in range(120)]
+    with closing(Store(survey, tmp_path / "reports.db", step=50)) as store:
+        store.add(rows[:70], {})
+        store.close_round(today=DAY)
+        store.open_round()
+        store.add(rows[70:], {})
+        store.delete_reports(1, DAY + timedelta(1))
+        assert store.tidy()
+        content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    found = [any(row.row[at : at + 12] in content for at in (1, 13, 25)) for row in rows]
+    assert found == [False] * 70 + [True] * 50
+
+
+def test_deleting_goes_on_where_it_was_interrupted(where: str | Path, commute: Survey, monkeypatch) -> None:
+    monkeypatch.setattr("pldp.collector.report_log.BLOCK_REPORTS", 8)
+    monkeypatch.setattr("pldp.collector.store.DELETE_BLOCKS", 3)
+    with closing(Store(commute, where, step=5)) as store:
+        rows = closed(store, commute)
+        assert store.decide_to_delete(store.count_due(1, DAY + timedelta(1))) == [1]
+        assert store.delete_some()
+        assert store.withdraw_all([receipt_of(rows[1].id), receipt_of(rows[129].id)]) == [None, None]
+    assert open_database(where).check() == []
+    with closing(Store(commute, where, step=5)) as store:
+        assert store.add(rows[:2], {}) == [Rejection.WITHDRAWN, None]
+        store.delete_reports(1, DAY + timedelta(1))
+    assert query(where, "SELECT number, deleted FROM rounds ORDER BY number") == [(1, 2), (2, 0)]
+    assert query(where, "SELECT count(*) FROM blocks WHERE length(rows) > count") == [(0,)]
+
+
+def test_the_page_knows_beforehand_and_the_late_get_410(tmp_path: Path, commute: Survey) -> None:
+    path = tmp_path / "reports.db"
+    with closing(Store(commute, path)) as store:
+        app = Collector(commute, store, Tokens(path), Settings(rate_limit=0, retain="30 days"))
+        told = call(app, "GET", "/v1/round").json
+        assert told["retain_days"] == 30
+        assert told["retention"].startswith("You can withdraw your report until 30 days after this round")
+        rows = closed(store, commute)
+        store.delete_reports(30, datetime.now(UTC).date() + timedelta(30))
+        answer = call(
+            app, "POST", "/v1/withdraw", b'{"receipt":"%s"}' % receipt_of(rows[1].id).encode(), "application/json"
+        )
+        assert (answer.status, answer.json["code"]) == (410, "reports_deleted")
+        assert answer.json["detail"].startswith("The single reports of this round were deleted")
+        plain = Collector(commute, store, Tokens(path), Settings(rate_limit=0))
+        assert "retention" not in call(plain, "GET", "/v1/round").json
+
+
+def test_the_owner_is_told_that_a_tally_has_steps_only(tmp_path: Path, commute: Survey, capsys) -> None:
+    path, target = tmp_path / "reports.db", tmp_path / "all.tally"
+    with closing(Store(commute, path, step=5)) as store:
+        closed(store, commute)
+        store.delete_reports(1, DAY + timedelta(1))
+        shown = store.shown(1)
+    assert main(["store", "tally", str(target), "--database", str(path), "--round", "1"]) == 0
+    assert "single reports of this round were deleted" in capsys.readouterr().err
+    assert Tally.load(target).counts == shown.counts
+
+
+@pytest.mark.parametrize("text", ["30", "0 days", "days", "30 hours", "-1 days", "1.5 days"])
+def test_only_whole_days_are_taken(text: str) -> None:
+    with pytest.raises(UsageError, match="retain must be a number of days such as 30 days"):
+        Settings.read({"retain": text}, {})

@@ -1,0 +1,110 @@
+"""`pldp new --terminal` from piped lines: the same file as the page writes, and one clear line for what is wrong."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from pldp.cli import main
+from pldp.design import Draft
+from pldp.survey import load
+
+ROOT = Path(__file__).parent.parent.parent
+SLEEP = """Sleep in our town
+Town health office
+yes
+
+hours
+How long do you sleep?
+under 5, 5 to 7, over 7
+yes
+choices
+symptoms
+What did you have?
+headache, panic
+yes
+number
+age
+How old are you?
+16
+90
+no
+set total_epsilon
+6
+"""
+
+
+def type_in(monkeypatch: pytest.MonkeyPatch, text: str, *words: str) -> int:
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    return main(["new", "--terminal", *words])
+
+
+def test_all_kinds_are_asked_and_the_file_is_the_one_that_the_page_writes(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = tmp_path / "sleep.toml"
+    assert type_in(monkeypatch, SLEEP + "people 5000\nsave\n", str(path)) == 0
+    out = capsys.readouterr().out
+    for expected in (
+        "what a whole report can reveal",
+        "errors to expect of 5,000 people",
+        "more than the total allows. Best for",
+    ):
+        assert expected in out
+    survey = load(path)
+    assert [question.kind for question in survey.questions] == ["choice", "choices", "number"]
+    assert survey.total_micro_epsilon == 6_000_000
+    document = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
+    by_page = Draft.open(tmp_path / "page.toml")
+    assert by_page.text(document) == path.read_text(encoding="utf-8")
+
+
+def test_an_opened_file_keeps_what_is_not_asked(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_bytes((ROOT / "examples" / "panel.toml").read_bytes())
+    typed = "set title\nAnother\nedit owned\n\nWhich?\n" + "\n" * 8 + "save\n"
+    assert type_in(monkeypatch, typed, str(path)) == 0
+    assert "no question is asked about them: questions.mode.permanent" in capsys.readouterr().out
+    before = tomllib.loads((ROOT / "examples" / "panel.toml").read_text(encoding="utf-8"))
+    after = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert (after.pop("title"), after["questions"][1].pop("text")) == ("Another", "Which?")
+    before.pop("title"), before["questions"][1].pop("text")
+    assert after == before
+    before_text = (ROOT / "examples" / "panel.toml").read_text(encoding="utf-8")
+    assert path.read_text(encoding="utf-8").count("# ") == before_text.count("# ") > 0
+
+
+def test_what_is_wrong_is_told_and_can_be_mended(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    begin = "T\n\nno\na\n1,5\n\n\n\nq\n\nx\nno\n"
+    mend = "save\nno\nlevels\na\n1.5\n\n\nedit q\n\n\nx, y\n\n\n\n"
+    typed = f"{begin}{mend}svae\nremove p\nset tite\nsave\n"
+    assert type_in(monkeypatch, typed, str(path)) == 0
+    out = capsys.readouterr().out
+    for expected in (
+        "level a.epsilon: ",
+        "question q.values: must be a list of 2",
+        "Unknown: 'svae'; did you mean 'save'?",
+        "There is no question 'p'",
+        "There is no key 'tite'; did you mean 'title'?",
+    ):
+        assert expected in out
+    assert load(path).question("q").levels[0].micro_epsilon == 1_500_000
+
+
+def test_a_better_design_can_be_taken(monkeypatch, capsys, tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_bytes((ROOT / "examples" / "commute.toml").read_bytes())
+    assert type_in(monkeypatch, "better\nsave\n", str(path)) == 0
+    assert load(path).ask == 1
+    assert "This design is already the best" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("typed", ["", "T\n", SLEEP])
+def test_input_that_ends_too_early_saves_nothing(monkeypatch, capsys, tmp_path: Path, typed: str) -> None:
+    assert type_in(monkeypatch, typed, str(tmp_path / "s.toml")) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("pldp: standard input ended before")
+    assert type_in(monkeypatch, SLEEP + "quit\n", str(tmp_path / "s.toml")) == 0
+    assert not list(tmp_path.iterdir())
