@@ -412,7 +412,6 @@ class Collector:
         )
 
     async def _known_round(self, request: Request) -> int | None:
-        """Return the number of the round that is asked for, if it is there."""
         number = round_number(request)
         if number is not None and number not in {each.number for each in await asyncio.to_thread(self._store.rounds)}:
             raise ProblemError(Problem.NOT_FOUND, "there is no such round")
